@@ -23,7 +23,7 @@ test: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/pytest -q -n 3 --dist worksteal --durations=10 -m "not slow"
 
-# Kills, races and restarts of half a minute each: ten minutes more.
+# Kills, races, restarts and notebooks, each of ten seconds or more: a quarter of an hour.
 slow: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 

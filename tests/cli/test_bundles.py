@@ -168,6 +168,7 @@ def test_a_method_of_ones_own_travels_with_its_source_and_runs_when_it_is_truste
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_source_whose_name_leads_elsewhere_is_refused(bundled, tmp_path):
     from zsntta_cli.results.bundle import Bundle, read_bundle, write_bundle
 

@@ -148,6 +148,7 @@ def test_a_read_only_folder(zsntta, tmp_path):
     fails(result, "cannot write", "Permission denied")
 
 
+@pytest.mark.slow
 def test_a_full_disk(tmp_path):
     """A limit on the size of files stands in for it: writes fail in the middle."""
     script = "ulimit -f 60; exec $0 extract --dataset glyphs --model tiny --limit 400"
@@ -258,6 +259,7 @@ def test_debug_shows_the_traceback(zsntta):
     assert type(result.exception).__name__ == "UnknownName"
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_finished(tmp_path):
     command = [ZSNTTA, "extract", "--dataset", "glyphs", "--batch-size", "25", *TINY]
     run = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)

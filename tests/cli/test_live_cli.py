@@ -192,6 +192,7 @@ def test_several_processes_are_refused(cached):
     fails(result, "error: live methods take the whole machine: jobs must be 1.\n", code=2)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_decided_and_says_so(cache, tmp_path):
     """On a terminal, once the running accuracies have shown."""
     command = ["simulate", *TINY, "--method", "zs-clip", "--method", "tpt", "--ood", "glyphs",

@@ -99,6 +99,7 @@ def test_features_of_a_set_that_was_cut_off_at_255_are_told_apart(pictures, monk
     assert pictures(*EXTRACT, "plain=plain").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["folder", ".tar", "shards"])
 def test_as_shown_is_of_the_sets_identity_and_goes_to_all_processes(pictures, form):
     from made import pack

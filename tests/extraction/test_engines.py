@@ -107,6 +107,7 @@ def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp
     assert len(two._workers) == 2, "the processes are kept from set to set"
 
 
+@pytest.mark.slow
 def test_a_worker_says_what_is_wrong(extractor, two, picture_folder):
     (picture_folder / "dog" / "0.jpg").write_bytes(b"no image")
     images = datasets.load_images(f"pets={picture_folder}", Path())

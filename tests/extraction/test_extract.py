@@ -229,6 +229,7 @@ def test_a_second_process_waits(extractor, tmp_path):
     assert "being extracted by another process: waiting" in waiting.reporter.notes[0]
 
 
+@pytest.mark.slow
 def test_a_hundred_kills_lose_nothing(tmp_path):
     script = Path(__file__).parents[1] / "whole" / "kill_extractions.py"
     result = subprocess.run(

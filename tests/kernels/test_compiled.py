@@ -170,6 +170,7 @@ def test_what_a_kernel_does_not_take(wrong):
         KERNEL(np.zeros(2), wrong, np.zeros(2, bool), 2, True)
 
 
+@pytest.mark.slow
 def test_no_method_loads_numba():
     """Once their code is kept: each cached method, and the views of TPT, in a process anew."""
     program = """

@@ -82,6 +82,7 @@ def test_all_tables_and_figures_lie_in_a_folder(named, tmp_path):
     assert "30 tables, 3 figures; " in result.stdout
 
 
+@pytest.mark.slow
 def test_a_folder_without_any_features_says_what_to_make(zsntta, tmp_path):
     result = zsntta("paper", "--all")
     assert result.exit_code == 1
@@ -92,6 +93,7 @@ def test_a_folder_without_any_features_says_what_to_make(zsntta, tmp_path):
     assert "0 of 6,195 numbers compared" in result.stdout
 
 
+@pytest.mark.slow
 def test_built_in_sets_make_a_folder_too(cached, tmp_path):
     result = cached("paper", "--all", *TINY, "--output", "out")
     assert result.exit_code == 0, result.output

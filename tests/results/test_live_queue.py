@@ -104,6 +104,7 @@ def equal(one, other):
             np.testing.assert_array_equal(column, others[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "batches"), [*itertools.product(CASES, (1, 6)), ("rosita", 45)])
 def test_a_stopped_run_goes_on_where_it_was_bit_for_bit(
     cache, session, at_once, tmp_path, case, batches

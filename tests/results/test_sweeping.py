@@ -97,6 +97,7 @@ def kept(features, runs, path):
     return kept_before(features, runs, Keeping(path, items=True))
 
 
+@pytest.mark.slow
 def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_path):
     runs = many(features)
     records = sweep(features, runs, tmp_path / "ray.sqlite")
@@ -114,6 +115,7 @@ def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_pat
     assert notes.notes == ["12 of 12 runs were kept from before"]
 
 
+@pytest.mark.slow
 def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, dying):
     runs = many(features, ["dying", "zs-clip"])
     records = sweep(features, runs, tmp_path / "ray.sqlite")
@@ -135,6 +137,7 @@ def test_a_run_that_kills_its_workers_ends_alone(
     assert failures[killer].startswith("it has lost its Ray worker 2 times")
 
 
+@pytest.mark.slow
 def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypatch):
     runs, failures = many(features, ["zs-clip"]), {}
     digests = Foreseen.digests
@@ -148,6 +151,7 @@ def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypat
     )
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_kept_at_ctrl_c(ray_cluster, features, tmp_path, monkeypatch):
     runs, path, plain_add, added = many(features), tmp_path / "ray.sqlite", Keeper.add, []
 

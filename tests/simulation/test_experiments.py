@@ -141,6 +141,7 @@ def test_after_an_error_no_other_run_begins():
     assert queue.take(0) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "import torch"])
 def test_several_processes_in_a_script(first, features, tmp_path):
     """Copies of the process, or, where torch runs in it, new ones."""

@@ -49,6 +49,7 @@ def damaged(content: bytes, generator: np.random.Generator) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_give_the_same_numbers(root):
     run = build_run("adand", "made", "pets", "sky", PROMPT, noise="none", update_every=8, warmup=2)
     right = Simulator(root).run(run)

@@ -48,6 +48,7 @@ def test_there_are_two():
     assert [path.stem for path in NOTEBOOKS] == ["detect", "results"]
 
 
+@pytest.mark.slow
 @named
 def test_it_runs_in_an_empty_folder_and_prints_what_is_saved(path, tmp_path):
     copy = Path(shutil.copy(path, tmp_path))

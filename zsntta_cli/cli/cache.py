@@ -30,7 +30,8 @@ app = group("List, check, split, import, export and share features.")
 @app.command("list", cls=Command)
 def list_files(
     address: Annotated[
-        str | None, typer.Argument(help="Of published features: hf://USER/REPO … [those here]")
+        str | None,
+        typer.Argument(help="Address of published features: hf://USER/REPO … [those here]"),
     ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
@@ -61,7 +62,7 @@ def list_files(
 @with_groups
 def show(
     *,
-    name: Annotated[str, typer.Argument(help="A set.")],
+    name: Annotated[str, typer.Argument(help="A cached set.")],
     encoder: EncoderName = None,
     model: ModelOptions,
     features_dir: FeaturesDir = FEATURES,
@@ -91,7 +92,7 @@ def verify(
     published: Annotated[
         bool,
         typer.Option(
-            "--published", help="Zero-shot accuracies must be near what is published, too."
+            "--published", help="Also compare zero-shot accuracies with the published ones."
         ),
     ] = False,
     encoder: EncoderName = None,
@@ -130,19 +131,23 @@ def verify(
 
 @app.command(cls=Command)
 def split(
-    name: Annotated[str, typer.Argument(help="A cached set; with labels, to split its classes.")],
+    name: Annotated[
+        str, typer.Argument(help="Cached set; it needs labels if its classes are split.")
+    ],
     id_classes: Annotated[
         str | None,
-        typer.Option(metavar="N|FILE", help="How many classes are ID, or a list of them."),
+        typer.Option(metavar="N|FILE", help="Number of classes that are ID, or a list of them."),
     ] = None,
     images: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Share of the images to choose settings on: 20%."),
+        typer.Option(
+            metavar="SHARE", help="Share of the images on which settings are chosen: 20%."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the drawing.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random choice.", min=0)] = 0,
     new: Annotated[
         str | None,
-        typer.Option("--name", help="Of a split of classes. [NAME-N-sSEED, or NAME-FILE]"),
+        typer.Option("--name", help="Name of a split of classes. [NAME-N-sSEED, or NAME-FILE]"),
     ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
@@ -201,7 +206,9 @@ def join(
     address: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="ADDRESS", help="Fetch the parts first: s3://BUCKET/…/NAME.parts."
+            "--from",
+            metavar="ADDRESS",
+            help="Address from which the parts are fetched first: s3://BUCKET/…/NAME.parts.",
         ),
     ] = None,
     encoder: EncoderName = None,
@@ -237,22 +244,29 @@ def _fetch_parts(name: str, address: str, encoder: str | None, features_dir: Pat
 
 @app.command("import", cls=Command)
 def import_(
-    name: Annotated[str, typer.Argument(help="What the set is to be called.")],
+    name: Annotated[str, typer.Argument(help="Name of the set.")],
     features: Annotated[
-        Path, typer.Option(help=".npz, .npy, .pt, .parquet, .safetensors, or a folder.")
+        Path,
+        typer.Option(
+            help="File of features: .npz, .npy, .pt, .parquet, .safetensors; or a folder."
+        ),
     ],
-    labels: Annotated[Path | None, typer.Option(help=".npy, .npz, .pt, .txt or .json.")] = None,
-    class_names: Annotated[Path | None, typer.Option(help=".txt (one a line) or .json.")] = None,
-    text: Annotated[Path | None, typer.Option(help="File with text features of classes.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="File of labels: .npy, .npz, .pt, .txt or .json.")
+    ] = None,
+    class_names: Annotated[
+        Path | None, typer.Option(help="File of class names: .txt (one per line) or .json.")
+    ] = None,
+    text: Annotated[Path | None, typer.Option(help="File of the classes' text features.")] = None,
     encoder: Annotated[
-        str, typer.Option(help="Sets under one name are taken to be of one encoder.")
+        str, typer.Option(help="Name of the encoder; sets under one name must be of one encoder.")
     ] = "imported",
     logit_scale: Annotated[
         float | None,
-        typer.Option(help="The encoder's, exponentiated. [an export's own, or 100]"),
+        typer.Option(help="Logit scale of the encoder, exponentiated. [an export's own, or 100]"),
     ] = None,
     logit_bias: Annotated[
-        float | None, typer.Option(help="Of a sigmoid model (SigLIP): about -13. [none]")
+        float | None, typer.Option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
     ] = None,
     normalized: Annotated[
         bool | None, typer.Option(help="Whether features have norm 1. [found out]")

@@ -16,17 +16,19 @@ Names = list[str] | None
 @with_groups
 def cite(
     *,
-    method: Annotated[Names, typer.Option(help="Methods of the table.")] = None,
-    id_set: Annotated[Names, typer.Option("--id", help="Its ID sets.")] = None,
-    ood_set: Annotated[Names, typer.Option("--ood", help="Its OOD sets.")] = None,
+    method: Annotated[Names, typer.Option(help="Method of the table.")] = None,
+    id_set: Annotated[Names, typer.Option("--id", help="ID set of the table.")] = None,
+    ood_set: Annotated[Names, typer.Option("--ood", help="OOD set of the table.")] = None,
     encoder: Annotated[
-        Names, typer.Option(help="Its encoders: open_clip's names, or folders of features.")
+        Names, typer.Option(help="Encoder of the table: open_clip's name, or a folder of features.")
     ] = None,
     recorded: Annotated[
         Path | None,
-        typer.Option("--from", help="What the runs of this file have, that export wrote."),
+        typer.Option(
+            "--from", help="File of exported runs, whose methods, sets and encoders are cited."
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this .bib, whole or not.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write, ending in .bib.")] = None,
     store: StoreOptions,
 ) -> None:
     """Print BibTeX of methods, sets and encoders.

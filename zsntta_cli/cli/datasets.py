@@ -59,7 +59,7 @@ def show(
 def get(
     names: Annotated[list[str], typer.Argument(help="Known sets.")],
     data_root: DataRoot = DATA,
-    mirror: Annotated[str, typer.Option(help="An address with the same files: ADDRESS/FILE.")] = "",
+    mirror: Annotated[str, typer.Option(help="Address with the same files, as ADDRESS/FILE.")] = "",
 ) -> None:
     """Fetch known sets, and verify them.
 

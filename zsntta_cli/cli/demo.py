@@ -36,7 +36,9 @@ _AXES = {"ratio": _RATIOS}
 
 def demo(
     features_dir: FeaturesDir = FEATURES,
-    live: Annotated[bool, typer.Option("--live", help="Tent, SoTTA and TPT too: minutes.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also run Tent, SoTTA and TPT, which takes minutes.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Run the main job offline, on the embedded encoder.

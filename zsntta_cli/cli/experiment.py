@@ -33,10 +33,12 @@ def run(
     file: Annotated[Path, typer.Argument(help="An experiment in TOML: docs/experiments.md.")],
     jobs: JobOptions,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Run again what was kept from before.")
+        bool, typer.Option("--fresh", help="Repeat runs that are kept from before.")
     ] = False,
-    device: Annotated[str, typer.Option(help="Of live methods: auto, cpu, cuda, cuda:1.")] = "auto",
-    workers: Annotated[int, typer.Option(help="Of live methods: threads that read images.")] = (
+    device: Annotated[
+        str, typer.Option(help="Device of live methods: auto, cpu, cuda, cuda:1.")
+    ] = "auto",
+    workers: Annotated[int, typer.Option(help="Threads that read images for live methods.")] = (
         LiveSettings().workers
     ),
     dry_run: DryRun = False,

@@ -19,7 +19,7 @@ else:
 def export(
     name: Annotated[str, typer.Argument(help="A cached set.")],
     to: Annotated[
-        ExportForm | None, typer.Option(help="The form. [by the ending of --output]")
+        ExportForm | None, typer.Option(help="Format of the export. [by the ending of --output]")
     ] = None,
     output: Annotated[
         Path | None,
@@ -29,10 +29,10 @@ def export(
     ] = None,
     encoder: EncoderName = None,
     prompt: Annotated[
-        list[str] | None, typer.Option(help="Template of text features, several times. [all]")
+        list[str] | None, typer.Option(help="Template of the text features to export. [all]")
     ] = None,
     without_ids: Annotated[
-        bool, typer.Option("--without-ids", help="Leave sample ids out: names of files.")
+        bool, typer.Option("--without-ids", help="Leave out sample ids, which are names of files.")
     ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,

@@ -45,30 +45,33 @@ def extract(
     engine: Annotated[
         str,
         typer.Option(
-            help="local; ray: a cluster, that at RAY_ADDRESS; submitit: --parts as SLURM jobs."
+            help="local; ray, a cluster, which is at RAY_ADDRESS; submitit, which runs --parts "
+            "as SLURM jobs."
         ),
     ] = _EXTRACT.engine,
-    batch_size: Annotated[int, typer.Option(help="Images to an encoder pass.")] = (
+    batch_size: Annotated[int, typer.Option(help="Images in an encoder pass.")] = (
         _EXTRACT.batch_size
     ),
-    workers: Annotated[int, typer.Option(help="Threads that read images, a device.")] = (
+    workers: Annotated[int, typer.Option(help="Threads that read images, for each device.")] = (
         _EXTRACT.workers
     ),
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
     limit: Annotated[
-        int | None, typer.Option(help="At most so many images a set, words a list. [all]")
+        int | None,
+        typer.Option(help="Largest number of images of a set, or of words of a list. [all]"),
     ] = None,
     class_names: Annotated[
         Path | None,
         typer.Option(
-            help="Of a NAME=PATH set: a name a line, or a folder and its name. [the folders']"
+            help="Class names of a NAME=PATH set: one per line, or a folder and its name per "
+            "line. [the folders']"
         ),
     ] = None,
     class_photos: Annotated[
         Path | None,
         typer.Option(
-            help="Example photos of the classes too, a folder each: `simulate --prompt photos`."
+            help="Example photos, in a folder for each class, for `simulate --prompt photos`."
         ),
     ] = None,
     prompt: Annotated[
@@ -77,23 +80,28 @@ def extract(
     ] = None,
     template: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEMPLATE", help="Several, whose features are averaged to one."),
+        typer.Option(
+            metavar="TEMPLATE", help="One of several templates, whose features are averaged."
+        ),
     ] = None,
     prompts: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE.json", help="Sentences by class, as CuPL's; averaged."),
+        typer.Option(
+            metavar="FILE.json",
+            help="File of sentences for each class, as CuPL's, whose features are averaged.",
+        ),
     ] = None,
     words: Annotated[
         list[str] | None,
         typer.Option(
-            help=f"{', '.join(WORD_SETS)}; or a word a line: FILE or NAME=FILE.",
+            help=f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
             autocompletion=completion.word_sets,
         ),
     ] = None,
     noise: Annotated[
         list[str] | None,
         typer.Option(
-            help="Type of injected noise to encode too, or 'none'. [gaussian for ID sets]"
+            help="Type of injected noise to encode as well, or 'none'. [gaussian for ID sets]"
         ),
     ] = None,
     noise_count: Annotated[
@@ -101,13 +109,13 @@ def extract(
         typer.Option(help="Images of each type of injected noise. [a quarter of the ID set]"),
     ] = None,
     partners: Annotated[
-        bool, typer.Option(help="Without an OOD set named: also extract the ID set's partners.")
+        bool, typer.Option(help="Also extract the ID set's partners, if no OOD set is named.")
     ] = True,
     as_shown: Annotated[
         bool,
         typer.Option(
             "--as-shown",
-            help="Turn photos as their EXIF says, and lay transparent ones on white, as detect "
+            help="Turn photos as their EXIF says, and put transparent ones on white, as detect "
             "does.",
         ),
     ] = False,
@@ -124,7 +132,7 @@ def extract(
         bool,
         typer.Option(
             "--tpt",
-            help="TPT's answer for each image too, which takes long: its runs are replays then.",
+            help="Store TPT's answer for each image, which takes long; its runs are then replays.",
         ),
     ] = False,
     published: Annotated[
@@ -132,39 +140,42 @@ def extract(
         typer.Option(
             "--from",
             metavar="ADDRESS",
-            help="Fetch what is published there, hf://USER/REPO, and encode the rest.",
+            help="Address of published features, hf://USER/REPO; the rest is encoded here.",
         ),
     ] = None,
     paper: Annotated[
         bool,
         typer.Option(
             "--paper",
-            help="All sets and injected noise of the paper's tables, for each of its encoders.",
+            help="Extract all sets and injected noise of the paper's tables, for each of its "
+            "encoders.",
         ),
     ] = False,
     part: Annotated[
         str | None,
         typer.Option(
-            metavar="I/N", help="One part of the set alone, 3/64; auto: that of a SLURM task."
+            metavar="I/N",
+            help="Extract one part of the set, 3/64; auto: the part of this SLURM task.",
         ),
     ] = None,
     parts: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="The set in so many parts: those that lack, beside other workers; then join.",
+            help="Extract the set in so many parts: all that are missing, beside other workers; "
+            "then join them.",
         ),
     ] = None,
     plan_parts: Annotated[
         bool,
         typer.Option(
             "--plan",
-            help="With --parts: what it takes, and a script of SLURM jobs, to stdout; no more.",
+            help="With --parts: print only what it takes and a script of SLURM jobs.",
         ),
     ] = False,
     rate: Annotated[
         float | None,
-        typer.Option(help="Images a second that --plan counts with. [measured here]", min=0.001),
+        typer.Option(help="Images per second that --plan assumes. [measured here]", min=0.001),
     ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", help="With --engine submitit: wait for the jobs, then join.")

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 app = group("List, show and check methods.", lists=True)
 
 _Format = Annotated[
-    Form | None, typer.Option("--format", help="[by the output's ending, or table]")
+    Form | None,
+    typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
 ]
-_Output = Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")]
+_Output = Annotated[Path | None, typer.Option(help="File to write.")]
 
 
 @app.command("list", cls=Command)

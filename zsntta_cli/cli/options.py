@@ -53,8 +53,10 @@ EncoderName = Annotated[
         autocompletion=completion.encoders,
     ),
 ]
-FeaturesDir = Annotated[Path, typer.Option(help="Where feature files lie.")]
-DataRoot = Annotated[Path, typer.Option(help="Where data sets lie or are downloaded.")]
+FeaturesDir = Annotated[Path, typer.Option(help="Folder of the feature files.")]
+DataRoot = Annotated[
+    Path, typer.Option(help="Folder of the data sets, to which they are downloaded.")
+]
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,12 @@ class EncoderOptions(ModelOptions):
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Where results are kept."""
+    """File in which results are kept."""
 
     file: Annotated[
         Path | None,
         typer.Option(
-            "--records", help="Where results are kept. [records.sqlite beside the features]"
+            "--records", help="File in which results are kept. [records.sqlite beside the features]"
         ),
     ] = None
     features_dir: FeaturesDir = FEATURES
@@ -153,9 +155,9 @@ def say_left_out(records: "RecordStore", read: int) -> None:
 class KeepingOptions(StoreOptions):
     """Where results are kept, and whether those from before count."""
 
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what was kept from before.")] = (
-        False
-    )
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Repeat runs that are kept from before.")
+    ] = False
 
     def keeping(self, items: bool = False) -> "Keeping":
         """How results are kept; `items`: with what each item got."""
@@ -171,10 +173,13 @@ class JobOptions:
 
     jobs: Annotated[
         int | None,
-        typer.Option(help="Processes of replays; with --engine ray workers at most. [1, or all]"),
+        typer.Option(
+            help="Processes for replays; with --engine ray, the largest number of workers. [1, "
+            "or all]"
+        ),
     ] = None
     engine: Annotated[
-        str, typer.Option(help="local, or ray: runs go to a cluster, that at RAY_ADDRESS.")
+        str, typer.Option(help="local; or ray, a cluster, which is at RAY_ADDRESS.")
     ] = LOCAL
 
     def chosen(self) -> "Jobs":
@@ -188,7 +193,7 @@ class JobOptions:
 class LiveOptions:
     """What live methods work with."""
 
-    data_root: Annotated[Path, live_option("Where data sets lie.")] = DATA
+    data_root: Annotated[Path, live_option("Folder of the data sets.")] = DATA
     dataset: Annotated[list[str] | None, live_option("NAME=PATH of a set's images.")] = None
     device: Annotated[str, live_option("auto, cpu, cuda, cuda:1.")] = "auto"
     workers: Annotated[int, live_option("Threads that read images.")] = LiveSettings().workers

@@ -24,7 +24,8 @@ PublishedOption = Annotated[
     typer.Option(
         "--features",
         metavar="ADDRESS",
-        help="Fetch the features that lack here first: hf://USER/REPO[@REVISION], file:///FOLDER …",
+        help="Address from which missing features are fetched first: hf://USER/REPO[@REVISION], "
+        "file:///FOLDER …",
     ),
 ]
 PublishedFile = tuple[str, str]  # the folder of an encoder, the name of a set

@@ -28,11 +28,15 @@ def push(
     encoder: EncoderName = None,
     without_ids: Annotated[
         bool,
-        typer.Option("--without-ids", help="Numbers in place of sample ids: names of files."),
+        typer.Option(
+            "--without-ids", help="Publish numbers instead of sample ids, which are names of files."
+        ),
     ] = False,
     i_may: Annotated[
         bool,
-        typer.Option("--i-may", help="Sets too whose terms do not say that everybody may."),
+        typer.Option(
+            "--i-may", help="Also publish sets whose terms do not permit everybody to do so."
+        ),
     ] = False,
     overwrite: Annotated[
         bool, typer.Option(help="Replace other features that are there under the same name.")

@@ -53,7 +53,9 @@ def simulate(
     ctx: typer.Context,
     method: Annotated[
         list[str] | None,
-        _repeatable("Such as adand; zsntta methods lists all.", autocompletion=completion.methods),
+        _repeatable(
+            "Method, such as adand; zsntta methods lists all.", autocompletion=completion.methods
+        ),
     ] = None,
     id_set: Annotated[
         list[str] | None,
@@ -70,7 +72,8 @@ def simulate(
     preset: Annotated[
         list[str] | None,
         _repeatable(
-            f"{', '.join(PRESETS)}: see docs/methods.md. [paper]", autocompletion=completion.presets
+            f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]",
+            autocompletion=completion.presets,
         ),
     ] = None,
     prompt: Annotated[
@@ -78,17 +81,17 @@ def simulate(
         _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
     ] = None,
     own: Annotated[
-        list[str] | None, _repeatable("For one method: METHOD.SETTING=VALUE.", "--set")
+        list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
     tuning: TuningOptions,
     record: Annotated[
-        Path | None, typer.Option("--from", help="Run again what these JSON records say.")
+        Path | None, typer.Option("--from", help="File of JSON records whose runs are repeated.")
     ] = None,
     other_features: Annotated[
         bool,
         typer.Option(
             "--other-features",
-            help="With --from: on the features that are here, whatever they are; old and new "
+            help="With --from: use the features here, whatever they are, and show old and new "
             "results side by side.",
         ),
     ] = False,
@@ -98,31 +101,40 @@ def simulate(
     features: PublishedOption = None,
     store: KeepingOptions,
     keep_items: Annotated[
-        bool, typer.Option("--keep-items", help="Keep each item's decision too: 3 bytes at most.")
+        bool,
+        typer.Option(
+            "--keep-items", help="Also keep the decision on each item, in at most 3 bytes."
+        ),
     ] = False,
     report: Annotated[
         Literal["accuracy", "ood", "flags", "open-set", "calibration"] | None,
-        _result("What a table shows. [accuracy, or the protocol's]"),
+        _result("Contents of a table. [accuracy, or the protocol's]"),
     ] = None,
     spread: Annotated[
         Literal["seeds", "sets"],
-        _result("± of an average: its own over seeds, or the paper's mean of the sets'."),
+        _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
     ] = "seeds",
     columns: Annotated[
-        list[str] | None, _result("Metrics to show in place of the report's: acc_h, auroc …")
+        list[str] | None, _result("Metrics to show instead of the report's: acc_h, auroc …")
     ] = None,
     label: Annotated[
-        list[str] | None, _result("METHOD=TEXT: what tables call a method, adand=AdaND.")
+        list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
     ] = None,
-    caption: Annotated[str, _result("Of the table in LaTeX, which then floats.")] = "",
-    tex_label: Annotated[str, _result("By which LaTeX refers to the table: tab:main.")] = "",
+    caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = "",
+    tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = "",
     aggregate: Annotated[
-        bool, _result("csv, json: what the table shows, seeds folded, averages.", "--aggregate")
+        bool,
+        _result(
+            "csv, json: write the table's means over seeds and averages, not the runs.",
+            "--aggregate",
+        ),
     ] = False,
-    form: Annotated[Form | None, _result("[by the output's ending, or table]", "--format")] = None,
-    output: Annotated[Path | None, _result("Write to this file, whole or not.")] = None,
+    form: Annotated[
+        Form | None, _result("Format of the output. [by the output's ending, or table]", "--format")
+    ] = None,
+    output: Annotated[Path | None, _result("File to write.")] = None,
     scores: Annotated[
-        Path | None, _result("Write the items of the (one) run: .csv or .h5.")
+        Path | None, _result("File for the items of the run (one only): .csv or .h5.")
     ] = None,
     dry_run: DryRun = False,
     live: LiveOptions,

@@ -21,18 +21,22 @@ class TuningOptions:
     tune: Annotated[
         list[str] | None,
         under(
-            "Tuning", "Values to choose the best of; METHOD.SETTING for one method.",
+            "Tuning", "Values of a setting to choose from, by --tune-by; METHOD.SETTING for one "
+            "method.",
             metavar="SETTING=V1,V2,…",
         ),
     ] = None  # fmt: skip
     tune_on: Annotated[
-        list[str] | None, under("Tuning", "Pairs of sets to choose on.", metavar=_PAIRS)
+        list[str] | None,
+        under("Tuning", "Pairs of sets on which the value is chosen.", metavar=_PAIRS),
     ] = None
     tune_by: Annotated[
-        str | None, under("Tuning", "Metric that is to be best: acc_s, auroc, fpr95 … [acc_h]")
+        str | None,
+        under("Tuning", "Metric by which the value is chosen: acc_s, auroc, fpr95 … [acc_h]"),
     ] = None
     report_on: Annotated[
-        list[str] | None, under("Tuning", "Pairs of sets to report on, others.", metavar=_PAIRS)
+        list[str] | None,
+        under("Tuning", "Other pairs of sets, on which results are reported.", metavar=_PAIRS),
     ] = None
 
     def plan(

@@ -9,8 +9,14 @@ from zsntta_cli.settings.options import Range, Settings, check, option
 
 _FROM_ONE, _FROM_ZERO, _ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 _SHARE = Range(least=0, most=1)
-WORDS = "Of `extract --words`: wordnet, NAME or NAME,NAME; if one is cached, that (ridge: none)."
-GAP = "g: of the way from the threshold to 0 or 1; what lies nearer teaches nothing."
+WORDS = (
+    "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
+    "cached (ridge: none)."
+)
+GAP = (
+    "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
+    "from."
+)
 
 
 @dataclass(frozen=True)
@@ -26,29 +32,37 @@ class AdaNDSettings(Settings):
 
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     # At batch sizes above 1 each batch is one queue.
-    update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
+    update_every: int = option(
+        128, "L: items in a step, which is the length of the queue.", within=_FROM_ONE
+    )
     warmup: int = option(  # Sec. 5.1
         10, "N: steps before the detector decides.", within=_FROM_ZERO
     )
     learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
-        5e-4, "Of the optimiser.", within=_ABOVE_ZERO
+        5e-4, "Learning rate of the optimiser.", within=_ABOVE_ZERO
     )
     reevaluate: bool = option(  # Sec. 4.1
-        True, "Judge the items that trigger an update after it."
+        True, "Decide on the items that trigger an update after the update."
     )
     # Of the first item (batch size 1) or the first batch, as the released code does.
-    late_start: bool = option(False, "The first item or batch counts to no step.")
+    late_start: bool = option(False, "Leave the first item or batch out of all steps.")
     pseudo_labels: str = option(  # appendix
-        "frozen", "ZS-CLIP's, or in stage 2 its own.", choices=("frozen", "detector")
+        "frozen",
+        "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
+        choices=("frozen", "detector"),
     )
     detector_init: str = option(
-        "random", "Torch's default start, or zero.", choices=("random", "zero")
+        "random",
+        "Initial weights of the detector: PyTorch's default, or zero.",
+        choices=("random", "zero"),
     )
     evidence: float = option(
-        0.0, "Weight of the frozen model's log odds in its logit.", within=_FROM_ZERO
+        0.0, "Weight of the frozen model's log odds in the detector's logit.", within=_FROM_ZERO
     )
     score_temperature: float = option(
-        1.0, "Of the sigmoid that thresholds are found on.", within=_ABOVE_ZERO
+        1.0,
+        "Temperature of the sigmoid of the scores from which thresholds are found.",
+        within=_ABOVE_ZERO,
     )
     gap: float = option(0.0, GAP, within=_SHARE)
 
@@ -69,38 +83,48 @@ class RidgeSettings(Settings):
     """Ridge: a noise detector without labels (ours); the same values for all sets and encoders."""
 
     ridge_first: int = option(
-        64, "Items that ZS-CLIP decides; least items between updates.", within=Range(least=2)
+        64,
+        "Items that ZS-CLIP decides at first; fewest items between updates.",
+        within=Range(least=2),
     )
     # One update whenever an eighth more was seen.
-    ridge_block: int = option(256, "Most items between two updates.", within=_FROM_ONE)
-    ridge_ring: int = option(2048, "M: last items that make thresholds.", within=_FROM_ONE)
+    ridge_block: int = option(256, "Largest number of items between two updates.", within=_FROM_ONE)
+    ridge_ring: int = option(
+        2048, "M: last items from which thresholds are found.", within=_FROM_ONE
+    )
     ridge_penalty: float = option(
-        30.0, "λ of the regression, in mean eigenvalues.", within=_ABOVE_ZERO
+        30.0, "λ: penalty of the regression, in mean eigenvalues.", within=_ABOVE_ZERO
     )
     # The three base scores have 0.5.
     ridge_view: float = option(2.0, "Largest weight of the ridge view z.", within=_FROM_ZERO)
     ridge_gate: float = option(
-        0.45, "corr(z, q) from which noise is of another kind.", within=_ABOVE_ZERO
+        0.45, "Correlation corr(z, q) above which noise is of another kind.", within=_ABOVE_ZERO
     )
     ridge_gate_errors: float = option(
-        1.5, "Standard errors that it is lessened by.", within=_FROM_ZERO
+        1.5, "Standard errors that are subtracted from corr(z, q).", within=_FROM_ZERO
     )
     ridge_apart: float = option(  # 2 / pi of a Gaussian
-        0.7, "Otsu's share of the variance of b from which more than ZS-CLIP rejects is noise.",
+        0.7, "Otsu's share of the variance of b above which more than ZS-CLIP rejects is noise.",
         within=_ABOVE_ZERO,
     )  # fmt: skip
     ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)
     ridge_clean: float = option(
-        0.75, "Share of ZS-CLIP's rejections where nothing speaks for noise.", within=_SHARE
+        0.75,
+        "Share of ZS-CLIP's rejections that is rejected without evidence of noise.",
+        within=_SHARE,
     )
     ridge_shape: float = option(
-        2.5, "Skewness + kurtosis of b up to which all of them are kept.", within=_ABOVE_ZERO
+        2.5,
+        "Skewness + kurtosis of b up to which all of ZS-CLIP's rejections are kept.",
+        within=_ABOVE_ZERO,
     )
     ridge_tail: float = option(
-        6.0, "Skewness + kurtosis of b from which noise is rare and far.", within=_ABOVE_ZERO
+        6.0, "Skewness + kurtosis of b above which noise is rare and far.", within=_ABOVE_ZERO
     )
     ridge_tail_deviations: float = option(
-        3.0, "The threshold is then so far above the median.", within=_FROM_ZERO
+        3.0,
+        "Distance of the threshold from the median for rare noise, in deviations.",
+        within=_FROM_ZERO,
     )
     ridge_prior: float = option(
         0.3, "Spread of the class prior up to which it is corrected.", within=_FROM_ZERO
@@ -109,7 +133,7 @@ class RidgeSettings(Settings):
         100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
     )
     ridge_order: bool = option(
-        True, "Where neighbours share a class more than by chance, the last classes count."
+        True, "Use the last classes if neighbouring items share a class more often than by chance."
     )
     words: str = option("", WORDS)  # what else there may be; without any as if there were no t
     cautious: bool = option(
@@ -128,7 +152,9 @@ class CmaSettings(Settings):
     """CMA, arXiv 2405.16766: neutral texts beside the classes."""
 
     words: str = option("cma", WORDS)
-    cma_times: int = option(1, "k: k C neutral texts, repeated in turn.", within=_FROM_ONE)
+    cma_times: int = option(
+        1, "k: the neutral texts are repeated in turn to k C texts.", within=_FROM_ONE
+    )
 
 
 @dataclass(frozen=True)
@@ -137,9 +163,13 @@ class OoddSettings(Settings):
 
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
-    oodd_neighbour: int = option(5, "K: the nearest of them that counts.", within=_FROM_ONE)
+    oodd_neighbour: int = option(
+        5, "K: rank of the nearest item of the dictionary that counts.", within=_FROM_ONE
+    )
     oodd_temperature: float | None = option(  # the released code takes 1
-        None, "Of q, the softmax over cosines; none: 1 / logit scale.", within=Range(least=1e-4)
+        None,
+        "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
+        within=Range(least=1e-4),
     )
 
     def __post_init__(self) -> None:
@@ -154,25 +184,32 @@ class OoddSettings(Settings):
 class SydeSettings(Settings):
     """Syde (its released code) without pixels: AdaND's detector, labels from visual prototypes."""
 
-    update_every: int = option(128, "L: items to a step, the queue.", within=_FROM_ONE)
+    update_every: int = option(
+        128, "L: items in a step, which is the length of the queue.", within=_FROM_ONE
+    )
     warmup: int = option(10, "N: steps before the detector decides.", within=_FROM_ZERO)
-    learning_rate: float = option(1e-3, "Of the optimiser.", within=_ABOVE_ZERO)
-    syde_shots: int = option(10, "Images a class in the ID memory.", within=_FROM_ONE)
+    learning_rate: float = option(1e-3, "Learning rate of the optimiser.", within=_ABOVE_ZERO)
+    syde_shots: int = option(10, "Images of each class in the ID memory.", within=_FROM_ONE)
     syde_gap: float = option(
-        0.5, "Share of the way from the threshold to 0 and 1 without label.",
+        0.5, "Share of the interval from the threshold to 0, and to 1, in which items get no "
+        "label.",
         within=Range(least=0, most=1),
     )  # fmt: skip
     syde_entropy: float = option(  # more than ln C: idle up to 54 classes
-        4.0, "Nats above which an item is in no step.", within=_FROM_ZERO
+        4.0, "Entropy, in nats, above which an item is left out of all steps.", within=_FROM_ZERO
     )
     syde_visual: float = option(
-        0.2, "Weight of the visual probabilities in the class.", within=Range(least=0, most=1)
+        0.2,
+        "Weight of the visual probabilities in the decision on the class.",
+        within=Range(least=0, most=1),
     )
-    syde_map: int = option(15, "Cells on a side of the map of noise.", within=_FROM_ONE)
-    syde_map_steps: int = option(100, "Of the map, a full queue.", within=_FROM_ONE)
-    syde_map_width: float = option(2.0, "Cells, of a step's pull, at first.", within=_ABOVE_ZERO)
+    syde_map: int = option(15, "Cells on each side of the map of noise.", within=_FROM_ONE)
+    syde_map_steps: int = option(100, "Steps of the map for each full queue.", within=_FROM_ONE)
+    syde_map_width: float = option(
+        2.0, "Initial width of a step of the map, in cells.", within=_ABOVE_ZERO
+    )
     syde_map_rate: float = option(
-        0.05, "Of the map's steps, at first.", within=Range(above=0, most=1)
+        0.05, "Initial learning rate of the map's steps.", within=Range(above=0, most=1)
     )
 
     @property
@@ -186,10 +223,10 @@ class EtltSettings(Settings):
     """ETLT, arXiv 2207.08210: the noise score regressed on the features of the whole stream."""
 
     etlt_penalty: float = option(
-        1e-5, "Ridge of the least squares, in mean eigenvalues.", within=_ABOVE_ZERO
+        1e-5, "Ridge penalty of the least squares, in mean eigenvalues.", within=_ABOVE_ZERO
     )
     etlt_dropped: float = option(
-        0.0, "Share with the largest residuals that a second fit leaves out.",
+        0.0, "Share of the items, those with the largest residuals, that a second fit leaves out.",
         within=Range(least=0, below=1),
     )  # fmt: skip
 
@@ -200,20 +237,32 @@ class TDASettings(Settings):
 
     # Of the noise threshold only; the caches always go item by item.
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
-    positive_shots: int = option(3, "Samples a class in the positive cache.", within=_FROM_ZERO)
-    positive_alpha: float = option(2.0, "Weight of its logits.", within=_FROM_ZERO)
-    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
-        5.0, "Its sharpness.", within=_FROM_ZERO
+    positive_shots: int = option(
+        3, "Samples of each class in the positive cache.", within=_FROM_ZERO
     )
-    negative_shots: int = option(2, "Samples a class in the negative cache.", within=_FROM_ZERO)
-    negative_alpha: float = option(0.117, "Weight of its logits.", within=_FROM_ZERO)
-    negative_beta: float = option(1.0, "Its sharpness.", within=_FROM_ZERO)
+    positive_alpha: float = option(2.0, "Weight of the positive cache's logits.", within=_FROM_ZERO)
+    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
+        5.0, "Sharpness of the positive cache's weights.", within=_FROM_ZERO
+    )
+    negative_shots: int = option(
+        2, "Samples of each class in the negative cache.", within=_FROM_ZERO
+    )
+    negative_alpha: float = option(
+        0.117, "Weight of the negative cache's logits.", within=_FROM_ZERO
+    )
+    negative_beta: float = option(
+        1.0, "Sharpness of the negative cache's weights.", within=_FROM_ZERO
+    )
     # Only samples with low < entropy / log2(C) < high are negatives …
-    entropy_low: float = option(0.2, "Least entropy of a negative.", within=_SHARE)
-    entropy_high: float = option(0.5, "Largest entropy of a negative.", within=_SHARE)
+    entropy_low: float = option(0.2, "Smallest entropy of a negative sample.", within=_SHARE)
+    entropy_high: float = option(0.5, "Largest entropy of a negative sample.", within=_SHARE)
     # … which speak against classes with low < probability < high.
-    mask_low: float = option(0.03, "Least probability it speaks against.", within=_SHARE)
-    mask_high: float = option(1.0, "Largest probability it speaks against.", within=_SHARE)
+    mask_low: float = option(
+        0.03, "Smallest probability against which a negative sample counts.", within=_SHARE
+    )
+    mask_high: float = option(
+        1.0, "Largest probability against which a negative sample counts.", within=_SHARE
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -230,13 +279,15 @@ class OGASettings(Settings):
     The values are those that its released code has for all sets.
     """
 
-    oga_shots: int = option(8, "Samples a class in the memory.", within=_FROM_ONE)
-    oga_scale: float = option(0.05, "τ: of the Gaussians' log densities.", within=_FROM_ZERO)
+    oga_shots: int = option(8, "Samples of each class in the memory.", within=_FROM_ONE)
+    oga_scale: float = option(0.05, "τ: scale of the Gaussians' log densities.", within=_FROM_ZERO)
     oga_every: int = option(  # 128 is quicker, and loses up to 3.4 points of Acc_S
-        1, "Offered items between two covariances.", within=_FROM_ONE
+        1, "Items that are offered between two updates of the covariance.", within=_FROM_ONE
     )
     # The released code divides sums by the capacity, however few samples a class has.
-    oga_short_means: bool = option(False, "Means are sums over the capacity.")
+    oga_short_means: bool = option(
+        False, "Divide the sums of a class by its capacity instead of by its count."
+    )
 
 
 @dataclass(frozen=True)
@@ -247,16 +298,20 @@ class OnZetaSettings(Settings):
     """
 
     onzeta_balance: float = option(
-        1.0, "α: share of 1/C that each class has at least; 1: equal shares.", within=_SHARE
+        1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares.", within=_SHARE
     )
-    onzeta_prior_rate: float = option(20.0, "Step of the class weights ρ.", within=_FROM_ZERO)
-    onzeta_proxy_rate: float = option(0.5, "Step of the visual proxies w.", within=_FROM_ZERO)
-    onzeta_temperature: float = option(0.04, "Of the visual proxies' softmax.", within=_ABOVE_ZERO)
+    onzeta_prior_rate: float = option(20.0, "Step size of the class weights ρ.", within=_FROM_ZERO)
+    onzeta_proxy_rate: float = option(0.5, "Step size of the visual proxies w.", within=_FROM_ZERO)
+    onzeta_temperature: float = option(
+        0.04, "Temperature of the visual proxies' softmax.", within=_ABOVE_ZERO
+    )
     onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=_SHARE)
     # The released code takes the length of the stream, which no online method knows: this is the
     # length of its paper's, the validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
     onzeta_mix_items: int = option(
-        50_000, "Offered items after which they have it; 0: all of the stream's.", within=_FROM_ZERO
+        50_000,
+        "Items after which the proxies have this weight; 0: all items of the stream.",
+        within=_FROM_ZERO,
     )
 
 
@@ -264,15 +319,17 @@ class OnZetaSettings(Settings):
 class DLASettings(Settings):
     """DLA: logits of classes that were answered often are lowered. The value is ImageNet's."""
 
-    dla_strength: float = option(0.8, "α of the lowering.", within=_FROM_ZERO)
+    dla_strength: float = option(0.8, "α: strength of the lowering.", within=_FROM_ZERO)
 
 
 @dataclass(frozen=True)
 class DMNSettings(Settings):
     """DMN-weak: a memory of sure images a class, read out for each item. The released values."""
 
-    dmn_shots: int = option(50, "Images kept a class.", within=_FROM_ONE)
-    dmn_sharpness: float = option(5.5, "β of the weights by likeness.", within=_FROM_ZERO)
+    dmn_shots: int = option(50, "Images that are kept for each class.", within=_FROM_ONE)
+    dmn_sharpness: float = option(
+        5.5, "β: sharpness of the weights by similarity.", within=_FROM_ZERO
+    )
 
 
 @dataclass(frozen=True)
@@ -280,11 +337,15 @@ class ECALPSettings(Settings):
     """ECALP: labels that go along a graph of texts and images. The released values."""
 
     ecalp_images: int = option(  # the paper's graph has all images of the stream
-        10_000, "Last images that the graph keeps.", within=Range(least=2, most=1_000_000)
+        10_000, "Number of the last images in the graph.", within=Range(least=2, most=1_000_000)
     )
-    ecalp_neighbours: int = option(8, "Nearest images that one is joined to.", within=_FROM_ONE)
-    ecalp_texts: int = option(3, "Nearest texts that an image is joined to.", within=_FROM_ONE)
-    ecalp_sharpness: float = option(10.0, "γ, power of cosines in the graph.", within=_ABOVE_ZERO)
+    ecalp_neighbours: int = option(
+        8, "Nearest images to which an image is connected.", within=_FROM_ONE
+    )
+    ecalp_texts: int = option(3, "Nearest texts to which an image is connected.", within=_FROM_ONE)
+    ecalp_sharpness: float = option(
+        10.0, "γ: power of the cosines in the graph.", within=_ABOVE_ZERO
+    )
 
 
 ALL_ITEMS, ACCEPTED = "all", "accepted"  # what a block classifier solves for
@@ -296,7 +357,8 @@ class BlockSettings(Settings):
 
     block: int = option(64, "Items that are classified together.", within=_FROM_ONE)
     block_takes: str = option(
-        ALL_ITEMS, "All items of a block, or what the detector accepts.",
+        ALL_ITEMS, "Items of a block that are classified together: all, or those that the "
+        "detector accepts.",
         choices=(ALL_ITEMS, ACCEPTED),
     )  # fmt: skip
 
@@ -305,9 +367,11 @@ class BlockSettings(Settings):
 class GaussianBlockSettings(BlockSettings):
     """What StatA and TransCLIP have in common: the values of StatA's paper."""
 
-    block_neighbours: int = option(3, "Nearest others that pull an item.", within=_FROM_ONE)
-    block_smoothing: float = option(1.0, "λ of the neighbours.", within=_FROM_ZERO)
-    block_steps: int = option(10, "Fits of the classes to a block.", within=_FROM_ZERO)
+    block_neighbours: int = option(
+        3, "Nearest other items that influence an item.", within=_FROM_ONE
+    )
+    block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=_FROM_ZERO)
+    block_steps: int = option(10, "Number of fits of the classes to a block.", within=_FROM_ZERO)
 
 
 @dataclass(frozen=True)
@@ -324,9 +388,11 @@ class TransCLIPSettings(GaussianBlockSettings):
 class LAMESettings(BlockSettings):
     """LAME: assignments alone, pulled by neighbours."""
 
-    lame_neighbours: int = option(5, "Nearest others that pull an item.", within=_FROM_ONE)
-    lame_strength: float = option(1.0, "λ of the neighbours.", within=_FROM_ZERO)
-    lame_steps: int = option(100, "Steps of a block at most.", within=_FROM_ONE)
+    lame_neighbours: int = option(
+        5, "Nearest other items that influence an item.", within=_FROM_ONE
+    )
+    lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=_FROM_ZERO)
+    lame_steps: int = option(100, "Largest number of steps for a block.", within=_FROM_ONE)
 
 
 @dataclass(frozen=True)
@@ -337,16 +403,16 @@ class BCASettings(Settings):
     """
 
     bca_mean_least: float = option(
-        0.05, "Probability above which an item moves its class.", within=_SHARE
+        0.05, "Probability above which an item updates the mean of its class.", within=_SHARE
     )
     bca_mean_items: float = option(
-        20_000.0, "Items that a class's text counts for.", within=_ABOVE_ZERO
+        20_000.0, "Number of items for which the text of a class counts.", within=_ABOVE_ZERO
     )
     bca_prior_least: float = option(
-        0.65, "Probability above which an item moves the prior.", within=_SHARE
+        0.65, "Probability above which an item updates the prior.", within=_SHARE
     )
     bca_prior_items: float = option(
-        1.0, "Items that the first prior counts for.", within=_FROM_ZERO
+        1.0, "Number of items for which the initial prior counts.", within=_FROM_ZERO
     )
 
 
@@ -357,17 +423,21 @@ class DOTASettings(Settings):
     The paper's values are of each set; these are a port's.
     """
 
-    dota_variance: float = option(1e-4, "σ: of a class at the start.", within=_ABOVE_ZERO)
+    dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=_ABOVE_ZERO)
     dota_shrinkage: float = option(
         1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
     )
     dota_rate: float = option(
-        0.02, "ρ: weight of the Gaussians an item a class.", within=_FROM_ZERO
+        0.02, "ρ: weight that the Gaussians gain with each item of each class.", within=_FROM_ZERO
     )
-    dota_weight: float = option(0.1, "η: their largest weight.", within=_FROM_ZERO)
-    dota_every: int = option(1, "Offered items between two covariances.", within=_FROM_ONE)
+    dota_weight: float = option(0.1, "η: largest weight of the Gaussians.", within=_FROM_ZERO)
+    dota_every: int = option(
+        1, "Items that are offered between two updates of the covariance.", within=_FROM_ONE
+    )
     dota_memory: int = option(
-        512, "MB that covariances of classes may take; else one of all.", within=_FROM_ZERO
+        512,
+        "Memory for covariances of the classes, in MB; beyond it one covariance serves all.",
+        within=_FROM_ZERO,
     )
 
     def pools(self, classes: int, dim: int) -> bool:
@@ -399,9 +469,11 @@ class EnergySettings(Settings):
 class LogitGapSettings(Settings):
     """LogitGap, arXiv 2510.20134: the largest logit above the mean of the next N."""
 
-    logitgap_share: float = option(0.2, "N as a share of the classes.", within=_SHARE)
+    logitgap_share: float = option(
+        0.2, "N: number of other classes in the gap, as a share of the classes.", within=_SHARE
+    )
     logitgap_others: int | None = option(  # the released script takes 88 on ImageNet
-        None, "N itself; none: by the share.", within=_FROM_ONE
+        None, "N: number of other classes in the gap; none: by the share.", within=_FROM_ONE
     )
 
 
@@ -411,7 +483,9 @@ class McmSettings(Settings):
 
     # The ZS-NTTA paper's Table 5 quotes MCM's own figures: temperature 1. None: as in its Eq. 1.
     temperature: float | None = option(
-        None, "Of the softmax over cosines; none: 1 / logit scale.", within=Range(least=1e-4)
+        None,
+        "Temperature of the softmax over cosines; none: 1 / logit scale.",
+        within=Range(least=1e-4),
     )
 
 
@@ -419,4 +493,6 @@ class McmSettings(Settings):
 class ClipnSettings(Settings):
     """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
 
-    no_text: str = option("", ".npy of 'no' text features (C, D), in the order of the classes.")
+    no_text: str = option(
+        "", "File .npy of 'no' text features (C, D), in the order of the classes."
+    )

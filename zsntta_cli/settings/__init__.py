@@ -156,9 +156,11 @@ class StreamSettings(Settings):
         0.5, "OOD share of the stream: 0.25, natural, 0.1..0.7, steps:0.1,0.5,0.1.",
         within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=check_ratio,
     )  # fmt: skip
-    seed: int = option(0, "Order of the stream, and of a random detector.", within=Range(least=0))
+    seed: int = option(
+        0, "Seed of the stream's order and of a random detector.", within=Range(least=0)
+    )
     order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
-        "shuffled", "Of the stream (docs/detector.md, docs/methods.md).", choices=ORDERS,
+        "shuffled", "Order of the stream (docs/detector.md, docs/streams.md).", choices=ORDERS,
         checked_by=check_order,
     )  # fmt: skip
     noise: str = option(
@@ -172,15 +174,22 @@ class StreamSettings(Settings):
         choices=("periodic", "shuffled"),
     )  # fmt: skip
     ood_fill: str = option(
-        "repeat", "Too few OOD images: repeat them, or cap the ratio.", choices=("repeat", "cap")
+        "repeat",
+        "If there are too few OOD images: repeat them, or cap the ratio.",
+        choices=("repeat", "cap"),
     )
-    rounded_odds: bool = option(False, "OOD:ID odds rounded to two digits: 0.33, not 1/3.")
+    rounded_odds: bool = option(False, "Round the OOD:ID odds to two digits: 0.33, not 1/3.")
     swapped_names: bool = option(  # of the released code; nothing to swap in other sets
-        False, "Food-101's cheesecake and cheese plate under each other's name."
+        False,
+        "Exchange the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
-    limit: int | None = option(None, "Only the first so many samples.", within=Range(least=1))
+    limit: int | None = option(
+        None, "Use only so many samples from the beginning.", within=Range(least=1)
+    )
     reset: str = option(
-        "never", "Where sets come in turn: begin anew at each, or never.", choices=("never", EACH)
+        "never",
+        "If sets come in turn: reset the method at each set, or never.",
+        choices=("never", EACH),
     )
     protocol: str | None = option(
         None, "Ratio, order, reset, block and report as in:", choices=tuple(PROTOCOLS)
@@ -215,15 +224,19 @@ class ThresholdSettings(Settings):
     )
     # Eq. 1: clean iff the ID score is λ or more; the released code: noise iff u is above λ.
     fixed_on: str = option(
-        "id-score", "What a fixed threshold is on.", choices=("id-score", "noise-score")
+        "id-score", "Score to which a fixed threshold applies.", choices=("id-score", "noise-score")
     )
     queue: int = option(  # Sec. 5.1
-        512, "N_q, scores it is found on.", within=Range(least=1, most=LARGEST_QUEUE)
+        512,
+        "N_q: scores from which the threshold is found.",
+        within=Range(least=1, most=LARGEST_QUEUE),
     )
     criterion: str = option(
-        "otsu", "Weighted by size, or Eq. 3 to the letter.", choices=("otsu", "unweighted")
+        "otsu",
+        "Criterion of the threshold: weighted by size, or Eq. 3 to the letter.",
+        choices=("otsu", "unweighted"),
     )
     degenerate: str = option(
-        "hold", "Where no split is valid: hold the last threshold, or zero.",
+        "hold", "If no split is valid: hold the last threshold, or use zero.",
         choices=("hold", "zero"),
     )  # fmt: skip

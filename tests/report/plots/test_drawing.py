@@ -91,6 +91,7 @@ def child(folder, seed, home):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes_whatever_the_users_settings_are(tmp_path):
     (tmp_path / "matplotlibrc").write_text("font.size: 20\nbackend: TkAgg\nsvg.fonttype: none\n")
     plain = child("/", "1", {"SOURCE_DATE_EPOCH": "1000000000"})

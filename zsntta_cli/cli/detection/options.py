@@ -37,13 +37,16 @@ class ImageOptions:
         str | None,
         typer.Option(
             "--set",
-            help="Features that are cached, in place of images.",
+            help="Cached set to judge instead of images.",
             autocompletion=completion.cached,
         ),
     ] = None
     fps: Annotated[
         float | None,
-        typer.Option(help="Frames of a second of video. [1]  Of frames on -, the rate they have."),
+        typer.Option(
+            help="Frames that are judged per second of video. [1]  Of frames on -, the rate they "
+            "have."
+        ),
     ] = None
     raw: Annotated[
         str | None,
@@ -53,11 +56,21 @@ class ImageOptions:
         float | None,
         typer.Option(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
     ] = None
-    classes: Annotated[str | None, typer.Option(help="Names of your classes: cat,dog.")] = None
-    classes_file: Annotated[Path | None, typer.Option(help="The same, a name a line.")] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="Names of your classes: cat,dog. One of this and the next two options is required."
+        ),
+    ] = None
+    classes_file: Annotated[
+        Path | None, typer.Option(help="File with the names of your classes, one per line.")
+    ] = None
     class_photos: Annotated[
         Path | None,
-        typer.Option(help="Example photos in their place: DIR/<class>/, 2 to 8 photos in each."),
+        typer.Option(
+            help="Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in "
+            "each."
+        ),
     ] = None
     prompt: Annotated[
         str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
@@ -90,9 +103,9 @@ class PartOptions:
     """Verdicts on a set in parts, a file for each."""
 
     calibrate_on: Annotated[
-        int | None, _parts("The part to learn from: all are judged by what it taught.")
+        int | None, _parts("Part to learn from: all parts are judged by what was learned from it.")
     ] = None
-    part: Annotated[int | None, _parts("This part alone. [all]")] = None
+    part: Annotated[int | None, _parts("Judge only this part. [all]")] = None
     jobs: Annotated[int, _parts("Processes that judge parts.")] = 1
 
     def check(self, out: Path | None) -> bool:
@@ -110,34 +123,42 @@ class PartOptions:
 class DecisionOptions:
     """How images are decided on."""
 
-    method: Annotated[str, _decision("zs-clip, adand or ridge.")] = "ridge"
+    method: Annotated[str, _decision("Method that decides: zs-clip, adand or ridge.")] = "ridge"
     score: Annotated[str, _decision("Noise score of the frozen model: mcm, match.")] = MCM
     flag: Annotated[
-        str | None, _decision("How many are flagged: 5%, 50, or fpr=1%. [the method decides]")
+        str | None,
+        _decision("How many images are flagged as noise: 5%, 50, or fpr=1%. [the method decides]"),
     ] = None
     clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
-        _decision("[hindsight; arrival for - and --watch]"),
+        _decision(
+            "Decide on all images at the end, or on each as it arrives. "
+            "[hindsight; arrival for - and --watch]"
+        ),
     ] = None
     others: Annotated[
         str | None,
-        _decision("Words for what else there may be: wordnet, something, or FILE, a word a line."),
+        _decision(
+            "Words for what else images may show: wordnet, something, or FILE with one word per "
+            "line."
+        ),
     ] = None
     warm: Annotated[
-        Path | None, _decision("Images to learn from first, without rows, on arrival.")
+        Path | None,
+        _decision("With --decide arrival: images to learn from first, which get no rows."),
     ] = None
-    seed: Annotated[int, _decision("Of the orders a folder is shown in.")] = 0
+    seed: Annotated[int, _decision("Seed of the orders in which a folder is shown.")] = 0
     ask: Annotated[
         int | None,
-        _decision("Ask about so many images whether they belong, and decide by it.", min=1),
+        _decision("Ask about so many images whether they belong, and use the answers.", min=1),
     ] = None
     answers: Annotated[
-        Path | None, _decision("Answers to --ask: .jsonl or .csv. [the terminal]")
+        Path | None, _decision("File of answers to --ask: .jsonl or .csv. [the terminal]")
     ] = None
-    learn: Annotated[Path | None, _decision("Corrections to learn from, for all other images.")] = (
-        None
-    )
+    learn: Annotated[
+        Path | None, _decision("File of corrections to learn from, for all other images.")
+    ] = None
 
     def check(self, watch: bool) -> None:
         """Refuse questions without a place for them; `watch`: folders are watched."""
@@ -157,38 +178,46 @@ class ResultOptions:
 
     out: Annotated[
         Path | None,
-        _result("Rows to FILE.csv, .jsonl or .parquet, whole; or to DIR/{part}.csv."),
+        _result("File for the rows: FILE.csv, .jsonl or .parquet; or DIR/{part}.csv."),
     ] = None
     only: Annotated[
-        Literal["noise", "unsure", "clean"] | None, _result("Rows of this answer alone.")
+        Literal["noise", "unsure", "clean"] | None, _result("Print only rows with this answer.")
     ] = None
     print0: Annotated[
-        bool, _result("Paths alone, a NUL behind each, for xargs -0.", "-0", "--print0")
+        bool, _result("Print only paths, each followed by a NUL, for xargs -0.", "-0", "--print0")
     ] = False
     copy_to: Annotated[
         Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
     ] = None
-    link_to: Annotated[Path | None, _result("The same with links.")] = None
+    link_to: Annotated[Path | None, _result("As --copy-to, with links.")] = None
     move_to: Annotated[
-        Path | None, _result("The same, and the images are moved: --undo DIR moves them back.")
+        Path | None, _result("As --copy-to, but move the images: --undo DIR moves them back.")
     ] = None
     keep_folders: Annotated[
-        bool, _result("Keep the folders of the images, below those.", "--keep-folders")
+        bool, _result("Keep the folders of the images below these.", "--keep-folders")
     ] = False
     dry_run: Annotated[
-        bool, _result("Say what would be copied, moved, removed; do nothing.", "--dry-run")
+        bool, _result("Only say what would be copied, moved or removed.", "--dry-run")
     ] = False
     undo: Annotated[
-        Path | None, _result("Take back what was put into DIR, by its verdicts.csv; alone.")
+        Path | None,
+        _result("Folder from which images go back to where they were; with no other option."),
     ] = None
-    review: Annotated[Path | None, _result("A page to look at verdicts and correct them.")] = None
-    embed: Annotated[int | None, _result(f"Pictures within it, at most. [{EMBEDDED}]", min=0)] = (
-        None
-    )
+    review: Annotated[
+        Path | None, _result("HTML page to write, on which verdicts are seen and corrected.")
+    ] = None
+    embed: Annotated[
+        int | None, _result(f"Largest number of pictures in the page. [{EMBEDDED}]", min=0)
+    ] = None
     corrections: Annotated[
-        Path | None, _result("The page's corrections: these images are as you said.")
+        Path | None, _result("File of the page's corrections: these images get your verdict.")
     ] = None
-    judge: Annotated[Path | None, _result("Accuracies by the page's corrections; alone.")] = None
+    judge: Annotated[
+        Path | None,
+        _result(
+            "File of the page's corrections, by which accuracies are printed; with no other option."
+        ),
+    ] = None
     fail_on_noise: Annotated[
         bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
     ] = False
@@ -244,11 +273,13 @@ class ResultOptions:
 class WatchOptions:
     """How folders are watched."""
 
-    watch: Annotated[bool, _watch("Go on as the folders fill up; Ctrl-C ends it.", "--watch")] = (
-        False
-    )
-    state: Annotated[Path | None, _watch("Where a watch goes on, however it was stopped.")] = None
-    interval: Annotated[float, _watch("Seconds between two looks.")] = 1.0
+    watch: Annotated[
+        bool, _watch("Go on judging new images in the folders until Ctrl-C.", "--watch")
+    ] = False
+    state: Annotated[
+        Path | None, _watch("File from which a watch continues, however it was stopped.")
+    ] = None
+    interval: Annotated[float, _watch("Seconds between two looks at the folders.")] = 1.0
     looks: Annotated[int | None, _watch("End after so many looks. [none]")] = None
 
     def check(self) -> None:

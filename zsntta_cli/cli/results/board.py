@@ -36,22 +36,27 @@ def board(
     method: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Rows of the board. [all]", autocompletion=completion.methods
+            metavar="NAME",
+            help="Methods in the rows of the board. [all]",
+            autocompletion=completion.methods,
         ),
     ] = None,
     words: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[ID=]LIST", help="Word lists, with commas; of one ID set. [the cached one]"
+            metavar="[ID=]LIST",
+            help="Word lists, with commas between them, or those of one ID set. [the cached one]",
         ),
     ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Of the streams. [0 to 4]", min=0)] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Seed of the streams. [0 to 4]", min=0)
+    ] = None,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
     output: Annotated[
-        Path | None, typer.Option("--output", "--out", help="Write a page (Markdown) to this file.")
+        Path | None, typer.Option("--output", "--out", help="File for the page, in Markdown.")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:

@@ -49,57 +49,71 @@ def paper(
         ),
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="The paper's numbers alone: nothing is run.")
+        bool, typer.Option("--published", help="Print only the paper's numbers, and run nothing.")
     ] = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check",
-            help="All tables, a line each; exit code 1 if a number is outside or none is judged.",
+            help="Check all tables, in one line each; exit with 1 if a number is outside or none "
+            "is judged.",
         ),
     ] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="All tables and figures, as files in the folder of --output."),
+        typer.Option("--all", help="Write all tables and figures to files in the folder --output."),
     ] = False,
     preset: Annotated[
-        str, typer.Option(help="paper or official.", autocompletion=completion.presets)
+        str,
+        typer.Option(help="Named settings: paper or official.", autocompletion=completion.presets),
     ] = "paper",
     seed: Annotated[
         list[int] | None,
-        typer.Option(help="Several make a spread to judge by. [the table's own]", min=0),
+        typer.Option(
+            help="Seed of the streams; several seeds give a spread by which numbers are judged. "
+            "[the table's own]",
+            min=0,
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
-            help="Rows beside the paper's, on the same streams: any method, also one's own.",
+            help="Method for additional rows on the same streams; also one of your own.",
             autocompletion=completion.methods,
         ),
     ] = None,
     ratio: Annotated[
         list[str] | None,
-        typer.Option(help="The rows again at this noise ratio, as natural: table 5 names none."),
+        typer.Option(
+            help="Noise ratio at which the rows are repeated, such as natural; table 5 names none."
+        ),
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(help="A cached template for all sets, or 'code', 'paper'.")
+        str | None, typer.Option(help="Cached template for all sets, or 'code', 'paper'.")
     ] = None,
     own: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Other than the paper's, for one method: METHOD.SETTING=VALUE."),
+        typer.Option(
+            "--set",
+            help="A setting of one method that differs from the paper's: METHOD.SETTING=VALUE.",
+        ),
     ] = None,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
     form: Annotated[
-        Form | None, typer.Option("--format", help="[by the output's ending, or table]")
+        Form | None,
+        typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Write to this file, whole or not; with --all a folder.")
+        Path | None, typer.Option(help="File to write, or with --all a folder.")
     ] = None,
-    samples: Annotated[int, live_option("Of table 4's timing; the first warm up.")] = SAMPLES,
+    samples: Annotated[
+        int, live_option("Samples for the timing of table 4; the first ones warm up.")
+    ] = SAMPLES,
     live: Annotated[
-        bool, live_option("Run live methods too, which may take days.", "--live")
+        bool, live_option("Also run live methods, which may take days.", "--live")
     ] = False,
     live_options: LiveOptions,
     dry_run: DryRun = False,

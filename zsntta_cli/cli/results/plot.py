@@ -53,15 +53,17 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="ratio, ranks, critical, means: any, such as auroc; accuracy, windows: acc_s, "
-            "acc_n. [acc_h; means: the three]",
+            help="Metric of ratio, ranks, critical and means, such as auroc; of accuracy and "
+            "windows, acc_s or acc_n. [acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
     ] = None,
-    width: Annotated[float, typer.Option(min=2, max=20, help="Inches; 6.75 is a page.")] = _COLUMN,
-    output: Annotated[Path, typer.Option(help="A .pdf, .svg, .png; a .csv of its numbers.")] = Path(
-        "figure.pdf"
-    ),
+    width: Annotated[
+        float, typer.Option(min=2, max=20, help="Width in inches; 6.75 is a page.")
+    ] = _COLUMN,
+    output: Annotated[
+        Path, typer.Option(help="File to write: .pdf, .svg, .png, or .csv of its numbers.")
+    ] = Path("figure.pdf"),
 ) -> None:
     """Draw a figure of kept results: PDF, SVG, PNG or CSV.
 

@@ -33,7 +33,8 @@ _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
 _LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
 _filter = partial(under, "Runs")
 Keys = Annotated[
-    list[str] | None, typer.Argument(metavar="[KEY]...", help="First digits of keys. [all]")
+    list[str] | None,
+    typer.Argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
 ]
 
 
@@ -41,17 +42,17 @@ Keys = Annotated[
 class WantedRuns:
     """What runs are chosen by: several values of one option are alternatives."""
 
-    method: Annotated[list[str] | None, _filter("Those of a method.")] = None
-    id_set: Annotated[list[str] | None, _filter("Those on an ID set.", "--id")] = None
-    ood_set: Annotated[list[str] | None, _filter("Those against an OOD set.", "--ood")] = None
-    ratio: Annotated[list[str] | None, _filter("Those at a noise ratio.")] = None
-    seed: Annotated[list[int] | None, _filter("Those of a seed.")] = None
+    method: Annotated[list[str] | None, _filter("Only runs of this method.")] = None
+    id_set: Annotated[list[str] | None, _filter("Only runs on this ID set.", "--id")] = None
+    ood_set: Annotated[list[str] | None, _filter("Only runs against this OOD set.", "--ood")] = None
+    ratio: Annotated[list[str] | None, _filter("Only runs at this noise ratio.")] = None
+    seed: Annotated[list[int] | None, _filter("Only runs of this seed.")] = None
     setting: Annotated[
-        list[str] | None, _filter("NAME=VALUE: those with a setting, as lists show it.")
+        list[str] | None, _filter("Only runs with this setting, NAME=VALUE, as lists show it.")
     ] = None
-    encoder: Annotated[list[str] | None, _filter("Those of an encoder's features, its folder.")] = (
-        None
-    )
+    encoder: Annotated[
+        list[str] | None, _filter("Only runs on the features of this encoder, by its folder.")
+    ] = None
 
     @property
     def any(self) -> bool:
@@ -80,16 +81,16 @@ def list_runs(
     sort: Annotated[
         str | None,
         typer.Option(
-            help="By a column, a metric (the best first) or a setting: acc_h, auroc, seconds, made "
-            "… [as they were kept]",
+            help="Column, metric (the best first) or setting by which runs are sorted: acc_h, "
+            "auroc, seconds, made … [as they were kept]",
         ),
     ] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="The other way round.")] = False,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     form: Annotated[
         Literal["table", "csv", "json"] | None,
-        typer.Option("--format", help="[by the output's ending, or table]"),
+        typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     store: StoreOptions,
 ) -> None:
     """List kept runs, with the settings that vary.
@@ -146,7 +147,9 @@ def verify(*, store: StoreOptions) -> None:
 @with_groups
 def show(
     *,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="First digits of a key.")],
+    keys: Annotated[
+        list[str], typer.Argument(metavar="KEY...", help="First digits of the runs' keys.")
+    ],
     store: StoreOptions,
 ) -> None:
     """Show everything about some runs.
@@ -172,7 +175,7 @@ def export(
     *,
     keys: Keys = None,
     wanted: WantedRuns,
-    output: Annotated[Path | None, typer.Option(help="Write to this file, whole or not.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     form: Annotated[
         Literal["jsonl", "json", "csv", "toml"] | None,
         typer.Option(
@@ -228,7 +231,7 @@ def bundle(
     *,
     keys: Keys = None,
     wanted: WantedRuns,
-    output: Annotated[Path, typer.Option(help="Write to this .zip, whole or not.")],
+    output: Annotated[Path, typer.Option(help="File to write, ending in .zip.")],
     store: StoreOptions,
 ) -> None:
     """Write kept runs and what repeats them into one file.
@@ -260,7 +263,7 @@ def bundle(
 @with_groups
 def import_(
     *,
-    files: Annotated[list[Path], typer.Argument(help="That export, or simulate, wrote.")],
+    files: Annotated[list[Path], typer.Argument(help="Files that export or simulate wrote.")],
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none.
@@ -282,9 +285,10 @@ def remove(
     *,
     keys: Keys = None,
     wanted: WantedRuns,
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Remove all runs.")] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Live runs too, which took hours, unasked.")
+        bool,
+        typer.Option("--yes", help="Do not ask before live runs are removed, which took hours."),
     ] = False,
     store: StoreOptions,
 ) -> None:

@@ -26,16 +26,20 @@ if TYPE_CHECKING:
 @with_groups
 def replay(
     *,
-    file: Annotated[Path, typer.Argument(help="That `zsntta records bundle` wrote.")],
+    file: Annotated[Path, typer.Argument(help="Bundle that `zsntta records bundle` wrote.")],
     features_dir: FeaturesDir = FEATURES,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
     run_plugins: Annotated[
         bool,
-        typer.Option("--run-plugins", help="Run the code of methods that is in it: trust it."),
+        typer.Option(
+            "--run-plugins", help="Run the code of methods in the bundle; only if you trust it."
+        ),
     ] = False,
     no_text: Annotated[
         str,
-        typer.Option(help="Of clipn: .npy of its 'no' text features; none of a record is read."),
+        typer.Option(
+            help="File .npy of clipn's 'no' text features; a path in a record is never read."
+        ),
     ] = "",
     live: LiveOptions,
 ) -> None:

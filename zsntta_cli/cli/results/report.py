@@ -32,11 +32,9 @@ def report(
         typer.Argument(help="Exported records (JSON Lines) or stores. [the store]"),
     ] = None,
     store: StoreOptions,
-    output: Annotated[Path, typer.Option(help="Write to this file; '-': stdout.")] = Path(
-        "report.html"
-    ),
-    title: Annotated[str, typer.Option(help="Of the page.")] = TITLE,
-    baseline: Annotated[str, typer.Option(help="Method that gains are told from.")] = BASELINE,
+    output: Annotated[Path, typer.Option(help="File to write; '-': stdout.")] = Path("report.html"),
+    title: Annotated[str, typer.Option(help="Title of the page.")] = TITLE,
+    baseline: Annotated[str, typer.Option(help="Method from which gains are counted.")] = BASELINE,
 ) -> None:
     """Write kept results as one HTML page.
 

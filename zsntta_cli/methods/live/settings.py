@@ -20,7 +20,9 @@ class PipelineSettings(Settings):
     """Sec. 3: which samples a method adapts on."""
 
     pipeline: str = option(
-        "normal", "Adapts on what it calls clean, the truly clean, or all.", choices=PIPELINES
+        "normal",
+        "What it adapts on: items that it calls clean, truly clean items, or all items.",
+        choices=PIPELINES,
     )
 
 
@@ -30,10 +32,10 @@ class TentSettings(PipelineSettings):
 
     batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
     # None: 1e-4 for Adam, 2.5e-4 for SGD.
     learning_rate: float | None = option(
-        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+        None, "Learning rate of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
     )
 
     def __post_init__(self) -> None:
@@ -46,20 +48,24 @@ class TentSettings(PipelineSettings):
 class SottaSettings(PipelineSettings):
     """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
 
-    memory: int = option(64, "Samples kept, balanced by pseudo-class.", within=_FROM_ONE)
+    memory: int = option(64, "Samples in the memory, balanced by pseudo-class.", within=_FROM_ONE)
     confidence: float = option(  # appendix
-        0.5, "Least ID score that enters the memory.", within=_SHARE
+        0.5, "Smallest ID score of a sample that enters the memory.", within=_SHARE
     )
-    update_every: int = option(64, "L: items to a step, the queue.", within=_FROM_ONE)
+    update_every: int = option(
+        64, "L: items in a step, which is the length of the queue.", within=_FROM_ONE
+    )
     # Of an encoder pass, which no decision depends on but the time does; none: all of a step's.
     batch_size: int | None = option(None, "Items that are decided on at once.", within=_FROM_ONE)
     # As the released code does.
-    late_start: bool = option(False, "The first item or batch counts to no step.")
-    learning_rate: float = option(1e-4, "Of the optimiser.", within=_ABOVE_ZERO)  # Adam
-    weight_decay: float = option(5e-4, "Of Adam.", within=_FROM_ZERO)
+    late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+    learning_rate: float = option(
+        1e-4, "Learning rate of the optimiser.", within=_ABOVE_ZERO
+    )  # Adam
+    weight_decay: float = option(5e-4, "Weight decay of Adam.", within=_FROM_ZERO)
     rho: float = option(0.05, "Radius of the sharpness-aware step.", within=_FROM_ZERO)
     frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
-        "last", "A transformer's three that stay as they are.", choices=("last", "9-11")
+        "last", "Three blocks of a transformer that are not adapted.", choices=("last", "9-11")
     )
 
 
@@ -67,16 +73,20 @@ class SottaSettings(PipelineSettings):
 class TptSettings(PipelineSettings):
     """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
 
-    views: int = option(64, "Of an image: itself and augmented ones.", within=_FROM_ONE)
+    views: int = option(
+        64, "Views of an image: the image itself and augmented ones.", within=_FROM_ONE
+    )
     keep: float = option(
-        0.1, "Share of the views, the most confident ones.", within=Range(above=0, most=1)
+        0.1,
+        "Share of the views that is used: the most confident ones.",
+        within=Range(above=0, most=1),
     )
     # The paper's without it for the ImageNet family.
-    augmix: bool = option(True, "AugMix of the views.")
+    augmix: bool = option(True, "Use AugMix for the views.")
     learning_rate: float = option(  # AdamW, weight decay 0.01
-        5e-3, "Of the optimiser.", within=_ABOVE_ZERO
+        5e-3, "Learning rate of the optimiser.", within=_ABOVE_ZERO
     )
-    steps: int = option(1, "Of tuning, a sample.", within=_FROM_ONE)
+    steps: int = option(1, "Steps of tuning for each sample.", within=_FROM_ONE)
     # By the image an answer serves all streams; by the stream, as was done before there was a
     # choice, views differ between seeds too, as the paper's do.
     views_by: str = option(
@@ -90,9 +100,9 @@ class OpenSetSettings(Settings):
     """Tent's batches and optimiser, for a loss that chooses among the samples by itself."""
 
     batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
     learning_rate: float | None = option(
-        None, "Of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+        None, "Learning rate of the optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
     )
 
     def __post_init__(self) -> None:
@@ -109,41 +119,57 @@ class OpenSetSettings(Settings):
 class UnientSettings(OpenSetSettings):
     """UniEnt, arXiv 2404.06065: less entropy of what a mixture calls ID, more of the rest."""
 
-    unient_marginal: float = option(0.5, "Of the mean answer's entropy.", within=_FROM_ZERO)
-    unient_ood: float = option(0.5, "Of the entropy of what is called OOD.", within=_FROM_ZERO)
-    unient_soft: bool = option(False, "UniEnt+: each item counts as both, by its probabilities.")
+    unient_marginal: float = option(
+        0.5, "Weight of the entropy of the mean prediction.", within=_FROM_ZERO
+    )
+    unient_ood: float = option(
+        0.5, "Weight of the entropy of the items that are called OOD.", within=_FROM_ZERO
+    )
+    unient_soft: bool = option(
+        False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
+    )
 
 
 @dataclass(frozen=True)
 class OsttaSettings(OpenSetSettings):
     """OSTTA, arXiv 2308.06879: entropy of samples that the adapted model is surer of."""
 
-    ostta_marginal: float = option(0.5, "Of the mean answer's entropy.", within=_FROM_ZERO)
+    ostta_marginal: float = option(
+        0.5, "Weight of the entropy of the mean prediction.", within=_FROM_ZERO
+    )
 
 
 @dataclass(frozen=True)
 class RositaSettings(Settings):
     """ROSITA, arXiv 2406.00481: a step an image, by its class and by banks of sure features."""
 
-    learning_rate: float = option(1e-3, "Of the optimiser.", within=_ABOVE_ZERO)  # SGD
+    learning_rate: float = option(
+        1e-3, "Learning rate of the optimiser.", within=_ABOVE_ZERO
+    )  # SGD
     rosita_neighbours: int = option(
-        5, "Nearest features of a bank to a step; the bank keeps as many a class.", within=_FROM_ONE
+        5,
+        "Nearest features of a bank in a step; the bank keeps as many of each class.",
+        within=_FROM_ONE,
     )
-    rosita_undesired: int = option(64, "Features kept of sure noise.", within=_FROM_ONE)
-    rosita_weight: float = option(0.5, "Of the neighbours' loss.", within=_FROM_ZERO)
+    rosita_undesired: int = option(
+        64, "Features of confident noise that are kept.", within=_FROM_ONE
+    )
+    rosita_weight: float = option(0.5, "Weight of the neighbours' loss.", within=_FROM_ZERO)
 
 
 @dataclass(frozen=True)
 class AdaNDTentSettings(AdaNDSettings):
     """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
 
-    tent_batch_size: int = option(64, "Samples of the stream to a step of Tent.", within=_FROM_ONE)
-    optimizer: str = option("adam", "Of Tent.", choices=tuple(_LEARNING_RATE))
+    tent_batch_size: int = option(64, "Samples of the stream in a step of Tent.", within=_FROM_ONE)
+    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
     tent_learning_rate: float | None = option(
-        None, "Of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
+        None, "Learning rate of Tent's optimiser.", within=_ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
     )
     detector_features: str = option(
-        "frozen", "The frozen encoder's, or those that Tent adapts.", choices=("frozen", "adapted")
+        "frozen",
+        "Features of the detector: the frozen encoder's, or those that Tent adapts.",
+        choices=("frozen", "adapted"),
     )
 
     def __post_init__(self) -> None:

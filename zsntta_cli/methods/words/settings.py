@@ -14,15 +14,19 @@ class WordSettings(Settings):
 
     words: str = option("", WORDS)
     word_prompts: str = option(
-        "run", "Of one's own lists: the run's, or by part of speech.", choices=("run", "speech")
+        "run",
+        "Prompts of your own word lists: the run's, or by part of speech.",
+        choices=("run", "speech"),
     )
-    negatives: int = option(10_000, "M, words that are mined.", within=_FROM_ONE)
+    negatives: int = option(10_000, "M: number of words that are mined.", within=_FROM_ONE)
     mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
         None, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
     )
-    percentile: float = option(0.05, "η, of the distance to the ID names.", within=_SHARE)
+    percentile: float = option(
+        0.05, "η: percentile of the distance to the ID names.", within=_SHARE
+    )
     too_near: float | None = option(
-        None, "A word of a larger cosine to any ID name is mined last.", within=_SHARE
+        None, "Cosine to an ID name above which a word is mined last.", within=_SHARE
     )
 
 
@@ -33,13 +37,19 @@ class NegLabelSettings(WordSettings):
     The settings are its paper's; `official` has its released code's.
     """
 
-    groups: int = option(100, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
+    groups: int = option(
+        100, "Number of groups of negative words, whose scores are averaged.", within=_FROM_ONE
+    )
     grouping: str = option(
-        "ranked", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+        "ranked",
+        "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
     )
     # The mean: a group weighs as much as C words, however many it has.
     group_mass: str = option(
-        "sum", "Of a group's words: their sum, or C times their mean.", choices=("sum", "mean")
+        "sum",
+        "Softmax mass of a group of words: their sum, or C times their mean.",
+        choices=("sum", "mean"),
     )
 
 
@@ -52,10 +62,12 @@ class CspSettings(NegLabelSettings):
         0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
     )
     too_near: float | None = option(
-        0.95, "A word of a larger cosine to any ID name is mined last.", within=_SHARE
+        0.95, "Cosine to an ID name above which a word is mined last.", within=_SHARE
     )
     grouping: str = option(
-        "random", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+        "random",
+        "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
     )
 
 
@@ -66,14 +78,18 @@ class AdaNegSettings(NegLabelSettings):
     The score by texts says what is sure by its online threshold; `official` has the fixed one.
     """
 
-    groups: int = option(5, "Of negatives, whose scores are averaged.", within=_FROM_ONE)
-    grouping: str = option(
-        "random", "By distance, or shuffled and of one size.", choices=("ranked", "random")
+    groups: int = option(
+        5, "Number of groups of negative words, whose scores are averaged.", within=_FROM_ONE
     )
-    adaneg_shots: int = option(10, "L, images a word in the memory.", within=_FROM_ONE)
-    adaneg_text: float = option(0.1, "λ, weight of the score by texts.", within=_FROM_ZERO)
+    grouping: str = option(
+        "random",
+        "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
+    )
+    adaneg_shots: int = option(10, "L: images of each word in the memory.", within=_FROM_ONE)
+    adaneg_text: float = option(0.1, "λ: weight of the score by texts.", within=_FROM_ZERO)
     adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet
-        None, "Fixed threshold of the score by texts; none: the online one.", within=_SHARE
+        None, "Fixed threshold on the score by texts; none: the adaptive one.", within=_SHARE
     )
     gap: float = option(0.5, GAP, within=_SHARE)
 
@@ -88,11 +104,17 @@ class TanlSettings(WordSettings):
     tanl_candidates: str = option(
         "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
     )
-    tanl_words: int = option(1000, "B, most activated words that count.", within=_FROM_ONE)
-    tanl_step: int = option(  # the released command goes through 2, 1 and 0
-        2, "γ, words more in each of the averaged scores; 0: one score.", within=_FROM_ZERO
+    tanl_words: int = option(
+        1000, "B: number of the most activated words that count.", within=_FROM_ONE
     )
-    tanl_ring: int = option(300, "L, last images of either kind.", within=Range(least=1, most=4096))
+    tanl_step: int = option(  # the released command goes through 2, 1 and 0
+        2, "γ: additional words in each of the averaged scores; 0: one score.", within=_FROM_ZERO
+    )
+    tanl_ring: int = option(
+        300,
+        "L: number of the last images of either kind in the memory.",
+        within=Range(least=1, most=4096),
+    )
     gap: float = option(0.5, GAP, within=_SHARE)
 
 
@@ -105,18 +127,25 @@ class DdeSettings(WordSettings):
     """
 
     batch_size: int = option(256, "Items that are decided on at once.", within=_FROM_ONE)
-    dde_words: int = option(100, "M̂, most activated words that count.", within=_FROM_ONE)
-    dde_gate: float = option(0.5, "g: only a share of names above (1 + g) / 2 is surely ID.",
+    dde_words: int = option(
+        100, "M̂: number of the most activated words that count.", within=_FROM_ONE
+    )
+    dde_gate: float = option(0.5, "g: an item is surely ID only if the names' share of the "
+    "softmax is above (1 + g) / 2.",
                              within=_SHARE)  # fmt: skip
     dde_exclusion: float = option(
-        0.5, "β, weight of the Gaussians of second choices.", within=_FROM_ZERO
+        0.5, "β: weight of the Gaussians of second choices.", within=_FROM_ZERO
     )
-    dde_doubled: bool = option(False, "Each word stands twice among the words, as released.")
+    dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
     dde_cells: str = option(
-        "exact", "Where a threshold may be: between any two scores, or at 0, 0.01 … 0.99.",
+        "exact", "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.",
         choices=("exact", "grid"),
     )  # fmt: skip
-    dde_cache: int = option(5_000, "Last images of either kind.", within=Range(least=1, most=8192))
+    dde_cache: int = option(
+        5_000,
+        "Number of the last images of either kind in the cache.",
+        within=Range(least=1, most=8192),
+    )
 
 
 @dataclass(frozen=True)
