@@ -323,6 +323,6 @@ def test_only_the_command_that_is_named_is_imported(tmp_path):
     assert not {f"zsntta_cli.cli.{name}" for name in ("simulate", "extract", "detect")} & imported
 
 
-def test_a_question_ends_with_its_own_sign(zsntta):
+def test_a_command_of_a_near_name_is_asked_about(zsntta):
     stderr = zsntta("methods", "chek").stderr
-    assert "Did you mean 'check'? See " in stderr, stderr
+    assert "no command chek (did you mean 'check'?). See " in stderr, stderr

@@ -95,7 +95,7 @@ def test_a_value_for_one_method_of_several(cached):
      (("--set", "adand.warmup=-1"), "warmup is -1, must be 0 or more."),
      (("--set", "adand.learning-rate=fast"), "learning-rate is 'fast', must be a number."),
      (("--set", "adand.reevaluate=maybe"), "reevaluate is 'maybe', must be true or false."),
-     (("--set", "adand.threshold=high"), "is 'high', must be a number or adaptive."),
+     (("--set", "adand.threshold=high"), "is 'high', must be a number such as 0.5, or adaptive"),
      (("--set", "tent.pipeline=all"), "a setting is given for tent, which is not to be run."),
      (("--views", 4), "views is no setting of adand: it is one of tpt."),
      (("--positive-shots", 4), "positive-shots is no setting of adand: it is one of tda, adand+t"),
