@@ -78,7 +78,7 @@ def _command_lines() -> Iterator[str]:
     from zsntta_cli.cli import COMMANDS, app
     from zsntta_cli.cli.pages import SHORT_PAGES
 
-    yield "Every command prints this page of its own with `-h`."
+    yield "Every command prints its own page with `-h`."
     yield ""
     for name, command in COMMANDS.items():
         subcommands = getattr(command, "commands", {})
