@@ -41,6 +41,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
+        if isinstance(error.__context__, KeyboardInterrupt):  # HDF5 cannot close what it broke off
+            raise error.__context__ from None
         reason = getattr(error, "strerror", None) or first_line(error)
         raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
 

@@ -140,7 +140,7 @@ def test_strangers_files_are_told_with_their_line(pictures):
         fails(pictures("detect", "pictures", *SHAPES, option, "d.jsonl"), "line 1: 'content'")
         fails(pictures("detect", "pictures", *SHAPES, option, "e.jsonl"), "cannot read")
         result = pictures("detect", "--judge", "c.jsonl", option, "c.jsonl")
-        assert "--judge reads corrections alone" in result.stderr
+        assert "--judge reads corrections only" in result.stderr
 
 
 def test_what_a_person_had_judged_says_nothing_of_verdicts(zsntta):

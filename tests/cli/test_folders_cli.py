@@ -103,7 +103,7 @@ def test_the_folder_is_no_source(pictures):
     Path("link").symlink_to("pictures/out")
     through = ("detect", *SHAPES, "--copy-to", "link")
     done(pictures(*through, "pictures"), "60 images,", "60 as they were")
-    left = "60 of the images left out: they lie in pictures/out, where results go."
+    left = "60 of the images left out: they are in pictures/out, where results go."
     done(pictures(*first, "pictures/**/*.png"), left, "60 images,")
     Path("list.txt").write_text("".join(f"{path}\n" for path in Path("pictures").rglob("*.png")))
     done(pictures(*first, "list.txt"), left, "60 images,")
@@ -177,8 +177,8 @@ def test_a_watched_folder_is_sorted_as_it_fills_up(pictures, way):
         (("--copy-to", "a", "--dry-run", "--watch"), "leave --watch out"),
         (("--move-to", "a", "--review", "a.html"), "look first"),
         (("--copy-to", "a", "--out", "a/verdicts.csv"), "name another file"),
-        (("--undo", "a"), "--undo reads the list of a folder alone"),
-        (("--judge", "a", "--dry-run"), "--judge reads corrections alone"),
+        (("--undo", "a"), "--undo reads the list of a folder only"),
+        (("--judge", "a", "--dry-run"), "--judge reads corrections only"),
     ],
 )
 def test_what_contradicts_itself_is_one_line(pictures, options, said):

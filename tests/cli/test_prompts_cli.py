@@ -94,7 +94,7 @@ def test_a_prompt_that_is_tuned_is_one_template(zsntta):
     result = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-7", *TINY,
                     "--limit", "4")  # fmt: skip
     assert result.exit_code == 2
-    assert "prompt 'clip-7' stands for several: one text with {} is wanted here" in result.stderr
+    assert "prompt 'clip-7' stands for several templates: give one text with {}" in result.stderr
 
 
 def test_names_among_templates_are_no_text_to_be_embedded(zsntta):

@@ -182,7 +182,7 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
     assert found["cut.jpg"]["note"] == "cut off: read as far as it goes"
     assert found["large.png"]["note"] == "large: 1.1 megapixels"
     assert (
-        found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
+        found["photo.heic"]["error"] == "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
     )
     assert "note: 1 image is cut off, and read as far as it goes.\n" in result.stderr
     assert "note: 1 image has more than 89 megapixels.\n" in result.stderr

@@ -101,7 +101,7 @@ def test_wrong_usage_is_told_before_anything_is_read(pictures):
         ),
         ((*review, "--watch"), "--review is of all images"),
         (("--embed", "5"), "--embed is of a page"),
-        (("--judge", "c.jsonl"), "--judge reads corrections alone"),
+        (("--judge", "c.jsonl"), "--judge reads corrections only"),
     ):
         result = pictures("detect", "pictures", *SHAPES, *given)
         assert result.exit_code == 2, given

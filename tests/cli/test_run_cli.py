@@ -182,7 +182,7 @@ def test_an_export_runs_what_was_kept_and_nothing_else(cached, write):
         ("ratio = [0.25", 'ratio = ["x"', ["e.toml: [[runs]] 1: ratio is 'x', must be a number"]),
         ("ratio = [0.25, 0.5]", "views = 8", ["[[runs]] 1: views is no setting of zs-clip"]),
         ('id = "shapes"', "id = 3", ["e.toml: [[runs]] 1: id is 3, must be a text or a list"]),
-        ('id = "shapes"', 'id = "shapes"\npairs = [{ id = "x" }]', ["pairs stands in the place"]),
+        ('id = "shapes"', 'id = "shapes"\npairs = [{ id = "x" }]', ["pairs replaces id and ood"]),
         ('{ model = "tiny" }', '{ modle = "tiny" }', ["[encoder]: modle is no key"]),
         ("[[runs]]", "[runs]", ["e.toml: runs must be a list of tables, [[runs]]"]),
         ("[[runs]]", "[[run]]", ["e.toml: run is no key (did you mean 'runs'?)"]),

@@ -318,7 +318,7 @@ def test_heic_photos_are_upright(monkeypatch):
     monkeypatch.setattr("zsntta_cli.datasets.decoding.find_spec", lambda _: None)
     head = content.getvalue()[:4] + b"ftypmif1" + content.getvalue()[12:40]
     monkeypatch.setattr(Image, "open", unidentified)
-    with pytest.raises(OSError, match=r"a HEIC photo: pip install 'zsntta\[heic\]' reads such"):
+    with pytest.raises(OSError, match=r"a HEIC photo: pip install 'zsntta\[heic\]' reads them"):
         as_shown(head)
     with pytest.raises(Image.UnidentifiedImageError):
         as_shown(b"no photo at all")

@@ -134,12 +134,12 @@ def test_openais_archives_of_other_towers(registered, tmp_path, model, config):
 @pytest.mark.parametrize(
     ("model", "note"),
     [("ViT-B-16", "ViT-B-16 runs it with GELU, but the weights openai, dfn2b, metaclip_400m … "
-      "want QuickGELU; for such take the model ViT-B-16-quickgelu."),
+      "want QuickGELU; for these use the model ViT-B-16-quickgelu."),
      ("ViT-B-16-quickgelu", "ViT-B-16-quickgelu runs it with QuickGELU, but the weights "
-      "laion400m_e31, laion400m_e32, laion2b_s34b_b88k … want GELU; for such take the model "
+      "laion400m_e31, laion400m_e32, laion2b_s34b_b88k … want GELU; for these use the model "
       "ViT-B-16."),
      ("RN50", "RN50 runs it with GELU, but the weights openai, yfcc15m, cc12m want QuickGELU; for "
-      "such take the model RN50-quickgelu."),
+      "these use the model RN50-quickgelu."),
      ("RN50-quickgelu", None),  # all its known weights want it
      ("coca_ViT-B-32", None)],  # has no such twin
 )  # fmt: skip

@@ -65,7 +65,7 @@ def test_objects_beside_weights_are_not_unpickled(tmp_path):
     torch.save({"model": Anything()}, path)
     assert refusal(path) == (
         f"cannot load RN50 with weights '{path}': the file has objects beside weights, which are "
-        f"not unpickled: save the model's state_dict() alone."
+        f"not unpickled: save only the model's state_dict()."
     )
 
 

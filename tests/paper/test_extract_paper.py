@@ -73,7 +73,7 @@ def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
     assert command[:3] == ["zsntta", "datasets", "get"]
     assert {"ninco", "cifar10-c"} <= set(command)
     assert not {"imagenet", "places"} & set(command)
-    assert "Sets that are not at hand" in result.stdout
+    assert "Sets that are not available" in result.stdout
     for name in ("imagenet-sketch", "cifar10-c", "ninco"):
         assert name in result.stdout
     assert not list((tmp_path / "features").glob("*/places.h5"))
@@ -99,7 +99,7 @@ def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, monke
     there = [path.parent.name for path in (tmp_path / "features").glob("*/lsun.h5")]
     assert sorted(there) == sorted(folders[1:])
     assert f"not extracted: all of {folders[0]}: no weights" in result.stderr
-    assert "Sets that are not at hand" in result.stdout
+    assert "Sets that are not available" in result.stdout
 
 
 def test_noise_that_fails_ends_itself(zsntta, tmp_path, monkeypatch):

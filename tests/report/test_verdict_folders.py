@@ -251,7 +251,7 @@ def test_what_has_no_file_and_what_went_is_told(here, how):
 def test_links_are_not_moved(here):
     (here / "in/l.png").symlink_to("a/1.png")
     notes = sort(here / "out", {here / "in/l.png": "cat"}, "move")
-    assert notes[-1].startswith("note: 1 not moved: links, whose files lie elsewhere")
+    assert notes[-1].startswith("note: 1 not moved: links to files elsewhere")
     assert (here / "in/l.png").is_symlink()
     sort(here / "copies", {here / "in/l.png": "cat"})
     assert not (here / "copies/cat/l.png").is_symlink()

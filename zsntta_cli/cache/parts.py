@@ -86,7 +86,7 @@ def _identity(content: bytes, where: str) -> PartsIdentity:
             raise ValueError("no digest, or no number of parts")
         return identity
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(f"{where} is broken: remove what lies there and extract again.") from error
+        raise StoreError(f"{where} is broken: remove it and extract again.") from error
 
 
 def fetch_parts(address: str, path: Path, advance: Callable[[int], None]) -> None:

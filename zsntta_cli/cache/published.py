@@ -240,5 +240,5 @@ def _why_not_compared(
     if published_for(identity, name):
         return ""
     if identity.get("pretrained") == IMPORTED:
-        return "its encoder is known by a name alone, which is not one like ViT-B-16-openai"
+        return "its encoder is only known by its name, which is not one such as ViT-B-16-openai"
     return "the table has no accuracy of this encoder on this set"

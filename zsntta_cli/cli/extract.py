@@ -291,7 +291,7 @@ def _check_parts(
         raise misused(f"{option} is of one set: name one --dataset.")
     if given := [name for name, value in others.items() if value]:
         raise misused(
-            f"{option} makes the features of a set's images alone and replaces none: leave "
+            f"{option} only makes the features of a set's images and replaces none: leave "
             f"{', '.join(given)} out."
         )
 

@@ -182,7 +182,7 @@ def _(error: MissingText, given: Given) -> str:
     limit = f" --limit {error.limit}" if error.limit else ""
     parts = SetParts.parse(error.name)
     if is_filed(error.prompt) and SetName.parse(error.name).kind == WORDS:
-        return "a file has sentences for classes alone, so add --word-prompts speech"
+        return "a file only has sentences for classes, so add --word-prompts speech"
     embed = f"type {_making(parts.whole, given)} {_prompt_option(error.prompt)}{limit}"
     return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
 

@@ -70,7 +70,7 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         return _read(known(str(name)), str(name), data_root)
     if name.address:
         raise DatasetError(
-            f"the tars of '{name.base}' lie at an address, and are fetched part by part: zsntta "
+            f"the tars of '{name.base}' are at an address, and are fetched part by part: zsntta "
             f"extract --parts 8 (or --part 3/64) does so."
         )
     if name.hub:

@@ -36,7 +36,7 @@ _DEPTHS = (8, 10, 12, 16)
 _BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are not their range
 # ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
 _HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
-_NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads such"
+_NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
 _END_OF_JPEG = b"\xff\xd9"
 _SEGMENT = re.compile(rb"\xff[\xc0-\xcf\xda-\xfe]")  # of JPEG: two bytes of its length follow
 _ORIENTATION = 274  # EXIF's tag

@@ -33,8 +33,8 @@ _REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
 _NO_CHECKPOINT = "the file is no checkpoint"
 _HAS_OBJECTS = (
-    "the file has objects beside weights, which are not unpickled: save the model's state_dict() "
-    "alone"
+    "the file has objects beside weights, which are not unpickled: save only the "
+    "model's state_dict()"
 )
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
@@ -327,7 +327,7 @@ def activation_note(choice: EncoderChoice) -> str | None:
     examples = ", ".join(other_tags[:3]) + (" …" if len(other_tags) > 3 else "")
     return (
         f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
-        f"{used}, but the weights {examples} want {other}; for such take the model {twin}."
+        f"{used}, but the weights {examples} want {other}; for these use the model {twin}."
     )
 
 

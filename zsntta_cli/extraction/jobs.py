@@ -127,7 +127,7 @@ def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
     if images.identity() != job.source:
         raise DatasetError(
             f"{platform.node()} has other images of '{images.name}' ({len(images):,}, not "
-            f"{job.source['images']:,}, or of other sizes): the same must lie there."
+            f"{job.source['images']:,}, or of other sizes): it needs the same images."
         )
     return job, images
 

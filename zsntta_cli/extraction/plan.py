@@ -241,8 +241,8 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
         reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
     if (images.labels >= 0).any() and not images.class_names:
         reporter.note(
-            f"note: {images.name}: its labels have no class names, so it can be an OOD set alone: "
-            f"--class-names FILE gives them, a name a line."
+            f"note: {images.name}: its labels have no class names, so it can only be an OOD set: "
+            f"--class-names FILE gives them, one name per line."
         )
     if images.templates and images.class_names and not plan.templates:
         ensemble = short(ensemble_name(images.templates))

@@ -71,7 +71,7 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
             if row.on(ood_set)
         ]
         columns = {view.head(metric): _HEADS for metric in view.shown}
-        title = f"ID: {table.id_set}, {table.encoder}: recorded results beside those here"
+        title = f"ID: {table.id_set}, {table.encoder}: recorded results and those here"
         records = [run.record for row in table.rows for run in row.every_run]
         notes = stopped_notes(records) + run_notes(records, view.shown)
         yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)

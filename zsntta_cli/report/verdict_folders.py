@@ -53,7 +53,7 @@ _KEEP: Act = "keep"
 _REMOVE: Act = "remove"
 # Why something is left as it is, with counts.
 _NO_FILE = "{count} not {done}: no files of their own"
-_IS_LINK = "{count} not {done}: links, whose files lie elsewhere"
+_IS_LINK = "{count} not {done}: links to files elsewhere"
 _CHANGED = "{count} in {root} changed after zsntta put them there, and left as they are"
 _CHANGED_SINCE = "{count} not {done}: changed after they were judged"
 _LAST = "{count} in {root} left, though not among the images: their originals are gone or changed"

@@ -117,7 +117,7 @@ def _check_digest(path: Path, content: bytes) -> None:
         raise StoreError(f"{path} is no bundle: records bundle makes one.")
     if hashlib.sha256(body + _ZEROS).hexdigest().encode() != digits:
         raise StoreError(
-            f"{path} is not as it was made: its checksum does not fit. Fetch it again, or ask who "
+            f"{path} is not as it was made: its checksum differs. Fetch it again, or ask who "
             f"made it."
         )
 

@@ -144,7 +144,7 @@ def _check_same(foreseen: Foreseen, root: Path, sent: SentRun) -> None:
     run, here = sent.settings, platform.node()
     if revision(run.method) != sent.revision:
         raise EncoderError(
-            f"{here} has another revision of the method {run.method}: the same code must lie there."
+            f"{here} has another revision of the method {run.method}: it needs the same code."
         )
     if sent.digests is None:
         return
@@ -153,7 +153,7 @@ def _check_same(foreseen: Foreseen, root: Path, sent: SentRun) -> None:
     if names or digests.keys() != sent.digests.keys():
         raise StoreError(
             f"{here} has other features of {run_name(run)} in {root.absolute()} "
-            f"({', '.join(names) or 'of further sets'}): the same files must lie there."
+            f"({', '.join(names) or 'of further sets'}): it needs the same files."
         )
 
 

@@ -140,7 +140,7 @@ def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
     """
     if "{}" not in template:
         raise SettingsError(
-            f"prompt '{short(template)}' stands for several: one text with {{}} is wanted here."
+            f"prompt '{short(template)}' stands for several templates: give one text with {{}}."
         )
     return [template.format(name.replace("_", " ")) for name in class_names]
 

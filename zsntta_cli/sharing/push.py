@@ -88,7 +88,7 @@ def files_to_push(plan: PushPlan) -> list[Path]:
     if in_parts := [path for path in paths if hdf5.read_header(path).parts]:
         folder = parts_folder(in_parts[0])
         raise StoreError(
-            f"{in_parts[0].stem} lies in parts: copy {folder} to where others can read it, as it "
+            f"{in_parts[0].stem} is in parts: copy {folder} to where others can read it, as it "
             f"is, and zsntta cache join {in_parts[0].stem} --from ADDRESS fetches and joins it."
         )
     licences = {path.stem: licence_of(path.stem, hdf5.read_header(path).kind) for path in paths}

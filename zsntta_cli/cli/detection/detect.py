@@ -77,7 +77,7 @@ def detect(
     if parts.check(out):
         result.check_by_part()
         if ask is not None or decision.learn or watch:
-            raise misused("verdicts go to a file a part: leave --ask, --learn and --watch out.")
+            raise misused("verdicts go to one file per part: leave --ask, --learn and --watch out.")
         asked = PartsRequest(request, str(out), parts.calibrate_on, parts.part, parts.jobs)
         encoding = Encoding(encoder.choice(), features_dir, device, workers, ConsoleReporter())
         _judge_parts(asked, result.only, encoding)
@@ -135,7 +135,7 @@ def _check_alone(
     )  # fmt: skip
     if any(beside) or images.classes is not None or decision.others is not None:
         reads = "the list of a folder" if result.undo else "corrections"
-        raise misused(f"{option} reads {reads} alone: leave images and classes out.")
+        raise misused(f"{option} reads {reads} only: leave images and classes out.")
 
 
 def _undo(folder: Path, is_dry: bool) -> None:

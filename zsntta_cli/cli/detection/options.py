@@ -113,7 +113,7 @@ class PartOptions:
         by_part = out is not None and "{part}" in str(out)
         if not by_part and (self.calibrate_on or self.part or self.jobs != 1):
             raise misused(
-                "--calibrate-on, --part and --jobs are of verdicts in a file a part: add "
+                "--calibrate-on, --part and --jobs need one verdict file per part: add "
                 "--out 'verdicts/{part}.csv'."
             )
         return by_part
@@ -238,7 +238,7 @@ class ResultOptions:
             "--corrections": self.corrections, "--fail-on-noise": self.fail_on_noise,
         }  # fmt: skip
         if given := [option for option, value in others.items() if value]:
-            raise misused(f"verdicts go to a file a part: leave {', '.join(given)} out.")
+            raise misused(f"verdicts go to one file per part: leave {', '.join(given)} out.")
 
     @property
     def folder(self) -> tuple[Path, Way] | None:

@@ -77,7 +77,7 @@ def extract_paper(
         say(NOTHING_DONE)
     if failures:
         raise DatasetError(
-            f"not all that is at hand was extracted, {len(failures)} failed: {', '.join(failures)}."
+            f"not all available sets were extracted, {len(failures)} failed: {', '.join(failures)}."
         )
 
 
@@ -112,7 +112,7 @@ def _say_what_is_absent(extractions: "Sequence[PaperExtraction]") -> None:
     )
     if not bases:
         return
-    table = Table(title="Sets that are not at hand", title_justify="left")
+    table = Table(title="Sets that are not available", title_justify="left")
     for head in ("Set", "Images", "MB", "Where to get it", "What to put into the data root"):
         table.add_column(head, justify="right" if head in ("Images", "MB") else "left")
     for base in bases:

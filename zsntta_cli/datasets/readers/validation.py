@@ -132,7 +132,7 @@ def _devkit(name: str, where: Path) -> Callable[[str], bytes]:
         if (packed := folder / f"{_DEVKIT}.tar.gz").is_file():
             return partial(_of_archive, name, packed)
     raise DatasetError(
-        f"data set '{name}': its images lie flat, and their labels are in the devkit: put "
+        f"data set '{name}': its images are in one folder, and their labels are in the devkit: put "
         f"{_DEVKIT}.tar.gz of image-net.org into {where}."
     )
 

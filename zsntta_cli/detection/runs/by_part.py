@@ -231,7 +231,7 @@ def _batches(
     assert run.cached
     ids, (start, stop) = read_sample_ids(_part(run, index).path), _rows(run.cached, index)
     maker = RowMaker(decide, run.encoding.name)
-    load = partial(refuse, "its features are cached, and not where it lies")
+    load = partial(refuse, "its features are cached, but not where it is stored")
     for i in range(start, stop, _BLOCK):
         rows = run.cached.image_features[i : min(i + _BLOCK, stop)]
         names = ids[i - start : i - start + len(rows)]

@@ -101,7 +101,7 @@ class DetectRun:
 
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
-            load = partial(refuse, "its features are cached, and not where it lies")
+            load = partial(refuse, "its features are cached, but not where it is stored")
             named = zip(read_sample_ids(self.cached.path), self.cached.image_features, strict=True)
             encoded = (Encoded(Item(name, load), row) for name, row in named)
             while batch := list(islice(encoded, AT_ONCE)):
@@ -134,7 +134,7 @@ class DetectRun:
         if skipped:
             where = ", ".join(map(str, scan.without))
             self.encoding.reporter.note(
-                f"note: {skipped:,} of the images left out: they lie in {where}, where results go."
+                f"note: {skipped:,} of the images left out: they are in {where}, where results go."
             )
 
     def warm(self) -> None:

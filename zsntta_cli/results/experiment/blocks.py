@@ -255,7 +255,7 @@ def experiment_text(blocks: Sequence[RunBlock], features: str, records: str = ""
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise SettingsError("a name that is no UTF-8 cannot stand in TOML.") from error
+        raise SettingsError("a name that is not UTF-8 cannot be written in TOML.") from error
     return text
 
 

@@ -144,7 +144,7 @@ def _pairs(table: TomlTable) -> tuple[SetPairs, ...]:
     id_sets, ood_sets = table.texts("id"), table.texts("ood")
     listed = _listed_pairs(table, "pairs")
     if listed and (id_sets or ood_sets):
-        table.fail("pairs", "stands in the place of id and ood: leave these out")
+        table.fail("pairs", "replaces id and ood: leave these out")
     if listed or not (id_sets or ood_sets):
         return listed
     return tuple(SetPairs(id_set, ood_sets) for id_set in id_sets or ("",))

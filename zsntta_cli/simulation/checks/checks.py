@@ -240,7 +240,7 @@ def pool_order(examined: Examined) -> str:
     )  # fmt: skip
     moved = StreamData(pool, place[data.index], data.injected, data.seed)
     if changed := difference(examined.decide(data), examined.decide(moved)):
-        raise Failed(f"where ID, OOD and injected noise images lie mixed in the pool: {changed}")
+        raise Failed(f"where ID, OOD and injected noise images are mixed in the pool: {changed}")
     return f"{len(order):,} images in another order of the pool"
 
 
