@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 from replayed import kept_run
 
+from zsntta_cli.results.keeping import Keeping, kept_bits
 from zsntta_cli.results.store import RecordStore
 
 VALUES = (
@@ -114,3 +115,35 @@ def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, va
     assert result.exit_code == 1
     assert "row 2 (" in result.stdout
     assert zsntta("records", "verify", "--records", str(stored)).stdout.endswith(": 3 runs, ok\n")
+
+
+@pytest.mark.parametrize("items", ["text", 7, b"no", b""])
+def test_broken_items_are_those_of_their_run_alone_and_go_when_it_is_kept_again(
+    zsntta, features, stored, tmp_path, items
+):
+    shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
+    database = sqlite3.connect(path)
+    database.execute("UPDATE contents SET items = ? WHERE rowid = 2", (items,))
+    database.commit()
+    database.close()
+    runs = [kept_run(features, method) for method in ("zs-clip", "adand")]
+    bits = kept_bits([kept.record for kept in runs], Keeping(path))
+    assert [one is None for one in bits] == [False, True]
+    with RecordStore(path) as store:
+        store.add(runs)
+        assert [kept.items is None for kept in store.all()][:2] == [False, True]
+    assert zsntta("records", "verify", "--records", str(path)).exit_code == 0
+
+
+def test_a_table_is_shown_beside_broken_items(zsntta, features, stored, tmp_path):
+    shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
+    database = sqlite3.connect(path)
+    database.execute("UPDATE contents SET items = 'text'")
+    database.commit()
+    database.close()
+    methods = ("--method", "zs-clip", "--method", "adand")
+    sets = ("--encoder", "made", "--id", "pets", "--ood", "sky")
+    folder = ("--features-dir", str(features), "--records", str(path))
+    result = zsntta("simulate", *methods, *sets, *folder)
+    assert result.exit_code == 0, result.stderr
+    assert "adand" in result.stdout

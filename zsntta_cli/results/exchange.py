@@ -274,8 +274,7 @@ def _check_loose(plain: Any) -> None:
 
 
 def _items(record: Record, packed: bytes | None) -> KeptItems | None:
-    tests = record.counts["id"] + record.counts["ood"]
-    return None if packed is None else KeptItems.unpacked(packed, tests)
+    return None if packed is None else KeptItems.unpacked(packed, record.tests)
 
 
 def _record(plain: Mapping[str, Any]) -> Record:

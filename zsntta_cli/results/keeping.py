@@ -98,19 +98,18 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
 
 
 def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
-    """The items of finished runs, for tests by items; None for those without kept items."""
+    """The items of finished runs, for tests by items; None where none are kept, or broken ones."""
     keys = [Kept(record, {}).key for record in records]
     try:
         with RecordStore(keeping.path) as store:
             packed = store.items(keys)
-        return [
-            KeptItems.unpacked(packed[key], r.counts["id"] + r.counts["ood"]).bits
-            if key in packed
-            else None
-            for key, r in zip(keys, records, strict=True)
-        ]
     except StoreError:  # the results are there without it
         return [None] * len(records)
+    items = [
+        KeptItems.if_whole(packed.get(key), record.tests)
+        for key, record in zip(keys, records, strict=True)
+    ]
+    return [one.bits if one else None for one in items]
 
 
 def judged(replay: Replay, keeping: Keeping | None) -> Kept:

@@ -77,6 +77,14 @@ class KeptItems:
         bits = np.frombuffer(raw, np.uint8, offset=2 * count)
         return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
 
+    @classmethod
+    def if_whole(cls, packed: object, count: int) -> "KeptItems | None":
+        """The items of a run with `count` test samples; None where a damaged store has others."""
+        try:
+            return cls.unpacked(packed, count) if isinstance(packed, bytes) else None
+        except StoreError:
+            return None
+
 
 def _words(flags: NDArray[np.bool_]) -> Words:
     words = np.zeros(-(-len(flags) // 64), np.uint64)

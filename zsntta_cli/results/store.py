@@ -121,11 +121,26 @@ class RecordStore:
     def add(self, runs: Iterable["Kept"]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key.
 
-        Items that the older one had and the newer lacks are kept.
+        Items that the older one had and the newer lacks are kept, unless they are broken.
         """
+        runs = list(runs)
         rows = [_row(kept) for kept in runs]
-        with self.changing():
-            self._connection.executemany(_UPSERT, rows)
+        with self.changing() as connection:
+            broken = [
+                (key,)
+                for kept, (key, *_) in zip(runs, rows, strict=True)
+                if self._has_broken_items(key, kept.record.tests)
+            ]
+            connection.executemany("UPDATE contents SET items = NULL WHERE key = ?", broken)
+            connection.executemany(_UPSERT, rows)
+
+    def _has_broken_items(self, key: str, tests: int) -> bool:
+        """Whether a row has items that cannot be those of a run with so many test samples."""
+        from zsntta_cli.results.kept import KeptItems
+
+        query = "SELECT items FROM contents WHERE key = ? AND items NOT NULL"
+        items = self._connection.execute(query, (key,)).fetchall()
+        return any(KeptItems.if_whole(packed, tests) is None for (packed,) in items)
 
     def add_new(self, runs: Sequence["Kept"]) -> int:
         """Keep the runs that the store lacks, in one transaction; return how many it had."""

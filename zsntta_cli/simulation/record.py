@@ -92,6 +92,11 @@ class Record:
         return metric.name not in getattr(self, metric.group)
 
     @property
+    def tests(self) -> int:
+        """How many test samples the stream has."""
+        return self.counts["id"] + self.counts["ood"]
+
+    @property
     def placement_std(self) -> float:
         """The standard deviation of the values behind AUROC; nan in older records."""
         return self.detection.get(PLACEMENT_STD, math.nan)
