@@ -189,7 +189,7 @@ def _tables(
         form = form_of(request.output, ENDINGS, request.form or None, _TABLE)
         runs = chosen(kept_runs, request.filters)
         text = render(runs, form, view, to_file=request.output is not None)
-        outputs.append((request.output, text.encode()))
+        outputs.append((request.output, text.encode(errors="surrogateescape")))
     return outputs
 
 

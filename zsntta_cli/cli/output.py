@@ -76,10 +76,13 @@ def command_line() -> str:
 
 
 def put(text: str, output: Path | None) -> None:
-    """Write a result to a file, whole or not, or print it."""
+    """Write a result to a file, whole or not, or print it.
+
+    A name that is not UTF-8 has the bytes in the file that it has on the disk.
+    """
     from zsntta_cli.files import write_whole
 
     if output:
-        write_whole(output, text.encode())
+        write_whole(output, text.encode(errors="surrogateescape"))
     else:
         typer.echo(text, nl=False)

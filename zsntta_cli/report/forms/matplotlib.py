@@ -10,6 +10,7 @@ import math
 import textwrap
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import matplotlib
@@ -18,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.figure import FigureBase
 
-from zsntta_cli.errors import short
+from zsntta_cli.errors import printable, short
 from zsntta_cli.report.figure import (
     HISTOGRAM,
     LEVEL,
@@ -84,8 +85,33 @@ def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         content = io.BytesIO()
-        _canvas(figure, width).savefig(content, format=form, metadata=_METADATA[form], dpi=_DPI)
+        _canvas(_printable(figure), width).savefig(
+            content, format=form, metadata=_METADATA[form], dpi=_DPI
+        )
     return content.getvalue()
+
+
+def _printable(figure: Figure) -> Figure:
+    """A figure without characters that cannot be drawn: half of one raises an error in the font."""
+    return replace(
+        figure,
+        panels=tuple(map(_printable_panel, figure.panels)),
+        caption=tuple(map(printable, figure.caption)),
+    )
+
+
+def _printable_panel(panel: Panel) -> Panel:
+    x, y = (replace(axis, name=printable(axis.name)) for axis in (panel.x, panel.y))
+    series = tuple(
+        replace(one, name=printable(one.name), x=tuple(map(_printable_place, one.x)))
+        for one in panel.series
+    )
+    return replace(panel, title=printable(panel.title), x=x, y=y, series=series)
+
+
+def _printable_place(place: Any) -> Any:
+    """A place on an axis: a number, or the name of a group."""
+    return printable(place) if isinstance(place, str) else place
 
 
 def _canvas(figure: Figure, width: float) -> Canvas:
