@@ -104,6 +104,17 @@ def test_a_watch_judges_linked_files_once_and_again_after_it_was_stopped(photos,
     assert detect("photos", "link", more=watch)[0] == rows
 
 
+def test_a_watch_that_goes_on_knows_its_images_by_other_names_and_in_another_order(photos, detect):
+    watch = ("--watch", "--looks", "4", "--interval", "0.2", "--state", "state")
+    rows, _ = detect("photos", more=watch)
+    assert len(rows) == 8
+    for sources in (["link", "photos"], ["photos/within"], ["link"], ["link/within", "photos"]):
+        assert detect(*sources, more=watch)[0] == rows
+    write_image(photos / "photos" / "within" / "1.png", 77)
+    assert len(detect("photos/within", more=watch)[0]) == 9
+    assert len(detect("link", "photos", more=watch)[0]) == 9
+
+
 def ready(growing, looks=4):
     items = list(itertools.chain.from_iterable(_take(growing) for _ in range(looks)))
     return sorted(Path(item.source).name for item in items)

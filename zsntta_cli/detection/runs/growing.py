@@ -66,13 +66,17 @@ class Growing:
         seen: dict[WatchedPlace, Status] | None = None,
         interval: float = 1,
         scan: Scan | None = None,
+        earlier: Mapping[int, str] | None = None,
     ) -> None:
         """Watch folders by their numbers; `seen` are images as they were when they were taken.
 
         `interval` is the time between two looks in seconds; a look may take only a share of it.
+        `earlier` are the folders that were watched before, whose images `seen` has too.
         """
         self.seen = {} if seen is None else seen
         self._folders = {number: os.fspath(path) for number, path in folders.items()}
+        roots = {**(earlier or {}), **self._folders}
+        self._real_roots = {number: os.path.realpath(path) for number, path in roots.items()}
         self._roots = [_Listed(WatchedPlace(number, ""), path) for number, path in folders.items()]
         self._listed: dict[tuple[int, int], _Listed] = {}  # by device and inode
         self._folder_turns: deque[tuple[int, int]] = deque()
@@ -135,13 +139,24 @@ class Growing:
         owner = self._owners.setdefault(real, place)
         owner_path = self._path(owner)
         leads_there = os.path.lexists(owner_path) and os.path.realpath(owner_path) == real
-        if owner == place or not leads_there:
+        is_first = owner == place or not leads_there
+        if is_first and not self._was_taken(place, real):
             self._owners[real] = place
             return True
         self.seen[place] = self._waiting.pop(place).status
         self._keep(place)
         self.again += 1
         return False
+
+    def _was_taken(self, place: WatchedPlace, real: str) -> bool:
+        """Whether a watch before took the image, as it is now, in another of its folders."""
+        status = self._waiting[place].status
+        others = (
+            WatchedPlace(number, os.path.relpath(real, root))
+            for number, root in self._real_roots.items()
+            if real.startswith(os.path.join(root, ""))
+        )
+        return any(other != place and self.seen.get(other) == status for other in others)
 
     def place(self, item: Item) -> WatchedPlace:
         """The place of an image of the last look."""

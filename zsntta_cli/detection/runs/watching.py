@@ -166,7 +166,10 @@ class Watching:
         run.warm()
         folders = self._folders()
         status = {place: (file.size, file.time) for place, file in state.seen.items()}
-        growing = Growing(folders, status, self.watch.interval, run.request.images.scan)
+        growing = Growing(
+            folders, status, self.watch.interval, run.request.images.scan,
+            dict(enumerate(state.folders)),
+        )  # fmt: skip
         ranking = Ranking(state.margins)
         maker = RowMaker(
             on_arrival(run.detector, run.request.rule.flag, ranking), run.encoding.name
