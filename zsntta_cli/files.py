@@ -95,17 +95,20 @@ def check_target(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def scratch_file(folder: Path) -> Iterator[Path]:
-    """A new file in a folder, gone at the end; what killed writers left there is swept."""
+def scratch_file(folder: Path, mode: int = 0o666) -> Iterator[Path]:
+    """A new file in a folder, gone at the end; what killed writers left there is swept.
+
+    `mode`: who may read and write it from its first moment, less what the umask takes.
+    """
     sweep(folder)
-    with _temporary(folder) as path:
+    with _temporary(folder, mode) as path:
         yield path
 
 
 @contextlib.contextmanager
-def _temporary(folder: Path) -> Iterator[Path]:
+def _temporary(folder: Path, mode: int = 0o666) -> Iterator[Path]:
     """A new file, locked as long as its writer lives, gone at the end unless it was renamed."""
-    path, descriptor = _create_temporary(folder)
+    path, descriptor = _create_temporary(folder, mode)
     try:
         yield path
     finally:
@@ -113,10 +116,10 @@ def _temporary(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _create_temporary(folder: Path) -> tuple[Path, int]:
+def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with contextlib.suppress(OSError):  # a file system without locks: nobody can sweep either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if path.exists():  # not swept before it was locked

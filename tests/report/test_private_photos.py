@@ -11,7 +11,7 @@ from made import TINY
 from PIL import Image
 
 from zsntta_cli.report import placing
-from zsntta_cli.report.placing import numbered_name, writable_name, write_new
+from zsntta_cli.report.placing import move_file, numbered_name, writable_name, write_new
 
 LONG = "ü" * 125 + "x"  # 251 bytes, and an ending: as long as a name may be
 
@@ -62,17 +62,57 @@ def test_a_member_of_a_private_archive_is_as_private(tmp_path, sort):
     assert mode(placed) == 0o600
 
 
-def test_nobody_else_can_read_a_copy_while_it_is_written(tmp_path, monkeypatch):
+@pytest.mark.parametrize("way", ["copied", "moved"])
+def test_nobody_else_can_read_a_photo_while_it_is_written(tmp_path, monkeypatch, way):
     original, seen = tmp_path / "private.png", []
     original.write_bytes(b"private")
     original.chmod(0o600)
     monkeypatch.setattr(placing, "sync", lambda path: seen.append(mode(path)))
+    (scratch := tmp_path / "scratch").mkdir()
     copystat = placing.shutil.copystat
     monkeypatch.setattr(
         placing.shutil, "copystat", lambda old, new: (seen.append(mode(new)), copystat(old, new))
     )
-    write_new(b"private", tmp_path / "copy.png", tmp_path, original, True)
-    assert seen == [0o600, 0o600]
+    if way == "copied":
+        write_new(b"private", tmp_path / "copy.png", scratch, original, True)
+    else:
+        monkeypatch.setattr(placing.os, "link", across(placing.os.link, original))
+        move_file(original, tmp_path / "copy.png", scratch)
+        assert not original.exists()
+    assert seen[:2] == [0o600, 0o600]
+    assert mode(tmp_path / "copy.png") == 0o600
+
+
+def across(link, original):
+    """What links files, but for one that is on another file system."""
+
+    def call(old, new, **how):
+        if Path(old) == original:
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(old))
+        return link(old, new, **how)
+
+    return call
+
+
+@pytest.mark.parametrize("way", ["copied", "moved"])
+def test_a_photo_goes_to_a_file_system_without_permissions_and_links(tmp_path, monkeypatch, way):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    def link(old, new, **_):
+        raise OSError(errno.EXDEV if Path(old) == original else errno.EPERM, "no link", str(old))
+
+    original = tmp_path / "private.png"
+    original.write_bytes(b"private")
+    (scratch := tmp_path / "scratch").mkdir()
+    monkeypatch.setattr(os, "chmod", refuse)
+    monkeypatch.setattr(os, "link", link)
+    if way == "copied":
+        write_new(b"private", tmp_path / "copy.png", scratch, original, True)
+    else:
+        move_file(original, tmp_path / "copy.png", scratch)
+    assert (tmp_path / "copy.png").read_bytes() == b"private"
+    assert original.exists() == (way == "copied")
 
 
 def test_long_names_that_collide_are_cut(tmp_path, sort):

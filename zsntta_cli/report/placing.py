@@ -19,6 +19,7 @@ from zsntta_cli.report.placed_list import LINK, PlacedImage
 _LONGEST_NAME = 255  # bytes of a file's name, on most file systems
 _LONGEST_ENDING = 40  # bytes of an ending, as far as it is kept
 _SHORT_NAME = 60  # characters of a name that was made writable
+_PRIVATE, _USUAL = 0o600, 0o666  # permissions of a new file
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}  # of a file system or a file
 
 
@@ -66,16 +67,22 @@ def write_new(
     Raises:
         FileExistsError: the name is taken. OSError: the file cannot be written.
     """
-    with scratch_file(scratch) as temporary:
-        if original:
-            temporary.chmod(0o600)
+    with scratch_file(scratch, _PRIVATE if original else _USUAL) as temporary:
         temporary.write_bytes(content)
         if original:
-            with contextlib.suppress(OSError):  # a file system that knows no modes, or no times
-                (shutil.copystat if is_whole else shutil.copymode)(original, temporary)
-                temporary.chmod(temporary.stat().st_mode & 0o777)  # none that a program would have
+            _take_rights(original, temporary, is_whole)
         sync(temporary)
         give_name(temporary, path)
+
+
+def _take_rights(original: Path, path: Path, is_whole: bool) -> None:
+    """Give a file the permissions of its original, and the times where it is all of it.
+
+    A file system that knows no permissions, or no times, as FAT, refuses to set them.
+    """
+    with contextlib.suppress(OSError):
+        (shutil.copystat if is_whole else shutil.copymode)(original, path)
+        path.chmod(path.stat().st_mode & 0o777)  # none that a program would have
 
 
 def is_unwritable(error: OSError) -> bool:
@@ -140,9 +147,9 @@ def move_file(old: Path, path: Path, scratch: Path) -> None:
 
 def _copy_across(old: Path, path: Path, scratch: Path) -> None:
     """Copy a file to another file system, and check that all of it arrived."""
-    with scratch_file(scratch) as temporary:
+    with scratch_file(scratch, _PRIVATE) as temporary:
         shutil.copyfile(old, temporary)
-        shutil.copystat(old, temporary)
+        _take_rights(old, temporary, is_whole=True)
         sync(temporary)
         if digest_at(temporary) != digest_at(old):
             raise OSError(errno.EIO, "its copy differs from it", str(old))

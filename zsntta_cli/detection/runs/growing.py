@@ -112,11 +112,11 @@ class Growing:
         for place, status in before.items():
             self._look_again(place, status)
         ready = sorted(
-            (waiting.status[1], str(waiting.path), place)
+            (waiting.status[1], waiting.path.is_symlink(), str(waiting.path), place)
             for place, waiting in self._waiting.items()
             if waiting.still >= _STILL
         )
-        self._ready = {source: place for _, source, place in ready if self._owns(place)}
+        self._ready = {source: place for *_, source, place in ready if self._owns(place)}
         return [self._scan.current(of_file(Path(source))) for source in self._ready]
 
     def take(self, items: Sequence[Item]) -> list[tuple[WatchedPlace, Status]]:
@@ -133,7 +133,8 @@ class Growing:
     def _owns(self, place: WatchedPlace) -> bool:
         """Whether no other name owns the file of a finished image.
 
-        The first name that is judged owns a file, as long as it leads there.
+        The first name that is judged owns a file, as long as it leads there; of those that are
+        finished at one time, a link comes last, since it cannot be moved.
         """
         real = os.path.realpath(self._path(place))
         owner = self._owners.setdefault(real, place)

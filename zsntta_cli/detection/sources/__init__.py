@@ -120,17 +120,28 @@ _Identity = tuple[str, str, int | None]  # path, member of an archive, frame
 
 
 def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
-    """The images that are not in `seen`, by any name or link; they are added to it."""
-    kept = []
-    for item in items:
-        identity = _identity(item)
-        if identity is None or identity not in seen:
+    """The images that are not in `seen`, by any name or link; they are added to it.
+
+    Of several names of one file its own is taken rather than a link: only it can be moved.
+    """
+    kept, items = [], list(items)
+    identities = [_identity(item) for item in items]
+    own: set[_Identity | None] = set()  # files that are among the items by their own names
+    if len(set(identities)) < len(identities):
+        own = {one for one, item in zip(identities, items, strict=True) if not _is_link(item)}
+    for item, identity in zip(items, identities, strict=True):
+        is_first = identity not in seen and not (identity in own and _is_link(item))
+        if identity is None or is_first:
             kept.append(item)
         elif scan.left_out:
             scan.left_out.again += 1
-        if identity is not None:
+        if identity is not None and is_first:
             seen.add(identity)
     return kept
+
+
+def _is_link(item: Item) -> bool:
+    return item.file is not None and item.file.is_symlink()
 
 
 def _identity(item: Item) -> _Identity | None:
