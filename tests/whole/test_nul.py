@@ -1,6 +1,7 @@
 """A NUL in any path or name of the Python API, or of an experiment file, is one line."""
 
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -67,10 +68,16 @@ def test_a_detectors_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "values", [{"data_root": BAD}, {"datasets": (f"x={BAD}",)}, {"pretrained": BAD}]
-)
+    "values",
+    [{"data_root": BAD}, {"data_root": Path(BAD)}, {"datasets": (f"x={BAD}",)},
+     {"pretrained": BAD}],
+)  # fmt: skip
 def test_where_live_methods_read(values):
     one_line(lambda: LiveSettings(**values))
+
+
+def test_where_live_methods_read_may_be_a_path():
+    assert LiveSettings(data_root=Path("data"), pretrained=Path("weights.pt"))
 
 
 @pytest.mark.parametrize(

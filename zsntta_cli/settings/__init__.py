@@ -134,7 +134,7 @@ class LiveSettings:
 
     def __post_init__(self) -> None:
         for path in (self.data_root, *self.datasets, self.pretrained or ""):
-            check("\0" not in path, f"{path!r} has a NUL: a path has none.")
+            check("\0" not in os.fspath(path), f"{path!r} has a NUL: a path has none.")
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
 
 
