@@ -37,7 +37,7 @@ JUDGED: Stage = "judged"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one image."""
+    """The verdict on one image; docs/api.md explains its fields."""
 
     source: str | None  # where it is from, if that is known
     class_name: str  # the class, should it be clean
@@ -76,7 +76,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts on N images; iterating gives `Verdict`s."""
+    """The verdicts on N images; iterating gives `Verdict`s. docs/api.md explains the fields."""
 
     class_names: Sequence[str]  # (C,)
     class_index: NDArray[np.int32]  # (N,)

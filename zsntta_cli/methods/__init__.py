@@ -50,7 +50,7 @@ def _batch_size(options: Any) -> int:
 
 @dataclass(frozen=True)
 class Method:
-    """A line of METHODS: where a method is, and what others have to know of it."""
+    """A line of METHODS: the function and settings of a method, and what it needs and promises."""
 
     run: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any] = NoSettings  # a dataclass
@@ -93,12 +93,12 @@ class Method:
         return _found(self.run)
 
     def delay(self, options: Any) -> int:
-        """How many items later at most a decision is known, with these settings."""
+        """The largest number of items until a decision is known, with these settings."""
         return max(self.at_once(options), 1) - 1
 
     @property
     def own_code(self) -> tuple[Any, ...]:
-        """What of it is of a script outside the package: functions and classes."""
+        """The functions and classes of the method that are defined outside the package."""
         if self.parts:
             return tuple(one for part in self.parts for one in part.own_code)
         if isinstance(self.run, str):
@@ -111,12 +111,12 @@ class Method:
         return self.needs or (self.takes if asked else "")
 
     def notes(self, options: Any, classes: int, dim: int) -> list[str]:
-        """What is worth knowing before it runs on C classes of D dims: phrases about it."""
+        """Notes to print before it runs on C classes of D dims."""
         noted = (part.note(options, classes, dim) for part in self.parts or (self,))
         return [note for note in noted if note]
 
     def start(self, *given: Any) -> "Stepper":
-        """The method before its first item, given what `run` gets: a stream, that may be empty."""
+        """A stepper before its first item, made of what `run` gets; the stream may be empty."""
         stepper: Stepper = _found(self.stepper)(*given)
         return stepper
 
@@ -139,7 +139,7 @@ class Classifier:
 
     @property
     def own_code(self) -> tuple[Any, ...]:
-        """What of it is of a script outside the package."""
+        """The functions and classes of the classifier that are defined outside the package."""
         return () if isinstance(self.classes, str) else (self.classes, self.settings)
 
 

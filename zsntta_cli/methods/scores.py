@@ -3,11 +3,10 @@
 MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
 arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
 
-Of features that were made under autocast (`--precision amp`) logits are what autocast makes of them
-on a GPU, in the released code's order, (scale * image / |image|) @ text.T: norms and quotients are
-float32, for they are on its list, or a float32 is among what they are of; a product takes both of
-its sides in float16, adds up exactly or nearly so, and rounds its sums to float16, which near 25
-has steps of 1/64; softmax is of float32 again.
+If features were made under autocast (`--precision amp`), logits are computed as autocast computes
+them on a GPU, in the released code's order, (scale * image / |image|) @ text.T: norms and quotients
+in float32; both sides of the product in float16; its sums exact, or nearly so, and then rounded to
+float16, which has steps of 1/64 near 25; softmax in float32.
 """
 
 from collections.abc import Iterator
@@ -41,14 +40,14 @@ class ZeroShot:
 
 
 class AutocastScale(float):
-    """The logit scale of an encoder under autocast: logits by it are those of autocast.
+    """The logit scale of an encoder that ran under autocast: with it logits are rounded as there.
 
-    Being a number, it reaches whoever makes logits with the scale itself.
+    It is a float, so it can be passed wherever a logit scale is expected.
     """
 
 
 def scale_under(precision: object, scale: float) -> float:
-    """A logit scale that makes logits as an encoder of this precision does."""
+    """The logit scale for an encoder of this precision: for amp an `AutocastScale`."""
     return AutocastScale(scale) if precision == AMP else scale
 
 
@@ -62,8 +61,9 @@ def cosine_logits(
 ) -> NDArray[np.float32]:
     """Scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D).
 
-    What rows stand beside a row changes its last bits at most: not even these with BLAS's kernels
-    for AVX-512, as long as the text features are no more than 2**17 numbers (256 classes of 512).
+    A row's result may depend on the number of rows beside it, but only in its last bits. With
+    BLAS's kernels for AVX-512 and at most 2**17 numbers in the text features (256 classes of 512
+    dims) it does not depend on them at all.
     """
     room = np.empty((2, *features.shape), np.float32)
     return _logits_in(room, features, text_features, logit_scale)
@@ -148,7 +148,7 @@ def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
     """The largest logit of each row above the mean of the next `others` (arXiv 2510.20134), (N,).
 
-    Where there is one class alone, it is its logit.
+    With one class it is the logit itself.
     """
     count = min(others, logits.shape[1] - 1)
     if count < 1:
@@ -161,7 +161,7 @@ def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class ZeroShotDetail:
-    """The frozen model's doubt about N images, and the classes it hesitates between."""
+    """How sure the frozen model is of N images: entropies, and the largest logits by class."""
 
     entropy: NDArray[np.float64]  # (N,) of the softmax over C classes, / log C: in [0, 1]
     top_logits: NDArray[np.float32]  # (N, K) the K = min(5, C) largest logits, descending
