@@ -1,8 +1,10 @@
 """Streams over sets in parts: the decisions are those of the same features in one file."""
 
+import json
 import shutil
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from made import with_some_pairs
@@ -11,6 +13,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, PartOf, Rows, Shard, Text
 from zsntta_cli.cache.folder import part_path, scores_folder
 from zsntta_cli.cache.parts import PartsIdentity, claim_parts, join_parts
+from zsntta_cli.cache.verify import problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import ReadAhead
@@ -193,3 +196,33 @@ def test_metrics_do_not_depend_on_how_curves_are_cut(monkeypatch, run):
     cut = measure(Judged(*samples))
     for group, values in whole.items():
         assert cut[group] == pytest.approx(values, rel=1e-12)
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_a_joined_set_with_other_labels_than_its_parts_is_refused(root, tmp_path, is_older):
+    shutil.copytree(root / "parts", tmp_path / "parts")
+    path = tmp_path / "parts" / "tiny" / "shapes.h5"
+    assert problems(path) == []
+    with h5py.File(path, "r+") as file:
+        if is_older:
+            del file.attrs["labels_digest"]
+            assert problems(path) == []
+        file["labels"][...] = np.roll(file["labels"][...], 1)
+    [problem, *_] = problems(path)
+    if is_older:
+        assert problem == "its labels are not those of 00001.h5: join its parts again"
+    else:
+        assert "its content does not match its digest" in problem
+        with pytest.raises(StoreError, match="does not match"):
+            hdf5.read_features(path)
+
+
+def test_a_part_of_another_encoder_is_found(root, tmp_path):
+    shutil.copytree(root / "parts", tmp_path / "parts")
+    path = tmp_path / "parts" / "tiny" / "shapes.h5"
+    with h5py.File(part_path(path, 3), "r+") as file:
+        digest = json.loads(file.attrs["encoder"])["weights_sha256"]
+        encoder = file.attrs["encoder"].decode().replace(digest, digest[::-1])
+        del file.attrs["seal"]  # of a part of an older version; the file's size is the same
+        file.attrs.modify("encoder", np.bytes_(encoder))
+    assert any("00003.h5 is of another encoder" in problem for problem in problems(path))

@@ -123,10 +123,11 @@ def write_joined(
     """
     with whole_file(path) as temporary, _writable(temporary, "w") as file:
         count, start = sum(part.images for part in whole.parts), 0
-        column = file.create_dataset("labels", (count,), np.int32)
+        column, of_labels = file.create_dataset("labels", (count,), np.int32), hashlib.sha256()
         for block in labels:
             column[start : start + len(block)] = block
             start += len(block)
+            of_labels.update(np.ascontiguousarray(block).data)
         assert start == count, f"{start} labels for {count} features"
         rows = whole.image_features
         file.create_dataset("image_features", (0, rows.shape[1]), rows.dtype)
@@ -135,6 +136,7 @@ def write_joined(
             file, kind=whole.kind, name=whole.name, digest=whole.digest,
             encoder=json.dumps(whole.identity), source=json.dumps(whole.source),
             machine=json.dumps(whole.machine), created=whole.created,
+            labels_digest=of_labels.hexdigest(),
         )  # fmt: skip
         if whole.class_names:
             _write_strings(file, "class_names", whole.class_names)
@@ -370,6 +372,8 @@ def _read_joined(path: Path, file: GuardedGroup) -> FeatureSet:
     if dtype not in (np.float16, np.float32):
         raise ValueError(f"image_features are {dtype}")
     labels = file.array("labels", (sum(part.images for part in parts),), np.int32)
+    if file.says("labels_digest"):  # older files do not; `cache verify` asks their parts
+        _check_digest(hashlib.sha256(labels.data), file.text("labels_digest"))
 
     def map_part(i: int) -> NDArray[np.floating]:
         return _map_rows(parts[i], dim, dtype)

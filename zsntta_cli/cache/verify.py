@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import FeatureSet, Header
+from zsntta_cli.cache.features import FeatureSet, Header, difference
 from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.cache.soundness import NOT_NORMALIZED, UNIT_TOLERANCE, not_finite
 from zsntta_cli.errors import StoreError
@@ -51,7 +51,7 @@ def problems(path: Path) -> list[str]:
     try:
         features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
         hdf5.read_header(path)
-        return [*_of_features(features), *_of_ids(ids)]
+        return [*_of_features(features), *_of_ids(ids), *_of_parts(features)]
     except StoreError as error:
         return [str(error)]
 
@@ -77,3 +77,16 @@ def _checked_norms(features: FeatureSet) -> NDArray[np.float64]:
 def _of_ids(ids: Sequence[str]) -> Iterator[str]:
     if len(set(ids)) < len(ids):
         yield f"{len(ids) - len(set(ids)):,} sample ids are there twice"
+
+
+def _of_parts(features: FeatureSet) -> Iterator[str]:
+    """What a joined set says otherwise than its parts, each of which is whole."""
+    start = 0
+    for part in features.parts:
+        identity = hdf5.read_header(part.path).identity
+        if mismatch := difference(features.identity, identity):
+            yield f"{part.path.name} is of another encoder ({mismatch.key}): join its parts again"
+        labels = features.labels[start : start + part.images]
+        if not np.array_equal(labels, hdf5.read_labels(part.path)):
+            yield f"its labels are not those of {part.path.name}: join its parts again"
+        start += part.images
