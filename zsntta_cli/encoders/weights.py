@@ -272,12 +272,18 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     )
 
 
+def _has_weights(content: Any) -> bool:
+    """Whether what a file holds are values by their names, maybe in a `state_dict` of it."""
+    within = content.get("state_dict", content) if isinstance(content, Mapping) else None
+    return isinstance(within, Mapping) and bool(within) and all(isinstance(n, str) for n in within)
+
+
 def _fault(path: Path) -> str:
     """Why a file cannot be read as weights; nothing where it can, or where there is none."""
     if not path.is_file():
         return ""
     try:
-        return "" if isinstance(_content(path), Mapping) else _NO_CHECKPOINT
+        return "" if _has_weights(_content(path)) else _NO_CHECKPOINT
     except (OSError, MemoryError) as error:
         return f"the file cannot be read ({first_line(error)})"
     except pickle.UnpicklingError as error:
