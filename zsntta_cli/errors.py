@@ -24,6 +24,7 @@ What to type stands in `cli/hints.py` alone: an error's type or its `remedy` bec
 """
 
 import difflib
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -59,6 +60,7 @@ class StoreError(ZsnttaError):
 
 
 _MOST_NAMES = 12  # that one line names; near() has looked at all
+_MOST_METHODS = 3  # of those that have a setting, or that have not
 
 
 class UnknownName(SettingsError):
@@ -74,11 +76,11 @@ class UnknownName(SettingsError):
         return len(self.choices) > _MOST_NAMES
 
     def __str__(self) -> str:
-        value, choices = short(self.value), ", ".join(self.choices[:_MOST_NAMES])
-        if self.is_cut:
-            choices += f" and {len(self.choices) - _MOST_NAMES} more"
+        value = short(self.value)
         meant = near(value, self.choices)
-        return f"{self.what} is '{value}'{meant}, must be one of: {choices}."
+        if meant and self.is_cut:
+            return f"{self.what} is '{value}'{meant}."
+        return f"{self.what} is '{value}'{meant}, must be one of: {first_of(self.choices)}."
 
 
 class PluginError(SettingsError):
@@ -117,10 +119,8 @@ class NotOfMethods(SettingsError):
         self.setting, self.chosen, self.having = setting, chosen, having
 
     def __str__(self) -> str:
-        return (
-            f"{self.setting} is no setting of {', '.join(self.chosen)}: it is one of "
-            f"{', '.join(self.having)}."
-        )
+        chosen, having = (first_of(names, _MOST_METHODS) for names in (self.chosen, self.having))
+        return f"{self.setting} is no setting of {chosen}: it is one of {having}."
 
 
 class IncompleteSet(DatasetError):
@@ -234,11 +234,22 @@ def near(value: str, choices: Sequence[str]) -> str:
     return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
+def first_of(names: Sequence[str], most: int = _MOST_NAMES) -> str:
+    """The first names of a list, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def first_line(error: BaseException) -> str:
     """The first line of what a foreign library says; its type's name where it says nothing."""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return short(f"{error.strerror}{where}", _LINE)
+    if isinstance(error, UnicodeDecodeError):
+        return "it is no UTF-8 text"
+    if isinstance(error, json.JSONDecodeError):
+        line = f"line {error.lineno:,}, " if error.lineno > 1 else ""
+        return f"it is no JSON at {line}column {error.colno:,}"
     lines = str(error).strip().splitlines()
     return short(lines[0], _LINE) if lines else type(error).__name__
 

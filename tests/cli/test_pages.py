@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from zsntta_cli.cli import COMMANDS
-from zsntta_cli.cli.pages import COMMAND_GROUPS, EXAMPLES, SHORT_PAGES
+from zsntta_cli.cli.pages import COMMAND_GROUPS, EXAMPLES, SHORT_PAGES, described
 
 NARROW = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
 
@@ -57,15 +57,16 @@ def runnable():
         yield from [(f"{name} {sub}", subs[sub]) for sub in subs] or [(name, command)]
 
 
-def test_every_command_has_an_example_on_its_page(zsntta):
-    assert [name for name, _ in runnable() if name not in EXAMPLES] == []
+def test_every_page_has_an_example(zsntta):
+    names = {"", *(name.partition(" ")[0] for name, _ in runnable()), *dict(runnable())}
+    assert names == {*EXAMPLES}
     for name, examples in EXAMPLES.items():
         page = zsntta(*name.split(), "-h").stdout.split()
         for example in examples:
             assert example.split() in [page[i:][: len(example.split())] for i in range(len(page))]
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", dict(runnable()))
 def test_an_example_is_a_line_that_is_understood(name):
     command = dict(runnable())[name]
     for example in EXAMPLES[name]:
@@ -83,3 +84,13 @@ def test_values_have_one_notation(zsntta):
         for option in repeated:
             assert re.search(rf"^ .*{option} .*…(  |$)", page, re.MULTILINE), (name, option)
         assert "marked … may" in page or not repeated, name
+        assert not re.search(r"\[default|<?x[<>]=|(--method|--id|--model) TEXT", page), name
+
+
+def test_ranges_and_defaults_are_words_in_one_order(zsntta):
+    assert described("It.  [default: 2; x>=1]") == "It (1 or more). [2]"
+    assert described("It.  [default: 3.25; 2<=x<=20]") == "It (2 to 20). [3.25]"
+    assert described("It. [0 to 4]  [x>=0]") == "It (0 or more). [0 to 4]"
+    assert described("It.  [required]") == "It. [required]"
+    assert described("It. [all]") == "It. [all]"
+    assert " random detector (0 or\n" in zsntta("simulate", "-h").stdout

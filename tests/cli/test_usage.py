@@ -1,6 +1,7 @@
 """Wrong usage is answered in this program's words, not in those of the libraries below it."""
 
 import re
+from pathlib import Path
 
 import pytest
 from made import fails
@@ -9,7 +10,7 @@ from zsntta_cli.cli import COMMANDS
 
 THEIRS = re.compile(
     r"Value error|Input should|Invalid value|is not a valid|unable to parse"
-    r"|No such (?!file)|Possible options|Missing|requires|unexpected"
+    r"|No such (?!file)|Possible options|Missing|requires|unexpected|Errno|codec|Expecting"
 )
 
 
@@ -28,8 +29,8 @@ def test_no_option_lets_a_library_speak(zsntta, name):
 @pytest.mark.parametrize(
     ("typed", "said"),
     {
-        ("simulate", "--seed", "x"): "--seed is 'x', must be a whole number.",
-        ("simulate", "--seed", "4-0"): "error: '4-0' goes down: type 0-4.",
+        ("simulate", "--seed", "x"): "--seed is 'x', must be a whole number, a list",
+        ("simulate", "--seed", "4-0"): "error: the range '4-0' goes down: type 0-4.",
         ("simulate", "--method", "adand", "--lr", "1"): "there is no option --lr: the learning",
         ("simulate", "--config", "a.toml"): "zsntta run FILE runs a file of settings.",
         ("simulate", "--format", "pdf"): "--format is 'pdf', must be one of: table, markdown,",
@@ -47,7 +48,16 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         ("simulate", "--seed"): "error: --seed needs a value.",
         ("simulate", "--dry-run=1"): "error: --dry-run takes no value.",
         ("simulate", "adand"): "error: one argument too many: adand.",
-        ("methods", "show"): "error: an argument is missing: name.",
+        ("methods", "show"): "error: an argument is missing: NAME.",
+        ("demo", "--features-dir=a", "--features-dir=b"): "error: --features-dir is given 2 times",
+        ("simulate", "--seeds"): "error: --seeds is '', must be the number of seeds",
+        ("simulate", "--method", "adnd"): "(did you mean 'adand'?): zsntta methods lists them\n",
+        ("simulate", "--method", "adand", "--set", "adand.wormup=1"): (
+            "(did you mean 'warmup'?): zsntta methods show adand lists them\n"
+        ),
+        ("simulate", "--method", "adand", "--columns", "acch"): (
+            "(did you mean 'acc_h'?): docs/results.md lists them\n"
+        ),
         ("simulat",): "error: there is no command simulat (did you mean 'simulate'?).",
         ("records", "x!y"): "error: there is no command x!y.",
         ("board", "--seed=-1"): "--seed is '-1', must be at least 0.",
@@ -65,3 +75,11 @@ def test_help_is_a_command_too(zsntta):
     assert zsntta("help").stdout == zsntta("--help").stdout
     assert zsntta("help", "cache", "show").stdout == zsntta("cache", "show", "-h").stdout
     fails(zsntta("help", "simulat"), "simulat", code=2)
+
+
+def test_the_page_on_methods_shows_what_is_said(zsntta):
+    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ zsntta (.*)\n(error: .*\n)", page, re.MULTILINE)
+    assert len(shown) == 2
+    for typed, line in shown:
+        assert zsntta(*typed.split()).stderr == line

@@ -181,7 +181,7 @@ def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, pass
         (lambda path: sql(path, "PRAGMA application_id=1"), "of another program"),
         (lambda path: sql(path, "PRAGMA user_version=9"), "of format 9, and this version"),
         (lambda path: sql(path, "DROP TABLE images"), "no such table"),
-        (lambda path: sql(path, "UPDATE encoder SET identity='[1'"), "Expecting"),
+        (lambda path: sql(path, "UPDATE encoder SET identity='[1'"), "no JSON"),
         (lambda path: sql(path, "UPDATE encoder SET identity='[1]'"), "no JSON object"),
         (lambda path: sql(path, "UPDATE images SET features=x'00'"), "multiple of element size"),
         (lambda path: sql(path, "UPDATE images SET features=7"), "bytes-like|buffer"),

@@ -57,12 +57,12 @@ def test_another_sentence_is_another_prompt(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [("", "Expecting value"), ("[]", "it holds nothing"), ('["a"]', "it holds list"),
+    [("", "it is no JSON at column 1"), ("[]", "it holds nothing"), ('["a"]', "it holds list"),
      ("{}", "it holds nothing"), ('{"cat": []}', "'cat' has no list of sentences"),
      ('{"cat": "meow"}', "'cat' has no list"), ('{"cat": [1]}', "'cat' has no list"),
      ('{"cat": [" "]}', "'cat' has no list"), ('{"cat": ["a"], "cat": ["b"]}', "there twice"),
      ('{"a_b": ["a"], "A B": ["b"]}', "'A B' is there twice"), ("[" * 200_000, "recursion"),
-     ('{"cat": ["a"', "delimiter"), ('{"cat": ["\\ud800"]}', "surrogates"),
+     ('{"cat": ["a"', "JSON at column 13"), ('{"cat": ["\\ud800"]}', "surrogates"),
      ('{"\\ud800": ["a"]}', "surrogates")],
 )  # fmt: skip
 def test_what_is_no_such_file_is_told_in_a_line(tmp_path, content, why):
@@ -121,7 +121,7 @@ def test_ensembles_are_open_clips():
 
 def test_what_stands_for_several_is_no_template():
     for prompt in ("clip-80", "cupl@0123abcd"):
-        with pytest.raises(SettingsError, match=r"stands for several: one text with"):
+        with pytest.raises(SettingsError, match=r"stands for several templates: give one"):
             class_prompts(prompt, ["cat"])
 
 

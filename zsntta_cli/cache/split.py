@@ -19,7 +19,7 @@ from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
 from zsntta_cli.datasets.names import BESIDE, REST, TUNE, image_parts
-from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 
 
 def split_names(name: str) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read the class names {path} ({error}).") from error
+        raise StoreError(f"cannot read the class names {path} ({first_line(error)}).") from error
     wanted = {line.strip() for line in lines if line.strip()}
     strange = sorted(wanted - set(class_names))
     if strange:

@@ -38,7 +38,7 @@ def list_files(
 ) -> None:
     """List feature files, unfinished extractions, TPT's answers.
 
-    With a place, list what is published there.
+    With an address, it lists what is published there.
     """
     if address is not None:
         list_published(address, encoder)
@@ -269,7 +269,7 @@ def import_(
         float | None, typer.Option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
     ] = None,
     normalized: Annotated[
-        bool | None, typer.Option(help="Whether features have norm 1. [found out]")
+        bool | None, typer.Option(help="Whether features have norm 1. [detected]")
     ] = None,
     prompt: Annotated[
         str | None, typer.Option(help="Template of the text features. [the set's own]")

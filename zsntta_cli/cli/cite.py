@@ -33,7 +33,7 @@ def cite(
 ) -> None:
     """Print BibTeX of methods, sets and encoders.
 
-    They are those named, those of a file, or those of all kept runs.
+    These are the ones that options name, those of a file, or those of all kept runs.
     """
     form_of(output, {".bib": "bibtex"})
     from zsntta_cli.encoders.weights import encoder_cites

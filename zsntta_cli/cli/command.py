@@ -12,7 +12,14 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
 from zsntta_cli.cli.lists import written_out
-from zsntta_cli.cli.pages import EXAMPLES, REPEATED, SHORT_PAGES, notation, placeholder
+from zsntta_cli.cli.pages import (
+    EXAMPLES,
+    REPEATED,
+    SHORT_PAGES,
+    described,
+    notation,
+    placeholder,
+)
 from zsntta_cli.cli.usage import said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
@@ -41,7 +48,7 @@ class Command(TyperCommand):
             values, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
-                    raise typer.BadParameter(f"it is given {times} times.", ctx, parameter)
+                    raise misused(f"{parameter.opts[0]} is given {times} times: once is enough.")
             if not any(parameter.is_eager for parameter in order):  # --help is of all options
                 ctx.meta[_GIVEN] = order
             ctx.meta[_TYPED] = {p: values[p.name] for p in order if isinstance(p, TyperOption)}
@@ -85,24 +92,16 @@ class Command(TyperCommand):
                 if is_option and parameter.multiple and not name.endswith(REPEATED):
                     name = f"{name} {REPEATED}"
                 if panel is not None:
-                    panels.setdefault(panel, []).append((name, about))
+                    panels.setdefault(panel, []).append((name, described(about)))
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)
         if any(name.endswith(REPEATED) for rows in panels.values() for name, _ in rows):
             formatter.write_paragraph()
             formatter.write_text(f"What is marked {REPEATED} may be given several times.")
-        self._format_examples(ctx, formatter, len(parameters) if short else 0)
-
-    def _format_examples(self, ctx: Any, formatter: Any, number_of_options: int) -> None:
-        """Lines to type; of a short page, also how to see all of so many options."""
-        _, _, path = ctx.command_path.partition(" ")
-        if examples := EXAMPLES.get(path):
-            with formatter.section("Examples"):
-                for example in examples:
-                    formatter.write_text(example)
-        if number_of_options:
-            with formatter.section(f"All {number_of_options} options"):
+        _write_examples(ctx, formatter)
+        if short:
+            with formatter.section(f"All {len(parameters)} options"):
                 formatter.write_text(f"{ctx.command_path} -h --all")
                 if "--method" in {option for p in self.params for option in p.opts}:
                     formatter.write_text("zsntta methods show NAME, for the settings of a method")
@@ -140,6 +139,14 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
         message = said_of(error).rstrip(".")
         stop = "" if message.endswith("?") else "."  # click asks: Did you mean …?
         end(f"error: {message}{stop} See {ctx.command_path} -h.", 2, error)
+
+
+def _write_examples(ctx: Any, formatter: Any) -> None:
+    """Lines to type."""
+    _, _, path = ctx.command_path.partition(" ")
+    with formatter.section("Examples"):
+        for example in EXAMPLES[path]:
+            formatter.write_text(example)
 
 
 def typed_options(ctx: typer.Context, without: Collection[str]) -> list[str]:
@@ -195,6 +202,10 @@ class Group(TyperGroup):
     def __init__(self, *args: Any, **values: Any) -> None:
         values["context_settings"] = _HELP | (values.get("context_settings") or {})
         super().__init__(*args, **values)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Lines to type, below the commands."""
+        _write_examples(ctx, formatter)
 
     def make_context(self, *args: Any, **values: Any) -> Any:
         """Parse; Ctrl-C meanwhile is said, where typer would end without a word."""

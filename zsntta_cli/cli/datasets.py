@@ -42,7 +42,7 @@ def show(
 ) -> None:
     """Show where to get a set, and the commands to type.
 
-    With its size, its terms and its layout on disk.
+    It also shows its size, its terms and its layout on disk.
     """
     from zsntta_cli.cli.hints import set_commands
     from zsntta_cli.datasets import known

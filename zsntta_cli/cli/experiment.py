@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.command import say
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import JobOptions, with_groups
 from zsntta_cli.cli.output import command_line, form_of
 from zsntta_cli.cli.simulate import stop_if_unfinished
+from zsntta_cli.errors import SettingsError, UnknownName
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -91,12 +92,28 @@ def _view(table: "TableRequest", file: Path) -> "View":
 
     if table.form:
         check_choice(f"{file}: format", table.form, tuple(FORMS))
-    form_of(table.output, ENDINGS, table.form or None, _TABLE)
+    _form_of(file, table.output, ENDINGS, table.form or None, _TABLE)
     view = View(**table.view, command=command_line())
     check_choice(f"{file}: report", view.report, tuple(REPORTS))
     check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
-    _ = view.shown
+    try:
+        _ = view.shown
+    except UnknownName as error:
+        raise UnknownName(f"{file}: {error.what}", error.value, error.choices) from error
     return view
+
+
+def _form_of(file: Path, *asked: Any) -> str:
+    """The form of a result, where not the command line but a file asks for it.
+
+    Raises:
+        SettingsError: the ending is that of no form, or of another one than is named.
+    """
+    try:
+        return form_of(*asked)
+    except type(misused("")) as error:
+        words = str(error).replace("--output", "output").replace("--format", "format")
+        raise SettingsError(f"{file}: {words}") from error
 
 
 def _check_figures(experiment: "Experiment") -> None:
@@ -116,7 +133,7 @@ def _check_figures(experiment: "Experiment") -> None:
         if figure.metric:
             allowed = tuple(plots.KINDS[figure.kind].metrics) or tuple(METRICS)
             check_choice(f"{experiment.path}: metric", figure.metric, allowed)
-        plots.check_drawable(form_of(figure.output, plots.FORMS))
+        plots.check_drawable(_form_of(experiment.path, figure.output, plots.FORMS))
 
 
 def _say_outputs(experiment: "Experiment") -> None:

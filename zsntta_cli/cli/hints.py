@@ -83,6 +83,7 @@ _REMEDIES = {
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
     "live": "zsntta simulate --method tent",
+    "list-settings": "zsntta methods show NAME lists those of a method",
     "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
     "match": "--score match takes the logit itself",
@@ -107,6 +108,13 @@ _REMEDIES = {
     "tune-by": "take another metric with --tune-by",
 }
 
+# What lists all names, by what is named.
+_METHODS, _METRICS, _SETTING_OF = "zsntta methods", "docs/results.md", "the setting of "
+_LISTING = {
+    **dict.fromkeys(("method", "methods", "baseline"), _METHODS),
+    **dict.fromkeys(("columns", "metric", "by", "tune-by", "sort"), _METRICS),
+    "setting": "zsntta simulate -h --all",
+}
 _SHOWN = 6  # cached sets in a line
 Given = Mapping[str, Any]  # the parameters of the command that failed
 
@@ -124,8 +132,17 @@ def mend(_error: ZsnttaError, _given: Given) -> str:
 
 
 @mend.register
+def _(error: SettingsError, given: Given) -> str:
+    cause = error.__cause__  # of an experiment file, which says where in it
+    return mend(cause, given) if isinstance(cause, UnknownName) else ""
+
+
+@mend.register
 def _(error: UnknownName, _given: Given) -> str:
-    return "zsntta methods lists them" if error.what == "method" and error.is_cut else ""
+    what = error.what.rpartition(": ")[2]  # behind the place in a file
+    method = what.removeprefix(_SETTING_OF)
+    listing = _LISTING.get(what, "") if method == what else f"zsntta methods show {method}"
+    return f"{listing} lists them" if error.is_cut and listing else ""
 
 
 @mend.register

@@ -9,13 +9,16 @@ from typing import Any
 
 import typer
 
+from zsntta_cli.errors import short
 from zsntta_cli.methods import METHODS
 
 INTEGER, NUMBER = "INTEGER", "NUMBER"  # what stands for values in the help of a setting
 _MOST = 10_000  # values that one text may stand for
 _NAMED = ("--method", "--id", "--ood", "--dataset", "--preset", "--model", "--format")
+_NAMES = ("method", "id_set", "ood_set", "encoder", "columns", "noise")
+_TEXTS = ("prompt", "own")  # in which a comma is a comma
 _FORMATS = {"tex": "latex", "md": "markdown", "jsonl": "json"}  # by other words for them
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"([0-9]+) ?[-‐‑‒–—] ?([0-9]+)")  # a dash of a text processor is one too
 
 
 def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
@@ -42,7 +45,7 @@ def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
             continue
         values = [value] if equals else list(_next(rest))
         if not values:  # the parser says that a value is missing
-            words.append(word)
+            words += _counted("") if is_count else [word]
             continue
         option = "--seed" if is_count else name
         texts = _counted(values[0]) if is_count else readers[name](values[0])
@@ -94,14 +97,18 @@ def _reader(option: Any) -> Callable[[str], list[str]] | None:
         return _whole_numbers
     if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
         return _numbers
-    return _names if option.name in ("method", "id_set", "ood_set") else None
+    if option.name == "dataset":
+        return _data_sets
+    is_choice = option.metavar == "NAME" or "|" in (option.metavar or "")
+    return _names if option.name in _NAMES or (is_choice and option.name not in _TEXTS) else None
 
 
 def _counted(text: str) -> list[str]:
     """The seeds that a count stands for: 5 are 0 to 4."""
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MOST):
         raise typer.BadParameter(
-            f"seeds is '{text}', must be how many, from 1 to {_MOST:,}: 5 stands for the seeds 0-4."
+            f"--seeds is '{short(text)}', must be the number of seeds, from 1 to {_MOST:,}: "
+            "5 stands for the seeds 0-4."
         )
     return [str(seed) for seed in range(int(text))]
 
@@ -115,14 +122,21 @@ def _in_range(text: str) -> list[str]:
         return [text]
     first, last = map(int, range_typed.groups())
     if last < first:
-        raise typer.BadParameter(f"'{text}' goes down: type {last}-{first}.")
+        raise typer.BadParameter(f"the range '{short(text)}' goes down: type {last}-{first}.")
     if last - first >= _MOST:
-        raise typer.BadParameter(f"'{text}' is {last - first + 1:,} values, at most {_MOST:,}.")
+        raise typer.BadParameter(
+            f"the range '{short(text)}' has more than {_MOST:,} values, which is the most."
+        )
     return [str(value) for value in range(first, last + 1)]
 
 
 def _numbers(text: str) -> list[str]:
     return [text] if text.startswith("steps:") else _names(text)
+
+
+def _data_sets(text: str) -> list[str]:
+    """Names between commas; a path behind NAME= may have commas."""
+    return [text] if "=" in text else _names(text)
 
 
 def _names(text: str) -> list[str]:

@@ -45,7 +45,7 @@ def show(
 ) -> None:
     """Show all about a method, with its settings.
 
-    With its paper, what it needs and costs, and what presets change.
+    It also shows its paper, what it needs and costs, and what presets change.
     """
     from zsntta_cli.methods import check_method
     from zsntta_cli.report.method_cards import card_rows, card_sheets
@@ -65,11 +65,11 @@ def check(
     form: _Format = None,
     output: _Output = None,
 ) -> None:
-    """Try a method on what every method owes.
+    """Check that a method keeps the rules of all methods.
 
-    No look-ahead, no labels, the same twice, any stream.
+    It must see no later item and no label, repeat its results, and take any stream.
 
-    Exit code 1 where a check failed. It runs on the demo's features where they are at hand.
+    The exit code is 1 if a check fails. The demo's features are used if they are cached.
     """
     from zsntta_cli.report.method_cards import check_rows, check_sheet
     from zsntta_cli.simulation.checks import FAILED, examine

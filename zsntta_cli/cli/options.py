@@ -16,7 +16,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.lists import INTEGER, NUMBER
-from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.errors import SettingsError, first_of, short
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
@@ -242,6 +242,7 @@ def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 _METAVARS = {int: INTEGER, float: NUMBER, bool: "true|false"}
+_MOST_METHODS = 3  # that a help text names
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
@@ -278,6 +279,8 @@ def _annotation(name: str, panel: str) -> Any:
     first = declared(_having(name)[0])[name]
     kind = str if name in _TYPED_OTHERWISE else value_type(first)[0]
     metavar, about = _METAVARS.get(kind, "TEXT"), first.metadata["about"]
+    if first.metadata["within"] is not None and not first.metadata["checked_by"]:
+        about = f"{about.removesuffix('.')} ({first.metadata['within']})."
     if choices := "|".join(first.metadata["choices"]):
         metavar, about = (choices, about) if len(choices) < 20 else ("NAME", f"{about} {choices}.")
     shown = typer.Option(
@@ -310,7 +313,9 @@ def _defaults(name: str) -> str:
     if len(by_value) == 1:
         return next(iter(by_value))
     usual, *others = sorted(by_value, key=lambda text: -len(by_value[text]))
-    return "; ".join([usual, *(f"{', '.join(by_value[text])} {text}" for text in others)])
+    return "; ".join(
+        [usual, *(f"{text} for {first_of(by_value[text], _MOST_METHODS)}" for text in others)]
+    )
 
 
 def _shown(value: Any) -> str:
@@ -328,7 +333,7 @@ def _threshold(text: str) -> float | None:
     except ValueError:
         raise SettingsError(
             f"threshold is {short(ascii(text))}, must be a number such as 0.5, or {_ADAPTIVE}, "
-            "which is what it is when none is given."
+            "which is the default."
         ) from None
 
 

@@ -38,6 +38,11 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 # Every command has an example, of which the tests know that it is understood.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": ("zsntta demo", "zsntta help simulate"),
+    "datasets": ("zsntta datasets", "zsntta datasets show svhn"),
+    "methods": ("zsntta methods", "zsntta methods show adand"),
+    "cache": ("zsntta cache list", "zsntta cache show shapes --model tiny"),
+    "records": ("zsntta records", "zsntta records list --method adand"),
     "extract": (
         "zsntta extract --dataset cifar10",
         "zsntta extract --model tiny --dataset mine=photos --dataset glyphs",
@@ -91,13 +96,42 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
 REPEATED = "…"  # behind what may be given several times
 
 # What stands for a value: typer's name of its type, and the one word that help pages have for it.
+_BOUNDS = re.compile(r"(.+<=)?x(?:>=.+|<=(.+))")
+_OF_NAMES = (
+    "--method",
+    "--id",
+    "--ood",
+    "--encoder",
+    "--model",
+    "--preset",
+    "--columns",
+    "--score",
+)
 _KINDS = {"str": "TEXT", "int": "INTEGER", "float": "NUMBER", "path": "PATH"}
 
 
 def notation(name: str) -> str:
     """An option and its values as help pages write them: --seed INTEGER …, --spread seeds|sets."""
     name = re.sub(r"<list\[(\w+)\]>", r"<\1> …", name)  # it may be repeated
-    return re.sub(r"<(.*?)( range)?>", lambda kind: _KINDS.get(kind[1].lower(), kind[1]), name)
+    name = re.sub(r"<(.*?)( range)?>", lambda kind: _KINDS.get(kind[1].lower(), kind[1]), name)
+    return re.sub(r" TEXT\b", " NAME", name) if name.split()[0] in _OF_NAMES else name
+
+
+def described(about: str) -> str:
+    """What an option is, with its range and its default: "Width (2 to 20). [3.25]".
+
+    typer writes "Width.  [default: 3.25; 2<=x<=20]".
+    """
+    text, _, notes = about.partition("  [")
+    own = []  # notes that are no range
+    for note in filter(None, notes.removesuffix("]").split("; ")):
+        if bounds := _BOUNDS.fullmatch(note):
+            least, most = bounds.groups()
+            words = f"{least[:-2]} to {most}" if most else f"{note.removeprefix('x>=')} or more"
+            text = re.sub(r"\.?( \[[^]]*\])?$", rf" ({words}).\1", text, count=1)
+        else:
+            own.append(f" [{note.removeprefix('default: ')}]")
+    return text + "".join(own)
 
 
 def placeholder(argument: Any) -> str:

@@ -12,10 +12,12 @@ _MEANT = {
     "--config": "zsntta run FILE runs a file of settings",
     "--noise-ratio": "the noise ratio is --ratio",
 }
+_WHOLE = "must be a whole number"
+_SEVERAL = ", a list such as 0,1,2 or a range such as 0-4"  # of an option that may be repeated
 # What pydantic and click say of a value, and what follows its option and the value here.
 _RULES = {
-    r"Input should be a valid integer.*": "must be a whole number",
-    r"'.*' is not a valid int(eger)?( range)?": "must be a whole number",
+    r"Input should be a valid integer.*": _WHOLE,
+    r"'.*' is not a valid int(eger)?( range)?": _WHOLE,
     r"Input should be a valid (number|float).*": "must be a number",
     r"'.*' is not a valid float( range)?": "must be a number",
     r"Input should be a valid boolean.*|'.*' is not a valid bool(ean)?": "must be true or false",
@@ -53,7 +55,8 @@ def said_of(error: Any) -> str:
     for theirs, ours in _RULES.items():
         if parameter is not None and (match := re.fullmatch(theirs, message, re.DOTALL)):
             rule = ours.format(**match.groupdict()).replace("'", "")
-            return f"{_name(parameter)} is {_value(error, message)}, {rule}"
+            several = _SEVERAL if rule == _WHOLE and getattr(parameter, "multiple", False) else ""
+            return f"{_name(parameter)} is {_value(error, message)}, {rule}{several}"
     if hasattr(error, "param") and parameter is None and message:
         return message
     sentence = str(error.format_message()).replace("Value error, ", "").rstrip(".")
@@ -61,7 +64,8 @@ def said_of(error: Any) -> str:
         if match := re.fullmatch(theirs, sentence, re.DOTALL):
             like = match.groupdict().get("like")
             question = f" (did you mean {like}?)" if like else ""
-            return ours.format(name=short(match["name"])) + question
+            name = match["name"].upper() if "argument is missing" in ours else match["name"]
+            return ours.format(name=short(name)) + question
     return sentence
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_extracted, is_deep
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.errors import DatasetError, first_line
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
@@ -178,7 +178,7 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"cannot read the class names {path} ({error}).") from error
+        raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
     lines = [line for line in lines if line]
     folders = _folders(images, len(lines))
     pairs = [re.split(r"[\t ]+", line, maxsplit=1) for line in lines]

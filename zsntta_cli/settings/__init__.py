@@ -153,7 +153,7 @@ class StreamSettings(Settings):
 
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
-        0.5, "OOD share of the stream: 0.25, natural, 0.1..0.7, steps:0.1,0.5,0.1.",
+        0.5, "OOD share of the stream, in [0, 1): 0.25, natural, 0.1..0.7, steps:0.1,0.5,0.1.",
         within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=check_ratio,
     )  # fmt: skip
     seed: int = option(

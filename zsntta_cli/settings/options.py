@@ -130,6 +130,8 @@ def _check(declared: "Field[Any]", value: Any) -> None:
         raise UnknownName(name, str(value), metadata["choices"])
     if metadata.get("within") is not None and value not in metadata["within"]:
         example = f": {metadata['example']}" if metadata["example"] else ""
+        if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
+            example = f", and at most {_LARGEST:,}"
         raise SettingsError(
             f"{name} is {_value_text(value)}, must be {metadata['within']}{example}."
         )

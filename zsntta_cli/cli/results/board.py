@@ -62,10 +62,10 @@ def board(
 ) -> None:
     """Run all methods on the same streams, for one table.
 
-    The page has each pair and all deviations.
+    The page also has a table of each pair, with all standard deviations.
 
-    Noise 0, 5, 25, 50, 75 %; with injected Gaussian noise too, where its features are cached. What
-    was run before is kept.
+    The noise ratios are 0, 5, 25, 50 and 75 %. Injected Gaussian noise is added if its features are
+    cached. What was run before is kept.
     """
     from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.progress import ConsoleReporter

@@ -95,7 +95,7 @@ def list_runs(
 ) -> None:
     """List kept runs, with the settings that vary.
 
-    They stand in the order in which they were kept.
+    Runs are listed in the order in which they were kept.
     """
     from zsntta_cli.report.runs import head_of_more, run_lines
     from zsntta_cli.results.listing import sort_values, sorted_runs
@@ -154,7 +154,7 @@ def show(
 ) -> None:
     """Show everything about some runs.
 
-    Their settings, digests, counts, time and versions.
+    It shows their settings, digests, counts, time and versions.
     """
     from zsntta_cli.progress import console
     from zsntta_cli.report.runs import DIGITS, run_card

@@ -45,7 +45,7 @@ def replay(
 ) -> None:
     """Run a bundle's records again, and compare to the bit.
 
-    Exit code 1 where one does not. Nothing is kept of it.
+    The exit code is 1 if a run differs. The new results are not kept.
     """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.forms import draw

@@ -38,7 +38,7 @@ def report(
 ) -> None:
     """Write kept results as one HTML page.
 
-    It has tables, paired tests, plots and a leaderboard, and loads nothing.
+    It has tables, paired tests, plots and a leaderboard, and loads nothing from elsewhere.
     """
     from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page

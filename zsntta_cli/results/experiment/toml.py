@@ -30,10 +30,10 @@ class TomlTable:
         """All keys, as the file writes them."""
         return list(self._written.values())
 
-    def fail(self, name: str, words: str) -> NoReturn:
+    def fail(self, name: str, words: str, remedy: str = "") -> NoReturn:
         """Raise a SettingsError about a key's value."""
         where = f"{self.where}: " if self.where else ""
-        raise SettingsError(f"{self.path}: {where}{name} {words}.")
+        raise SettingsError(f"{self.path}: {where}{name} {words}.", remedy=remedy)
 
     def take(self, name: str) -> Any:
         """A key's value; None where the key is missing."""
@@ -54,7 +54,7 @@ class TomlTable:
         if value is None:
             return default
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            self.fail(name, f"is {short(str(value))}, must be {words}")
+            self.fail(name, f"is {short(ascii(value))}, must be {words}")
         return value
 
     def text(self, name: str, default: str = "") -> str:
@@ -80,7 +80,11 @@ class TomlTable:
     def ratios(self, name: str) -> tuple[Ratio, ...]:
         """The noise ratio or list of noise ratios under a key, as a tuple."""
         words = "a noise ratio or a list of them"
-        return tuple(parse_ratio(str(one)) for one in self._several(name, (int, float, str), words))
+        texts = [str(one) for one in self._several(name, (int, float, str), words)]
+        try:
+            return tuple(map(parse_ratio, texts))
+        except SettingsError as error:
+            raise SettingsError(f"{self.path}: {self.where}: {error}") from error
 
     def _several(self, name: str, kind: Any, words: str) -> list[Any]:
         value = self.take(name)
@@ -115,8 +119,8 @@ class TomlTable:
         settings: dict[str, list[Any]] = {}
         for key, written in self._written.items():
             if key not in options:
-                choices = "" if near(key, list(options)) else f": known are {', '.join(options)}"
-                self.fail(short(written), f"is no setting{near(key, list(options))}{choices}")
+                meant = near(key, list(options))
+                self.fail(short(written), f"is no setting here{meant}", remedy="list-settings")
             value = self.take(key)
             values = value if isinstance(value, list) else [value]
             settings[options[key]] = [_setting_value(options[key], one) for one in values]
