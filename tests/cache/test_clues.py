@@ -189,7 +189,7 @@ def test_why_nothing_is_compared():
         (B16, "imagenet", 100, "it has 100 classes, the published set 1,000"),
         (B16, "mine", 100, ""),
         (B16, "wds_cars", 100, "it has 100 classes, the published set 196"),
-        (named, "imagenet", 1000, "its encoder is known by a name alone"),
+        (named, "imagenet", 1000, "its encoder is only known by its name"),
         ({**named, "pretrained": "laion2b"}, "imagenet", 1000, "the table has no accuracy of this"),
     ]:
         (one,) = judged(identity, name, [shot], classes)

@@ -155,7 +155,7 @@ def test_a_missing_part_of_the_set(zsntta, pets):
         (("--out", "x/{part}.csv", "--calibrate-on", 1, "--part", 0), "must be 1 to 4", 2),
         (("--out", "x/{part}.csv", "--decide", "arrival", "--jobs", 2), "one process", 2),
         (("--out", "x/{part}.csv", "--calibrate-on", 1, "--jobs", 0), "jobs is 0", 2),
-        (("--out", "x.csv", "--calibrate-on", 1), "a file a part", 2),
+        (("--out", "x.csv", "--calibrate-on", 1), "one verdict file per part", 2),
         (("--out", "x/{part}.csv", "--calibrate-on", 1, "--ask", 3), "leave --ask", 2),
         (("--out", "x/{part}.csv", "--calibrate-on", 1, "--review", "r.html"), "--review out", 2),
     ],

@@ -106,7 +106,7 @@ def test_encoders_and_prompts_stand_apart(tmp_path):
 
 
 def test_what_toml_cannot_say_is_refused():
-    with pytest.raises(SettingsError, match="no UTF-8"):
+    with pytest.raises(SettingsError, match="not UTF-8"):
         experiment_text(blocks_of([run(ood="caf\udce9")]), "features")
 
 

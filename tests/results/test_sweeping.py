@@ -261,7 +261,7 @@ def test_a_machine_that_is_not_the_same(features, tmp_path, monkeypatch):
         pickle.dumps(SentRun(run, digests, revision("zs-clip"), None))
     )
     assert isinstance(outcome.result, StoreError)
-    assert f"in {tmp_path} (pets, sky, text/pets): the same files" in str(outcome.result)
+    assert f"in {tmp_path} (pets, sky, text/pets): it needs the same files" in str(outcome.result)
     problem = RunMaker(b"no job").begin(ray_workers.__version__)
     assert isinstance(problem, EncoderError)
     assert "cannot make any run (invalid load key" in str(problem)
