@@ -1,7 +1,7 @@
-"""What the site has beside docs/: pages that stand elsewhere, and those made of the code.
+"""Pages of the site that are not in docs/: files from elsewhere, and pages made of the code.
 
-A hook of MkDocs (mkdocs.yml): README is the first page; the command line's page is made of the
-commands' help, the Python reference's of what is public, and notebooks become pages.
+This is a hook of MkDocs (mkdocs.yml). README is the first page. The page of the command line is
+made of the commands' help, and the Python reference of the public names. Notebooks become pages.
 """
 
 import json
@@ -78,7 +78,11 @@ def _command_lines() -> Iterator[str]:
     from zsntta_cli.cli import COMMANDS, app
     from zsntta_cli.cli.pages import SHORT_PAGES
 
-    yield "Every command prints its own page with `-h`."
+    short = " and ".join(f"`{name}`" for name in SHORT_PAGES)
+    yield (
+        "Every command prints its help page with `-h`. The help pages of "
+        f"{short} show only the most frequent options; `-h --all` prints all of them, as here."
+    )
     yield ""
     for name, command in COMMANDS.items():
         subcommands = getattr(command, "commands", {})

@@ -1,9 +1,9 @@
 """zsntta: zero-shot noisy test-time adaptation of vision-language models.
 
-`NoiseDetector` decides on images of one's own and `OnlineDetector` on their features; `extract` and
-`simulate` are the commands of these names, `table` shows what they give; `scores` are pure
-functions on arrays; METHODS takes methods of one's own. All of it is loaded at its first use:
-importing the package imports neither NumPy nor torch.
+`NoiseDetector` decides on your images, and `OnlineDetector` on their features. `extract` and
+`simulate` do what the commands of these names do, and `table` draws the records of `simulate`.
+`scores` has pure functions on arrays. Add your own methods to METHODS. Every name is loaded at its
+first use, so importing the package imports neither NumPy nor torch.
 """
 
 from importlib import import_module
@@ -56,7 +56,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is public, imported at its first use (PEP 562)."""
+    """Import a public name at its first use (PEP 562)."""
     if name == "scores":
         return import_module(f"{__name__}.methods.scores")
     if name in _HOMES:
@@ -65,5 +65,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is public."""
+    """List the public names."""
     return __all__

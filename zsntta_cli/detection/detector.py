@@ -104,7 +104,7 @@ class OnlineDetector:
         class_names: Sequence[str] | None = None,
         **more: Any,
     ) -> "OnlineDetector":
-        """A detector whose classes are made of example images instead of texts.
+        """Make a detector whose classes are made of example images instead of texts.
 
         A class is the mean of its examples. The scale of the logits is the one that best
         distinguishes the examples when each is left out.
@@ -441,7 +441,7 @@ class OnlineDetector:
 
     @property
     def others(self) -> MoreText | None:
-        """Text features of words for what else images may show, if there are any."""
+        """Text features of the words for what else images may show; None if there are none."""
         return self._begun().others
 
     @property

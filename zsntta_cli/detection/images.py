@@ -158,7 +158,7 @@ class NoiseDetector(OnlineDetector):
 
         Raises:
             EncoderError: no such model, or weights that cannot be had.
-            StoreError: it is another than that of the state that was loaded.
+            StoreError: it is not the encoder of the state that was loaded.
         """
         if self._encoder is None:
             with self._lock:

@@ -171,7 +171,7 @@ class Verdicts:
 
     @classmethod
     def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
-        """Verdicts of one detector, joined, without sources."""
+        """Join verdicts of one detector; sources are left out."""
         if len(parts) == 1:
             return parts[0]
         columns: dict[str, Any] = {

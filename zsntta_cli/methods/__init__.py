@@ -50,7 +50,7 @@ def _batch_size(options: Any) -> int:
 
 @dataclass(frozen=True)
 class Method:
-    """A line of METHODS: the function and settings of a method, and what it needs and promises."""
+    """An entry of METHODS: a method's function and settings, and what it needs and promises."""
 
     run: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any] = NoSettings  # a dataclass
@@ -106,24 +106,24 @@ class Method:
         return (self.run,) if self.settings is NoSettings else (self.run, self.settings)
 
     def needs_with(self, options: Any) -> str:
-        """What it needs besides the class names with these settings."""
+        """Name what the method needs besides the class names, with these settings."""
         asked = self.takes and getattr(options, self.takes)
         return self.needs or (self.takes if asked else "")
 
     def notes(self, options: Any, classes: int, dim: int) -> list[str]:
-        """Notes to print before it runs on C classes of D dims."""
+        """The notes to print before the method runs on C classes of D dims."""
         noted = (part.note(options, classes, dim) for part in self.parts or (self,))
         return [note for note in noted if note]
 
     def start(self, *given: Any) -> "Stepper":
-        """A stepper before its first item, made of what `run` gets; the stream may be empty."""
+        """Make a stepper from the arguments of `run`; the stream may be empty."""
         stepper: Stepper = _found(self.stepper)(*given)
         return stepper
 
 
 @dataclass(frozen=True)
 class Classifier:
-    """A line of CLASSIFIERS."""
+    """An entry of CLASSIFIERS: a classifier's function and settings, and what it costs."""
 
     classes: str | Callable[..., Any]  # the function, or where it is: "module:function"
     settings: type[Any]  # a dataclass
@@ -173,10 +173,10 @@ _STAGE_1 = WarmUp(attrgetter("stage1_items"), "warmup x update-every")
 
 
 class _Methods(dict[str, Method]):
-    """Methods by name, as they are listed; "detector+classifier" is made of the two when asked for.
+    """All methods by name; "detector+classifier" combines two of them at each lookup.
 
-    Such a pair is not stored: what is listed depends on no question, and a pair is of what its
-    parts are at that moment.
+    A combination is not stored. The list of methods therefore does not depend on earlier lookups,
+    and a combination always has the current version of its parts.
     """
 
     def __missing__(self, name: str) -> Method:

@@ -32,7 +32,7 @@ TOP = 5  # largest logits kept of an image: with all C of them no figure of ridg
 
 @dataclass(frozen=True)
 class ZeroShot:
-    """What the frozen model says of N images: predicted class and noise score."""
+    """The frozen model's predicted classes and noise scores of N images."""
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
     noise_score: NDArray[np.floating]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
@@ -47,7 +47,7 @@ class AutocastScale(float):
 
 
 def scale_under(precision: object, scale: float) -> float:
-    """The logit scale for an encoder of this precision: for amp an `AutocastScale`."""
+    """The logit scale for an encoder of this precision, an `AutocastScale` for amp."""
     return AutocastScale(scale) if precision == AMP else scale
 
 
@@ -161,7 +161,7 @@ def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class ZeroShotDetail:
-    """How sure the frozen model is of N images: entropies, and the largest logits by class."""
+    """How certain the frozen model is of N images: entropies, and the largest logits."""
 
     entropy: NDArray[np.float64]  # (N,) of the softmax over C classes, / log C: in [0, 1]
     top_logits: NDArray[np.float32]  # (N, K) the K = min(5, C) largest logits, descending
@@ -201,7 +201,7 @@ def zero_shot_columns(
 def zero_shot_detail(
     features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
-    """The detail of N raw image features (N, D) beside C text features (C, D)."""
+    """Compute how certain the frozen model is of N raw image features (N, D) among C classes."""
     detail = _no_detail(len(features), len(text_features))
     for part, logits in _in_chunks(features, text_features, logit_scale):
         _look(detail, part, logits)
@@ -211,7 +211,7 @@ def zero_shot_detail(
 def zero_shot_and_detail(
     features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
-    """Scores and detail of N raw image features (N, D), from the same logits."""
+    """Compute `zero_shot` and `zero_shot_detail` of N raw image features from the same logits."""
     scores = _no_scores(len(features))
     detail = _no_detail(len(features), len(text_features))
     for part, logits in _in_chunks(features, text_features, logit_scale):
@@ -287,7 +287,7 @@ def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class WordScores:
-    """Whether words that name none of the classes fit N images better than the classes do."""
+    """How well words that name none of the classes fit N images, compared with the classes."""
 
     ratio: NDArray[np.float64]  # (N,) t: log of the words' mass over the classes'
     is_word: NDArray[np.bool_]  # (N,) whether the best match of all texts is a word
@@ -338,7 +338,7 @@ def _mass_and_top(
 
 
 def without_names(words: NDArray[np.float32], names: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The words (W, D) that are none of the class names (C, D), spelled otherwise at most."""
+    """Leave out the words (W, D) that are class names (C, D), also in another spelling."""
     parts = (words[start : start + _CHUNK] for start in range(0, len(words), _CHUNK))
     cosines = [(part @ names.T).max(axis=1) for part in parts]
     return words[np.concatenate(cosines) < SAME_NAME] if cosines else words

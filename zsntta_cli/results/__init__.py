@@ -45,14 +45,14 @@ def simulate(
     tune_by: str = "acc_h",
     **settings: Any,
 ) -> "list[Record]":
-    """Replay streams, as `zsntta simulate` does: a record for each run of the grid, in order.
+    """Replay streams as `zsntta simulate` does, and return a record for each run, in order.
 
     A setting of the stream, the threshold or the methods takes a value or a list of values, and so
     do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
     settings by method, each for that method alone. `encoder` is a folder name of features, instead
     of a model. `live` says how live methods get the images. Results are kept in `records`, by
     default beside the features, and taken from there unless `fresh` is set. What a reader of the
-    numbers has to know is given as warnings and written to the records.
+    numbers must know is given as warnings and written to the records.
 
     `tune` has settings with the values to choose from, or a mapping of such settings for one
     method: `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best values by the metric
