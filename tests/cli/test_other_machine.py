@@ -287,6 +287,8 @@ def test_of_records_without_metrics_it_is_said_that_nothing_old_can_be_shown(rec
 def test_other_features_are_those_of_a_record(recorded):
     result = recorded("simulate", *TINY, *RUNS, "--other-features")
     fails(result, "--other-features is of recorded runs: name their file with --from", code=2)
+    result = recorded("simulate", *TINY, *RUNS, "--force")
+    fails(result, "--force is of recorded runs: name their file with --from", code=2)
 
 
 @pytest.mark.slow

@@ -95,6 +95,9 @@ def simulate(
             "results side by side.",
         ),
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --from: run any number of records, not 10,000.")
+    ] = False,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
@@ -153,7 +156,7 @@ def simulate(
         "precision": encoder.precision, **vars(tuning),
     }  # fmt: skip
     values = given_settings(settings)
-    _check_usage(record, {**named, **values}, other_features)
+    _check_usage(record, {**named, **values}, other_features, force)
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     plan = tuning.plan(id_set, ood_set)
@@ -182,11 +185,10 @@ def simulate(
     recorded: Sequence[RecordedRun] = ()
     differing: Sequence[OtherFeatures] = ()
     if record:
-        from zsntta_cli.results.exchange import read_recorded  # not for every start
         from zsntta_cli.results.repeating import check_present, with_no_text
         from zsntta_cli.results.repeating import other_features as differing_from
 
-        recorded = with_no_text(read_recorded(record), _only(values.get("no_text", ())))
+        recorded = with_no_text(_read(record, force), _only(values.get("no_text", ())))
         if published:
             published.fetch_for_records(recorded)
         if not dry_run:
@@ -225,6 +227,13 @@ def simulate(
     stop_if_unfinished(records)
 
 
+def _read(path: Path, force: bool) -> "list[RecordedRun]":
+    """The recorded runs of a file; any number of them with `force`."""
+    from zsntta_cli.results.exchange import MOST_TO_RUN, read_recorded  # not for every start
+
+    return read_recorded(path, most=None if force else MOST_TO_RUN)
+
+
 def _only(paths: "Sequence[str]") -> str:
     """The file that is named for recorded runs; none is an empty one.
 
@@ -244,7 +253,9 @@ def _usual_report(protocols: "Sequence[str]") -> str:
     return named[0].report if len(named) == len(protocols) == 1 else "accuracy"
 
 
-def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features: bool) -> None:
+def _check_usage(
+    record: Path | None, named: "Mapping[str, Any]", other_features: bool, force: bool
+) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -256,6 +267,8 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]", other_features
         )
     if record is None and other_features:
         raise misused("--other-features is of recorded runs: name their file with --from.")
+    if record is None and force:
+        raise misused("--force is of recorded runs: name their file with --from.")
     given = [name for name, value in named.items() if value is not None and name != "no_text"]
     beside = [name.replace("_", "-") for name in given]
     if record is not None and beside:

@@ -80,21 +80,24 @@ def read_lines(path: Path) -> list[Kept]:
     return [_read(path, where, plain, _kept) for where, plain in _read_objects(path)]
 
 
-def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
+def read_recorded(
+    path: Path, to_run: bool = True, most: int | None = MOST_TO_RUN
+) -> list[RecordedRun]:
     """The runs that the records of such a file describe; their results may be missing.
 
-    `to_run`: the runs are to be run again, which needs the code of their methods.
+    `to_run`: the runs are to be run again, which needs the code of their methods; they are at most
+    `most`, or any number.
 
     Raises:
         UnknownMethod: the code of a run's method is not available.
-        StoreError: the file holds something else; it says in which line.
+        StoreError: the file holds something else; it says in which line. It has too many runs.
     """
     read = functools.partial(_recorded, to_run=to_run)
     objects = _read_objects(path)
-    if to_run and len(objects) > MOST_TO_RUN:
+    if to_run and most is not None and len(objects) > most:
         raise StoreError(
-            f"{path} has {len(objects):,} runs, and at most {MOST_TO_RUN:,} are run again by one "
-            f"command: split the file (split -l {MOST_TO_RUN} {path})."
+            f"{path} has {len(objects):,} runs, and a command runs at most {most:,} of them again: "
+            "add --force to run all."
         )
     return [_read(path, where, plain, read) for where, plain in objects]
 
