@@ -2,14 +2,18 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import open_clip
 import pytest
 import typer
 
 from zsntta_cli import errors
 from zsntta_cli.cli import app, hints
 from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.encoders import weights
 from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
 
 COMMANDS = typer.main.get_command(app)
@@ -140,3 +144,22 @@ def test_what_is_to_be_typed_is_safe_to_paste(cached, name, encoder):
     assert not typed or words[:2] in (["zsntta", "extract"], ["zsntta", "cache"])
     assert ";" not in words
     assert not typed or any(name in word for word in words), "one word of the line"
+
+
+def test_a_model_that_there_is_is_no_misspelt_one(tmp_path):
+    """Nor one that a script has added, or one of the hub; open_clip is not imported for this."""
+    words = "from zsntta_cli.encoders.weights import misspelt; import sys; "
+    models = ["tiny", "RN50", "ViT-B/16", "ViT-B-32", "hf-hub:timm/x", "xxxxxxxx"]
+    line = f"{words}print([*map(misspelt, {models})], 'open_clip' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{[''] * 6} False\n"
+    open_clip.add_model_config(_small(tmp_path / "RN50-mine.json"))
+    assert weights.misspelt("RN50-mine") == ""
+    assert weights.misspelt("RN50-mines") == (
+        "open_clip has no model 'RN50-mines' (did you mean 'RN50-mine'?)"
+    )
+
+
+def _small(path):
+    path.write_text('{"embed_dim": 1, "vision_cfg": {}, "text_cfg": {}}')
+    return path

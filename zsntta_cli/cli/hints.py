@@ -121,8 +121,17 @@ Given = Mapping[str, Any]  # the parameters of the command that failed
 
 def worded(error: ZsnttaError, given: Given) -> str:
     """An error's line, with what to type behind a colon where there is something."""
-    remedy = mend(error, given) or _REMEDIES.get(error.remedy, "")
+    remedy = _other_model(error, given) or mend(error, given) or _REMEDIES.get(error.remedy, "")
     return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
+
+
+def _other_model(error: ZsnttaError, given: Given) -> str:
+    """A question after the model that is meant, where features lack of one that there is not."""
+    if not isinstance(error, MissingFeatures | MissingSets) or not given.get("model"):
+        return ""
+    from zsntta_cli.encoders.weights import misspelt
+
+    return misspelt(given["model"])
 
 
 @singledispatch
@@ -166,8 +175,12 @@ def _(error: MissingFeatures, given: Given) -> str:
         return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
+    if meant:
+        return ""
     given = _of_encoder(given, error.encoder)
-    return "" if meant else _cached_instead(error, given) + "type " + _making(error.name, given)
+    typing = _cached_instead(error, given) + "type " + _making(error.name, given)
+    listed = "" if is_known else near(SetName.parse(error.name).base, tuple(CATALOGUE))
+    return f"{listed.strip(' ()')} For images of your own {typing}" if listed else typing
 
 
 def _cached_instead(error: MissingFeatures, given: Given) -> str:

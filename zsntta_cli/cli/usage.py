@@ -63,10 +63,20 @@ def said_of(error: Any) -> str:
     for theirs, ours in _WORDS.items():
         if match := re.fullmatch(theirs, sentence, re.DOTALL):
             like = match.groupdict().get("like")
-            question = f" (did you mean {like}?)" if like else ""
+            question = f" (did you mean {like}?)" if like else _shown_by(error, match["name"])
             name = match["name"].upper() if "argument is missing" in ours else match["name"]
             return ours.format(name=short(name)) + question
     return sentence
+
+
+def _shown_by(error: Any, name: str) -> str:
+    """What shows a name that stands in the place of a command, where the group has such a command.
+
+    `zsntta methods adand` is `zsntta methods show adand`.
+    """
+    shows = "show" in getattr(error.ctx and error.ctx.command, "commands", ())
+    is_name = re.fullmatch(r"\w[\w.:+-]*", name)
+    return f": type {error.ctx.command_path} show {name}" if shows and is_name else ""
 
 
 def _no_option(name: str, close: Sequence[str]) -> str:

@@ -7,9 +7,11 @@ one that is: there the model's name decides, and `activation_note` says so.
 
 import hashlib
 import pickle
+import sys
 import textwrap
 import zipfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +59,23 @@ def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
     return model, hashlib.sha256(content).hexdigest()
 
 
+def misspelt(model: str) -> str:
+    """A clause on a model that is none, with a question after the one that is meant, or nothing."""
+    models = [] if ":" in model else _models()
+    meant = "" if model.replace("/", "-") in models else near(model, models)
+    return f"open_clip has no model '{model}'{meant}" if meant else ""
+
+
+def _models() -> list[str]:
+    """Names of models; files of the package tell them, as importing open_clip takes seconds."""
+    if open_clip := sys.modules.get("open_clip"):
+        return [TINY, *open_clip.list_models()]
+    package = find_spec("open_clip")
+    places = (package and package.submodule_search_locations) or ()
+    files = (file for place in places for file in Path(place, "model_configs").glob("*.json"))
+    return [TINY, *sorted(file.stem for file in files)]
+
+
 def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     """A model with its weights, and the sha256 of the weights' file or, without one, of all of it.
 
@@ -75,9 +94,8 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     import open_clip
 
     if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
-        models = open_clip.list_models()
         raise EncoderError(
-            f"open_clip has no model '{choice.model}'{near(choice.model, models)}: see "
+            f"open_clip has no model '{choice.model}'{near(choice.model, _models())}: see "
             f"open_clip.list_models()."
         )
     if choice.pretrained != RANDOM_WEIGHTS and ":" not in choice.model:

@@ -15,8 +15,8 @@ from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, remote_shards, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
-from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
+from zsntta_cli.encoders.weights import activation_note, misspelt
+from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, short
 from zsntta_cli.extraction.classes import class_notes
 from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
@@ -108,7 +108,10 @@ def extract(
 
     Raises:
         DatasetError: a name is no known set; this is raised before anything is encoded.
+        EncoderError: the model's name is misspelt; this, too, is raised before.
     """
+    if clause := misspelt(choice.model):
+        raise EncoderError(f"{clause}.")
     for spec in plan.datasets:
         name = SetName.parse(spec)
         if not name.says_where and str(name) not in plan.published:
