@@ -340,6 +340,14 @@ def test_every_option_is_taken(pictures):
     assert Path("elsewhere/tiny/images.sqlite").is_file()
 
 
+def test_one_name_with_a_space_is_said_to_be_one_class(pictures):
+    one = pictures("detect", "pictures", "--classes", "big star", *TINY)
+    assert one.stderr.startswith("note: 'big star' is one class: commas separate names.\n")
+    assert {row["class"] for row in rows(one)} == {"big star"}
+    for names in ("star", "big star,circle"):
+        assert "commas" not in pictures("detect", "pictures", "--classes", names, *TINY).stderr
+
+
 def test_classes_that_the_encoder_cannot_tell_apart_are_told(pictures):
     result = pictures("detect", "pictures", "--classes", "cat,dog,star", *TINY)
     assert "warning: to this encoder 'cat' and 'dog' are the same words." in result.stderr

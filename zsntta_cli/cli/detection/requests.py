@@ -1,5 +1,6 @@
 """Options of `zsntta detect` to what it is asked for."""
 
+from zsntta_cli.cli.command import say
 from zsntta_cli.cli.detection.options import (
     DecisionOptions,
     ImageOptions,
@@ -16,6 +17,7 @@ from zsntta_cli.detection.runs.request import (
     read_classes,
     split_classes,
 )
+from zsntta_cli.errors import short
 from zsntta_cli.report.placed_list import moved_from
 
 
@@ -56,4 +58,7 @@ def _classes(images: ImageOptions) -> tuple[str, ...]:
     """The class names that are given; none where the set or photos have them."""
     if images.classes_file:
         return read_classes(images.classes_file)
-    return () if images.classes is None else split_classes(images.classes)
+    names = () if images.classes is None else split_classes(images.classes)
+    if len(names) == 1 and " " in names[0]:
+        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
+    return names
