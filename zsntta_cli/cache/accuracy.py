@@ -1,8 +1,8 @@
-"""Zero-shot accuracy of cached features: the first number by which an encoder proves itself.
+"""Zero-shot accuracy of cached features: the first check of an encoder and its class names.
 
-The class whose text feature is nearest by cosine is the answer (Radford et al., 2021, Sec. 3.1). It
-depends on neither logit scale nor bias. What was computed is kept in `.SET.accuracy.json` beside
-the file, for as long as the file holds the same; that can be deleted at any time.
+The answer is the class whose text feature is nearest by cosine (Radford et al., 2021, Sec. 3.1), so
+the accuracy depends on neither logit scale nor bias. Accuracies are kept in `.SET.accuracy.json`
+beside the feature file and count as long as its content is the same. That note can be deleted.
 """
 
 import json
@@ -21,24 +21,24 @@ from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import read_input, write_whole
 
-_SCORES = 2**22  # at a time: 16 MiB
+_SCORES = 2**22  # scores that are computed at a time: 16 MiB
 _LARGEST_NOTE = 2**20  # bytes
-_MOST = 2**40  # images that a note can tell of
-_PAIRS = 3  # of classes that are named
+_MOST = 2**40  # images that a note may count
+_PAIRS = 3  # pairs of exchanged classes that are named
 
 Swap = tuple[str, str]  # a class by its label, and the class that its images are taken for
 
 
 @dataclass(frozen=True)
 class ZeroShotAccuracy:
-    """How many images are nearest to their class's text feature, under one prompt."""
+    """The number of images that are nearest to their class's text feature, under one prompt."""
 
     template: str
     correct: int
-    images: int  # that have a label
+    images: int  # images that have a label
     reordered: float = 0.0  # accuracy under another order of labels, if that is far better
-    swaps: tuple[Swap, ...] = ()  # the first classes that it would exchange
-    order: str = ""  # how that order comes about, if it is known
+    swaps: tuple[Swap, ...] = ()  # the first classes that this order would exchange
+    order: str = ""  # how this order comes about, if that is known
     lacking: int = 0  # classes without images
 
     @property
@@ -48,7 +48,7 @@ class ZeroShotAccuracy:
 
 
 def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
-    """The zero-shot accuracy under a prompt; None of a set without labels or that prompt."""
+    """Return the accuracy under a prompt, or None if the set has no labels or not that prompt."""
     text, labelled = features.text_features.get(template), features.labels >= 0
     if text is None or not labelled.any():
         return None
@@ -69,21 +69,21 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
 
 
 def _answers(rows: StoredRows, text: NDArray[np.float32]) -> NDArray[np.intp]:
-    """The nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
+    """Return the nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
     answers = np.empty(len(rows), np.intp)
     step = max(1, _SCORES // len(text))
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
-        with np.errstate(all="ignore"):  # of features that are not finite, which others refuse
+        with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
             answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
     return answers
 
 
 def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotAccuracy]:
-    """The zero-shot accuracies of a feature file, one a prompt; none where it has no labels.
+    """Return the zero-shot accuracy of a feature file for each prompt; none if it has no labels.
 
-    `features`: the file's content, where it has been read. What was computed before is not computed
-    again.
+    `features` is the file's content, if it has been read already. Accuracies that were computed
+    before are not computed again.
 
     Raises:
         StoreError: the file is broken.
@@ -101,12 +101,12 @@ def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotA
 
 
 def note_path(path: Path) -> Path:
-    """Where the accuracies of a feature file are kept."""
+    """The path of the note that keeps the accuracies of a feature file."""
     return path.with_name(f".{path.stem}.accuracy.json")
 
 
 def _content(header: Header) -> list[str]:
-    """What accuracies depend on: the digests of features, labels and text features."""
+    """The digests of features, labels and text features, on which the accuracies depend."""
     return [header.digest, *header.text_digests]
 
 
@@ -127,7 +127,11 @@ def _count(value: Any) -> int:
 
 
 def parsed_shot(values: Any) -> ZeroShotAccuracy:
-    """What was kept of an accuracy; ValueError, TypeError or KeyError where it is none."""
+    """Parse an accuracy that was kept.
+
+    Raises:
+        ValueError, TypeError, KeyError: the values are no accuracy.
+    """
     correct, images, lacking = (_count(values[key]) for key in ("correct", "images", "lacking"))
     if not correct <= images or not images or not 0 <= (reordered := values["reordered"]) <= 1:
         raise ValueError(f"{correct} of {images} images are no share, or another order's is none")
@@ -142,5 +146,5 @@ def _keep(path: Path, header: Header, shots: Sequence[ZeroShotAccuracy]) -> None
     note = {"of": _content(header), "accuracies": [asdict(shot) for shot in shots]}
     try:
         write_whole(note_path(path), json.dumps(note).encode())
-    except StoreError:  # of a folder that cannot be written: it is computed again
+    except StoreError:  # the folder cannot be written: the accuracies are computed again
         return

@@ -1,13 +1,13 @@
-"""What TPT's tuned prompts say of the images of a feature file: kept beside it, once an image.
+"""TPT's answers for the images of a feature file, which are kept beside it, one for each image.
 
 The prompt is reset before each sample, so an answer depends on the image, the class names, the
-prompt and TPT's own settings: never on a stream. Answers are filed under a digest of what was
-asked, `features/<encoder>/<set>.<digest>.tpt`, with the digest of the features they are on.
+prompt and TPT's own settings, and never on a stream. Answers are filed under a digest of the
+question, `features/<encoder>/<set>.<digest>.tpt`, and hold the digest of the features.
 
-New answers come in parts, in a folder beside that file: each is absent or whole under a name of its
-own, so several processes may add some in turns and a kill loses none that was added. Now and then
-the parts are merged into the file, which appears by a rename before they go: whoever reads the
-parts first and the file then misses nothing.
+New answers are written as parts, in a folder beside that file. A part is absent or whole and has a
+name of its own, so several processes can add parts in turns, and a kill loses none of them. The
+parts are merged into the file from time to time. The merged file appears by a rename before the
+parts are removed, so a reader who reads the parts first and the file second misses no answer.
 """
 
 import contextlib
@@ -30,12 +30,12 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.files import sweep, writing
 
 SUFFIX, _PARTS = ".tpt", ".tpt-parts"
-_DIGITS = 12  # of the digest of what was asked, in a file's name
+_DIGITS = 12  # digits of the question's digest in a file's name
 _ROWS = "rows"
 
 
 class Answers(NamedTuple):
-    """The answers for N images, each by the prompt that was tuned on its views."""
+    """The answers for N images, each from the prompt that was tuned on the image's views."""
 
     class_index: NDArray[np.int32]  # (N,) of the largest probability
     noise_score: NDArray[np.float64]  # (N,) 1 - MCM
@@ -45,13 +45,13 @@ class Answers(NamedTuple):
 
     @classmethod
     def empty(cls, count: int) -> "Answers":
-        """Room for `count` answers."""
+        """Make `count` answers whose values are all 0, to be filled."""
         columns: list[Any] = [np.zeros(count, dtype) for dtype in _TYPES]
         return cls(*columns)
 
     @classmethod
     def joined(cls, parts: "Sequence[Answers]") -> "Answers":
-        """Join answers, one below the other."""
+        """Join answers, those of each part below those of the one before."""
         return cls(*map(np.concatenate, zip(cls.empty(0), *parts, strict=True)))
 
     def at(self, rows: NDArray[np.integer]) -> "Answers":
@@ -65,25 +65,25 @@ RowAnswers = tuple[NDArray[np.int64], Answers]  # rows of a feature file, and th
 
 @dataclass(frozen=True)
 class AnswersHeader:
-    """What a file of answers says of itself."""
+    """The header of a file of answers."""
 
     answered: int
     images: int
     asked: dict[str, Any]
-    id_set: str  # with the classes that were asked for
-    features: str  # digest of the features that the answers are on
+    id_set: str  # a set that has the classes of the question
+    features: str  # digest of the features that the answers belong to
     created: str
 
 
 class AnswerFile:
-    """The answers on one feature file to one question, and where further ones are kept."""
+    """The answers for one feature file to one question, and the parts with further answers."""
 
     def __init__(
         self, features: Path, asked: Mapping[str, Any], digest: str, images: int, id_set: str
     ) -> None:
-        """`asked`: all that answers depend on beside the features, whose digest is `digest`.
+        """`asked` is all that answers depend on beside the features, whose digest is `digest`.
 
-        `id_set` is a set with the classes that are asked for; others may have the same ones.
+        `id_set` is a set with the classes of the question; other sets may have the same classes.
         """
         content = json.dumps(asked, sort_keys=True).encode()
         key = hashlib.sha256(content).hexdigest()[:_DIGITS]
@@ -92,26 +92,27 @@ class AnswerFile:
         self._id_set = id_set
 
     def read(self) -> RowAnswers:
-        """The answers that there are, by rows in order; those on other features are none.
+        """Read all answers that are kept, in the order of rows; skip those for other features.
 
         Raises:
             StoreError: a file is broken.
         """
-        parts = [self._read(path) for path in _parts(self.path)]  # before the file
+        # Parts before the file: a merge renames the file into place before it removes the parts.
+        parts = [self._read(path) for path in _parts(self.path)]
         return _in_order([self._read(self.path), *parts])
 
     def is_complete(self) -> bool:
-        """Whether the file itself has an answer for each image."""
+        """Whether the file itself, without its parts, has an answer for each image."""
         with contextlib.suppress(StoreError):
             header = read_answers_header(self.path)
             return header.features == self._digest and header.answered == self._images
         return False
 
     def add(self, rows: NDArray[np.int64], answers: Answers) -> None:
-        """Keep further answers, durably.
+        """Write further answers as a part, durably.
 
         Raises:
-            StoreError: they cannot be written.
+            StoreError: the part cannot be written.
         """
         if len(rows):
             part = f"{secrets.token_hex(8)}{SUFFIX}"
@@ -119,10 +120,10 @@ class AnswerFile:
                 self._write(parts_folder(self.path) / part, rows, answers)
 
     def merge(self) -> None:
-        """Bring the parts into the file.
+        """Merge the parts into the file.
 
         Raises:
-            StoreError: it cannot be written, or a part is broken.
+            StoreError: the file cannot be written, or a part is broken.
         """
         folder = parts_folder(self.path)
         if not folder.is_dir():
@@ -134,13 +135,13 @@ class AnswerFile:
                 self._write(self.path, *_in_order(every))
             for part in parts:
                 part.unlink()
-            sweep(folder)  # of what killed writers began
+            sweep(folder)  # remove what killed writers left unfinished
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Be the only process that writes: a part needs the folder that a merge removes."""
+        """Let one process write at a time: a merge removes the folder that a part is written to."""
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
@@ -162,13 +163,14 @@ class AnswerFile:
         hdf5.write_table(path, columns, header)
 
     def _read(self, path: Path) -> RowAnswers:
-        """The answers in a file or a part; none where it is gone, or on other features."""
+        """Read the answers of a file or a part; none if it is gone or is for other features."""
         try:
             header, rows, answers = _read_whole(path)
         except StoreError:
             if path.exists():
                 raise
-            return np.empty(0, np.int64), Answers.empty(0)  # or merged by another process
+            # There is no file yet, or another process has merged this part meanwhile.
+            return np.empty(0, np.int64), Answers.empty(0)
         if (header.asked, header.features, header.images) != (
             self._asked, self._digest, self._images,
         ):  # fmt: skip
@@ -177,12 +179,12 @@ class AnswerFile:
 
 
 def parts_folder(path: Path) -> Path:
-    """Where further answers wait until they are merged into a file."""
+    """The folder in which further answers wait until they are merged into a file."""
     return path.with_name(f".{path.stem}{_PARTS}")
 
 
 def file_of_parts(folder: Path) -> Path | None:
-    """The file that the parts in a folder belong to; None where it is no such folder."""
+    """The file that the parts in a folder belong to; None if it is no folder of parts."""
     is_of_parts = folder.name.startswith(".") and folder.suffix == _PARTS
     return folder.with_name(f"{folder.stem[1:]}{SUFFIX}") if is_of_parts else None
 
@@ -192,7 +194,7 @@ def _parts(path: Path) -> list[Path]:
 
 
 def _in_order(parts: Sequence[RowAnswers]) -> RowAnswers:
-    """Answers of several files by rows in order; of one row the first one."""
+    """Join answers of several files in the order of rows; the first answer to a row counts."""
     rows = np.concatenate([rows for rows, _ in parts])
     answers = Answers.joined([answers for _, answers in parts])
     unique, first = np.unique(rows, return_index=True)
@@ -237,7 +239,7 @@ def _header(raw: Mapping[str, Any]) -> AnswersHeader:
 
 
 def read_answers_header(path: Path) -> AnswersHeader:
-    """What a file of answers says of itself: StoreError where it is broken."""
+    """Read the header of a file of answers: StoreError if it is broken."""
     with hdf5.open_checked(path, "state") as file:
         try:
             return _header(file.mapping("header"))
@@ -247,22 +249,22 @@ def read_answers_header(path: Path) -> AnswersHeader:
 
 @dataclass(frozen=True)
 class StoredAnswers:
-    """A file of answers as it lies there, or one of which there are only parts yet."""
+    """A file of answers in a features folder, or one of which there are only parts yet."""
 
     path: Path
     size: int  # bytes, with its parts
     parts: int
     header: AnswersHeader | None = None  # of the file, or else of one part
-    problem: str = ""  # why it is of no use
+    problem: str = ""  # why it cannot be used
 
     @property
     def name(self) -> str:
-        """The set that its images are of."""
+        """The set that its images belong to."""
         return Path(self.path.stem).stem
 
     @property
     def state(self) -> str:
-        """What it holds, in words."""
+        """Its content in words, or what is wrong with it."""
         if self.header is None or self.problem:
             return self.problem
         asked, parts = self.header.asked, f" and {self.parts} parts" * bool(self.parts)
@@ -274,7 +276,7 @@ class StoredAnswers:
 
 
 def stored_answers(path: Path) -> StoredAnswers:
-    """What lies of a file of answers."""
+    """Look at a file of answers and its parts, without reading the answers."""
     parts = _parts(path)
     files = [path, *parts] if path.exists() else parts
     size = sum(file.stat().st_size for file in files)
@@ -287,7 +289,7 @@ def stored_answers(path: Path) -> StoredAnswers:
 
 
 def answer_problems(path: Path) -> list[str]:
-    """What is wrong with a file of answers and its parts, read whole."""
+    """Read a file of answers and its parts whole, and list what is wrong with them."""
     problems = []
     for file in (path, *_parts(path)):
         try:
@@ -300,7 +302,7 @@ def answer_problems(path: Path) -> list[str]:
 
 
 def _staleness(path: Path, header: AnswersHeader) -> str:
-    """Why answers are on no features that are there now; nothing where they are."""
+    """Why answers do not belong to the features that are there now; empty if they do."""
     features = path.with_name(f"{Path(path.stem).stem}.h5")
     try:
         now = hdf5.read_header(features)

@@ -1,6 +1,6 @@
-"""What a feature file itself tells of why its zero-shot accuracy is off: it costs nothing to look.
+"""Clues in a feature file to why its zero-shot accuracy is off; they need no encoder.
 
-Class names that no person would say, and prompts: others that the file has, and their average.
+The clues are class names that nobody would say, the other prompts of the file and their average.
 """
 
 import re
@@ -19,14 +19,14 @@ from zsntta_cli.errors import short
 from zsntta_cli.settings.prompts import PHOTOS, join_templates
 
 _WNID = re.compile(r"n\d{8}")
-_CUT = 8  # letters that names have at least where they seem to be cut
-_CUT_SHARE = 0.1  # of the names that are as long as the longest, and no fewer than three
+_CUT = 8  # the least length of names that seem to be cut, in letters
+_CUT_SHARE = 0.1  # the least share of names that are as long as the longest; three at least
 
 
 def judged_file(path: Path) -> list[ComparedAccuracy]:
-    """The zero-shot accuracies of a feature file beside those that are published.
+    """Compare the zero-shot accuracies of a feature file with published ones.
 
-    Of those that are outside it is said what the file shows of the cause.
+    Those that are outside what is allowed get the clues that the file has to the cause.
 
     Raises:
         StoreError: the file is broken.
@@ -41,7 +41,7 @@ def judged_file(path: Path) -> list[ComparedAccuracy]:
 
 
 def name_clues(names: Sequence[str]) -> Iterator[str]:
-    """What of class names a text encoder has hardly read."""
+    """Find faults of class names, most of which are forms that a text encoder has hardly met."""
     kinds = {
         "are ids of WordNet": [name for name in names if _WNID.fullmatch(name)],
         "are numbers": [name for name in names if name.isdecimal()],
@@ -50,23 +50,23 @@ def name_clues(names: Sequence[str]) -> Iterator[str]:
         "are there twice": [name for name, count in Counter(names).items() if count > 1],
         "may be cut, for none is longer": _cut_names(names),
     }
-    for words, those in kinds.items():
-        if those:
-            yield f"{len(those):,} of {len(names):,} class names {words} ('{short(those[0])}')"
+    for words, faulty in kinds.items():
+        if faulty:
+            yield f"{len(faulty):,} of {len(names):,} class names {words} ('{short(faulty[0])}')"
 
 
 def _cut_names(names: Sequence[str]) -> list[str]:
-    """The longest names, where so many are of one length that a field seems to be that wide."""
+    """The longest names, if so many have this length that a field seems to be that wide."""
     longest = max(map(len, names), default=0)
-    those = [name for name in names if len(name) == longest]
-    return those if longest >= _CUT and len(those) >= max(3, _CUT_SHARE * len(names)) else []
+    cut = [name for name in names if len(name) == longest]
+    return cut if longest >= _CUT and len(cut) >= max(3, _CUT_SHARE * len(names)) else []
 
 
 def _prompt_clues(features: FeatureSet, every: Sequence[ComparedAccuracy]) -> Iterator[str]:
-    """Which other prompts of the file are as near as is allowed, or their average."""
-    for one in every:
-        if one.published is not None and not one.is_outside:
-            yield f"under '{one.shot.template}' it is within what is allowed"
+    """Name the other prompts of the file that are within what is allowed, or their average."""
+    for compared in every:
+        if compared.published is not None and not compared.is_outside:
+            yield f"under '{compared.shot.template}' it is within what is allowed"
     texts = {key: text for key, text in features.text_features.items() if key != PHOTOS}
     if len(texts) < 2:
         return

@@ -1,4 +1,4 @@
-"""SQLite files that several processes share: how they are told from others, made and changed."""
+"""SQLite files that several processes share: how they are recognised, made and changed."""
 
 import contextlib
 import sqlite3
@@ -10,27 +10,27 @@ from pathlib import Path
 from zsntta_cli.errors import StoreError
 
 WAIT = 60  # seconds for another process's transaction, which takes milliseconds
-BATCH = 500  # keys to a query
+BATCH = 500  # keys in one query
 _PAUSE = 0.05
 
 
 @dataclass(frozen=True)
 class DatabaseKind:
-    """A kind of database file: what tells it from others, and its tables."""
+    """A kind of database file: the numbers by which it is recognised, and its tables."""
 
-    application: int  # by which SQLite keeps it apart from other programs' databases
+    application: int  # SQLite's application_id: other programs' databases have another one
     format: int  # goes up when older versions cannot read it
-    tables: Mapping[str, str]  # their columns, by name
-    # Statements that bring a file of an older format to the next one, by the older one.
+    tables: Mapping[str, str]  # the columns of each table, by its name
+    # Statements that bring a file of an older format to the next one, by the older format.
     steps: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
-        """Whether there are tables in it.
+        """Whether the database has tables already.
 
         Raises:
-            StoreError: they are another program's, or of a newer format.
+            StoreError: the tables are another program's, or of a newer format.
         """
-        with transaction(database, "BEGIN"):  # what is asked is of one moment
+        with transaction(database, "BEGIN"):  # all three answers are of one moment
             [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             [application] = database.execute("PRAGMA application_id").fetchone()
             [version] = database.execute("PRAGMA user_version").fetchone()
@@ -44,7 +44,7 @@ class DatabaseKind:
         return bool(tables)
 
     def make(self, database: sqlite3.Connection) -> None:
-        """Make the tables of a new file; of two processes that do, the second changes nothing."""
+        """Make the tables of a new file; if two processes do so, the second changes nothing."""
         _until_free(database, "PRAGMA journal_mode=WAL")
         with transaction(database):
             for name, columns in self.tables.items():
@@ -53,10 +53,10 @@ class DatabaseKind:
             database.execute(f"PRAGMA user_version={self.format}")
 
     def bring_up(self, database: sqlite3.Connection) -> None:
-        """Bring a file of an older format to this one, whole or not at all; one process does it."""
+        """Bring a file of an older format to this one, whole or not at all, by one process."""
         if self._version(database) == self.format:
             return
-        with transaction(database):
+        with transaction(database):  # another process may have done it: the version is read again
             for older in range(self._version(database), self.format):
                 for statement in self.steps[older]:
                     database.execute(statement)
@@ -69,7 +69,7 @@ class DatabaseKind:
 
 @contextlib.contextmanager
 def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
-    """Do what is done within as a whole, or nothing of it."""
+    """Commit all that is done within, or roll all of it back if an error is raised."""
     database.execute(begin)
     try:
         yield
@@ -80,7 +80,7 @@ def transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") ->
 
 
 def _until_free(database: sqlite3.Connection, statement: str) -> None:
-    """Run a statement that SQLite does not wait with by itself."""
+    """Run a statement again and again for a minute, as SQLite does not wait for its lock."""
     until = time.monotonic() + WAIT
     while True:
         try:

@@ -1,6 +1,6 @@
-"""A feature file -> a file or a folder that other tools read, a block of rows in memory at a time.
+"""Exports: a feature file becomes a file or a folder that other tools read, block by block.
 
-`imports` reads all of these forms, and makes the same feature file of them.
+`imports` reads all of these forms and makes the same feature file of them.
 """
 
 import contextlib
@@ -32,13 +32,13 @@ _LARGEST = 2**28  # bytes of a manifest
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What to export, in which form, to where."""
+    """The set to export, the form, and the place to write it to."""
 
     name: str
     form: str
     output: Path | None = None  # None: by the set's name, in the current folder
     encoder: str | None = None  # a folder's name; None: the only one that has the set
-    prompts: Sequence[str] = ()  # of text features; all without any
+    prompts: Sequence[str] = ()  # whose text features are exported; empty: all
     without_ids: bool = False
     overwrite: bool = False
 
@@ -48,13 +48,13 @@ class ExportPlan:
 
     @property
     def target(self) -> Path:
-        """Where it goes."""
+        """The file or folder that is written."""
         return self.output or Path(f"{self.name}{SUFFIXES[self.form]}")
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What became of an export."""
+    """The result of an export."""
 
     path: Path
     images: int
@@ -66,8 +66,9 @@ def export_features(plan: ExportPlan, root: Path) -> Exported:
     """Write the features of a set in another form, whole or not at all.
 
     Raises:
-        MissingFeatures: the set is not cached. StoreError: something is there already, the set has
-            no images, or the file is broken or cannot be written.
+        MissingFeatures: the set is not cached.
+        StoreError: the target exists already, the set has no images, or the file is broken or
+            cannot be written.
     """
     path = _feature_file(plan, root)
     is_folder = plan.form in FOLDERS
@@ -101,7 +102,7 @@ def _outgoing(plan: ExportPlan, features: FeatureSet, ids: Sequence[str]) -> Out
 
 
 def _chosen(features: FeatureSet, prompts: Sequence[str]) -> list[Text]:
-    """The text features of some templates, by their names or in full."""
+    """Choose text features by prompts, which are names or templates in full."""
     by_template = {text.template: text for text in features.texts()}
     wanted = [prompt if prompt in by_template else cached_prompt(prompt) for prompt in prompts]
     for prompt in wanted:
@@ -126,11 +127,11 @@ def _leads(sample_id: str) -> bool:
     return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
-# What is there already.
+# What exists at the target already.
 
 
 def _check_free(plan: ExportPlan, is_folder: bool) -> None:
-    """Refuse to replace what is there, unless that is wanted and can be made again."""
+    """Refuse to replace what exists without `overwrite`; a folder must be an export's as well."""
     target = plan.target
     if is_folder:
         _check_folder(target, plan.overwrite)
@@ -166,7 +167,7 @@ def _is_dir(path: Path) -> bool:
 
 
 def _exported_files(folder: Path) -> set[str]:
-    """The files that an export has written to a folder, by its own list."""
+    """The files that an export has written to a folder, by the list in its manifest."""
     with contextlib.suppress(OSError, ValueError, StoreError):
         return {*Manifest.parse(read_input(folder / FILE, _LARGEST).decode()).files}
     return set()
@@ -174,9 +175,10 @@ def _exported_files(folder: Path) -> set[str]:
 
 @contextlib.contextmanager
 def _whole_folder(target: Path) -> Iterator[Path]:
-    """A folder to write to, which takes the name `target` once it is finished and durable.
+    """Give a folder to write to, which takes the name `target` once it is finished and durable.
 
-    No system call replaces a folder with files: the old one is called NAME.old for that moment.
+    No system call replaces a folder that has files in it, so the old one is called NAME.old for
+    that moment.
     """
     target = Path(os.path.realpath(target))
     old = target.with_name(f"{target.name}.old")

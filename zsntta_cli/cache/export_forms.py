@@ -1,4 +1,4 @@
-"""The forms that features are exported in: a function each, that writes them a block at a time."""
+"""The forms that features are exported in: one function for each, which writes block by block."""
 
 import json
 import struct
@@ -18,22 +18,22 @@ from zsntta_cli.cache.manifest import FILE, KEY, Manifest
 from zsntta_cli.files import scratch_file
 
 BLOCK = 8000  # rows in memory
-PART = 1_000_000  # rows of a file of clip-retrieval's: a whole number of blocks
-_ALIGNED = 8  # bytes: where the arrays of safetensors begin
+PART = 1_000_000  # rows of one of clip-retrieval's files: a whole number of blocks
+_ALIGNED = 8  # bytes: safetensors' arrays begin at a multiple of it
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """What is exported of a feature file."""
+    """The content of a feature file that is exported."""
 
     features: FeatureSet  # without rows
-    sample_ids: Sequence[str]  # none where they are left out
+    sample_ids: Sequence[str]  # empty if they are left out
     texts: Sequence[Text]
     manifest: Manifest
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many images there are, and the dimensions of their features."""
+        """The number of images and the dimensions of their features, (N, D)."""
         return len(self.features), self.features.dim
 
     @property
@@ -42,7 +42,7 @@ class Outgoing:
         return self.features.image_features.dtype
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
-        """The image features in order, checked against their digest."""
+        """Give the image features in order, checked against their digest."""
         return hdf5.row_blocks(self.features, BLOCK)
 
     def text_arrays(self) -> dict[str, NDArray[np.float32]]:
@@ -51,7 +51,7 @@ class Outgoing:
         return {e.key: text.features for e, text in zip(entries, self.texts, strict=True)}
 
     def names(self) -> dict[str, Sequence[str]]:
-        """Lists of texts by their keys: those that there are."""
+        """Class names and sample ids by their keys, without lists that are empty."""
         lists = {"class_names": self.features.class_names, "sample_ids": self.sample_ids}
         return {key: texts for key, texts in lists.items() if texts}
 
@@ -101,7 +101,7 @@ def write_npy(folder: Path, outgoing: Outgoing) -> None:
 
 
 def _write_rest(folder: Path, outgoing: Outgoing) -> None:
-    """Write the text features of classes, and the manifest, which lists all other files."""
+    """Write the class text features, and the manifest, which lists all other files."""
     for key, array in outgoing.text_arrays().items():
         np.save(folder / f"{key}.npy", array)
     files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
@@ -120,7 +120,10 @@ _DTYPES = {"float16": "F16", "float32": "F32", "int32": "I32", "uint8": "U8"}
 
 
 def write_safetensors(path: Path, outgoing: Outgoing) -> None:
-    """Write tensors behind a head in JSON; sample ids are bytes of JSON, for they can be many."""
+    """Write tensors behind a header in JSON, with the sample ids as a tensor of JSON's bytes.
+
+    The header has a largest size, which millions of sample ids would exceed.
+    """
     lists = {key: json.dumps([*texts]) for key, texts in outgoing.names().items()}
     ids = lists.pop("sample_ids", "")
     arrays: dict[str, NDArray[Any]] = {"labels": outgoing.features.labels, **outgoing.text_arrays()}
@@ -152,9 +155,9 @@ def _safetensors_head(
 
 
 def write_clip_retrieval(folder: Path, outgoing: Outgoing) -> None:
-    """Write the folders of clip-retrieval: parts of at most a million rows, a list beside each.
+    """Write the folders of clip-retrieval: parts of at most a million rows, each with a list.
 
-    Its text_emb has captions of images, so text features of classes lie beside these folders.
+    Its folder text_emb is for captions of images, so class text features lie beside the folders.
     """
     blocks, (count, dim) = outgoing.blocks(), outgoing.shape
     starts = range(0, count, PART)
@@ -175,10 +178,11 @@ def write_clip_retrieval(folder: Path, outgoing: Outgoing) -> None:
 
 
 def write_torch(path: Path, outgoing: Outgoing) -> None:
-    """Write a dict of tensors, lists and a text, that `torch.load` reads with weights_only."""
+    """Write a dict of tensors, lists and a text, which `torch.load` reads with weights_only."""
     import torch
 
-    with scratch_file(path.parent) as rows:  # torch writes whole tensors: of a file that is mapped
+    # torch writes a tensor as a whole: it is mapped from a file, so that it need not fit in memory.
+    with scratch_file(path.parent) as rows:
         with rows.open("wb") as file:
             for block in outgoing.blocks():
                 file.write(np.ascontiguousarray(block).data)
@@ -186,7 +190,7 @@ def write_torch(path: Path, outgoing: Outgoing) -> None:
         arrays = {"image_features": mapped, "labels": outgoing.features.labels}
         tensors = {k: torch.from_numpy(v) for k, v in {**arrays, **outgoing.text_arrays()}.items()}
         lists = {key: [*texts] for key, texts in outgoing.names().items()}
-        with path.open("wb") as file:  # by its path, torch would name the records in it by that
+        with path.open("wb") as file:  # given a path, torch would name the records after it
             torch.save({KEY: outgoing.manifest.to_json(), **lists, **tensors}, file)
 
 
@@ -199,7 +203,7 @@ WRITERS: dict[str, Callable[[Path, Outgoing], None]] = {
     "torch": write_torch,
 }
 FOLDERS = ("npy", "clip-retrieval")  # forms of several files
-SUFFIXES = {  # of what is written where no other name is given
+SUFFIXES = {  # of the default name
     "npz": ".npz", "npy": "-npy", "parquet": ".parquet", "safetensors": ".safetensors",
     "clip-retrieval": "-clip-retrieval", "torch": ".pt",
 }  # fmt: skip

@@ -1,8 +1,8 @@
-"""What was exported, as an import meets it: whether it is what was exported still.
+"""Checks of an exported file at its import: whether it still holds what was exported.
 
-Any file can have a manifest, for it is text. Features, labels, class names and sample ids must
-match the digests in it, so none of them was damaged, altered or swapped since. Who wrote it cannot
-be known: features that are made of it say so in their source.
+Any file can have a manifest, since it is text. Features, labels, class names and sample ids must
+match the digests in it, so none of them was damaged, altered or swapped since. Who wrote the file
+cannot be known, and the source of features that are made of it says so.
 """
 
 from collections.abc import Iterable
@@ -17,14 +17,15 @@ from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import StoreError, first_line, short
 
 _DIGITS = 12  # of a digest in a note
-_LONGEST = 4096  # bytes of a name: that of no file is longer
+_LONGEST = 4096  # bytes of a name: no file has a longer path
 
 
 def exported_manifest(path: Path, content: Content, rows: ImportedRows) -> Manifest | None:
-    """What an exported file says of itself; None of a file that says nothing.
+    """Read the manifest of an exported file; None if a file has none.
 
     Raises:
-        StoreError: its arrays are not those that were exported, or no feature file can say this.
+        StoreError: its arrays are not those that were exported, or no feature file can hold what
+            the manifest says.
     """
     text = content.get(KEY)
     if text is None:
@@ -44,7 +45,7 @@ def exported_manifest(path: Path, content: Content, rows: ImportedRows) -> Manif
 
 
 def claim(path: Path, manifest: Manifest) -> str:
-    """What an exported file says, as a note."""
+    """Say in a note what an exported file claims about its encoder."""
     encoder, sha256 = manifest.encoder, manifest.encoder.get("weights_sha256")
     weights = f", weights {short(sha256[:_DIGITS])}…" if sha256 else ""
     return (
@@ -63,7 +64,7 @@ def _check_texts(texts: Iterable[str], path: Path) -> None:
 
 
 def _is_as_exported(manifest: Manifest, content: Content, rows: ImportedRows) -> bool:
-    """Whether features, labels, names and ids are those that were exported."""
+    """Whether features, labels, class names and sample ids are those that were exported."""
     labels = content.get(LABELS[0])
     labels = no_labels(len(rows)) if labels is None else labels
     names, ids = exported_names(content), exported_ids(content, len(rows))
@@ -76,12 +77,12 @@ def _is_as_exported(manifest: Manifest, content: Content, rows: ImportedRows) ->
 
 
 def exported_names(content: Content) -> tuple[str, ...]:
-    """The class names of an exported file; none where it has none."""
+    """The class names of an exported file, or none."""
     array = content.get(NAMES[0])
     return () if array is None else tuple(map(str, array.ravel().tolist()))
 
 
 def exported_ids(content: Content, count: int) -> list[str]:
-    """The sample ids of an exported file; numbers where it was exported without."""
+    """The sample ids of an exported file; numbers if it was exported without them."""
     array = content.get(IDS)
     return numbered(count) if array is None else list(map(str, array.ravel().tolist()))

@@ -1,4 +1,4 @@
-"""What a feature file holds, in memory, and whose it is; how it is written stands in hdf5.py."""
+"""The content of a feature file in memory, and its encoder's identity; hdf5.py writes the file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class Shard(NamedTuple):
-    """What is never cut: a tar of a web data set, or a run of images."""
+    """The smallest unit of a set in parts: a tar of a web data set, or a run of images."""
 
     name: str
     images: int
@@ -38,17 +38,17 @@ class PartFile:
 
 @dataclass(frozen=True)
 class PartOf:
-    """Which part of a set a file has: `index` from 1, of so many."""
+    """The part of a set that a file has."""
 
-    index: int
-    of: int
+    index: int  # from 1
+    of: int  # the number of parts
     set_digest: str  # of the images of the whole set
     shards: tuple[Shard, ...]
 
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """One feature file in memory, but for its sample ids."""
+    """The content of one feature file in memory, without its sample ids."""
 
     path: Path
     kind: str
@@ -56,19 +56,19 @@ class FeatureSet:
     identity: dict[str, Any]  # of the encoder
     source: dict[str, Any]
     digest: str  # sha256 over features and labels
-    # (N, D) float16 or float32, raw unless `normalized`; of a set in parts read when asked for
+    # (N, D) float16 or float32, raw unless `normalized`; rows of a set in parts are read on demand
     image_features: StoredRows
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
     text_features: dict[str, NDArray[np.float32]]  # by template: (C, D) unit norm
     normalized: bool = False
     created: str = ""
-    machine: dict[str, Any] = field(default_factory=dict)  # what made it; nothing of older files
-    text_scales: dict[str, float] = field(default_factory=dict)  # by template, own ones
-    parts: tuple[PartFile, ...] = ()  # of a set that was joined from parts
+    machine: dict[str, Any] = field(default_factory=dict)  # what made it; older files have none
+    text_scales: dict[str, float] = field(default_factory=dict)  # logit scales of some templates
+    parts: tuple[PartFile, ...] = ()  # the parts that the set was joined from
 
     def model(self, template: str) -> dict[str, Any]:
-        """The encoder's identity, with the logit scale of the classes under a template."""
+        """The encoder's identity, with the logit scale that belongs to a template."""
         return with_scale(self.identity, self.text_scales.get(template))
 
     def texts(self, classes: Sequence[int] | slice = slice(None)) -> "list[Text]":
@@ -83,29 +83,29 @@ class FeatureSet:
 
     @property
     def dim(self) -> int:
-        """How many numbers the features of an image are."""
+        """The dimensions of an image's features, D."""
         return int(self.image_features.shape[1])
 
 
 def with_scale(identity: Mapping[str, Any], scale: float | None) -> dict[str, Any]:
-    """An encoder's identity with another logit scale, whose logits have no bias; None: its own."""
-    own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
-    return {**identity, **own}
+    """Replace an encoder's logit scale, and drop its bias; None leaves the identity as it is."""
+    replaced = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
+    return {**identity, **replaced}
 
 
 class Rows:
-    """Image features of several files, one below the other: float32 rows, made when asked for.
+    """Image features of several files, one below the other, converted to float32 on demand.
 
-    As an array it can be indexed by a slice or by row numbers, and has a shape and a length.
+    Like an array it can be indexed by a slice or by row numbers, and has a shape and a length.
     """
 
     def __init__(self, parts: Sequence[StoredRows], factors: Sequence[float] = ()) -> None:
-        """`parts` (N, D) each; their rows are multiplied by the part's factor."""
+        """`parts` are arrays (N, D); `factors` are numbers by which each part is multiplied."""
         self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
         self._dtype = np.result_type(*(part.dtype for part in parts))
         self._starts = np.cumsum([0, *map(len, parts)])
         self.shape = int(self._starts[-1]), parts[0].shape[1]
-        self.is_mapped = any(isinstance(part, MappedRows) for part in parts)  # on the disk
+        self.is_mapped = any(isinstance(part, MappedRows) for part in parts)  # rows on the disk
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -115,7 +115,7 @@ class Rows:
         return self.converted(self.stored(numbers), numbers)
 
     def stored(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
-        """Some rows (M, D) as the files have them."""
+        """Give rows (M, D), by their numbers (M,), as the files have them."""
         stored = np.empty((len(rows), self.shape[1]), self._dtype)
         for i, here in places_in(self._starts, rows):
             part, numbers = self._parts[i], rows[here] - self._starts[i]
@@ -128,7 +128,7 @@ class Rows:
     def converted(
         self, stored: NDArray[np.floating], rows: NDArray[np.integer]
     ) -> NDArray[np.float32]:
-        """What the files have of some rows as float32, each multiplied by its part's factor."""
+        """Convert stored rows (M, D) to float32, and multiply each by its part's factor."""
         features = float32_of(stored)
         if (self._factors == 1).all():
             return features
@@ -143,16 +143,16 @@ class Rows:
 
 @dataclass(frozen=True)
 class Text:
-    """Class text features of one prompt template."""
+    """The class text features of one prompt template."""
 
     template: str
     features: NDArray[np.float32]  # (C, D) unit norm
-    logit_scale: float | None = None  # of their own: of classes made of photos
+    logit_scale: float | None = None  # classes that are made of photos have their own
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a feature file says of itself, without its arrays."""
+    """The description of a feature file, without its arrays."""
 
     kind: str
     images: int
@@ -164,32 +164,33 @@ class Header:
     created: str
     identity: dict[str, Any]  # of the encoder
     digest: str  # sha256 over features and labels
-    text_digests: tuple[str, ...]  # sha256 over text features, by template
-    text_scales: dict[str, float]  # of templates with a logit scale of their own
-    parts: int = 0  # files that a joined set's features lie in
+    text_digests: tuple[str, ...]  # sha256 over the text features of each template
+    text_scales: dict[str, float]  # of templates that have a logit scale of their own
+    parts: int = 0  # the number of files of a joined set's features
     source: dict[str, Any] = field(default_factory=dict)  # of the images
 
 
 _EXPONENT = np.float32(2.0**112)
 _SIGN_AND_MAGNITUDE = np.int32(~0x70000000)  # bits 28 to 30 have copies of the sign
-_INFINITE = 0x7C00  # its bits; those of NaN are above
+_INFINITE = 0x7C00  # the bits of infinity as a half; those of NaN are larger
 _CHUNK = 2**16  # numbers at a time: they stay in the processor's cache
-_TINY = np.float32(2.0**-136)  # the smallest half in that form: below float32's normal numbers
+_TINY = np.float32(2.0**-136)  # the smallest half with the wrong exponent: a subnormal float32
 
 
 def float32_of(
     values: NDArray[np.floating], out: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
-    """Values (N, D) as float32, as `astype` gives them; in `out` where that is given.
+    """Convert values (N, D) to float32, exactly as `astype` does; `out` takes them if given.
 
-    Of float16 in a quarter of the time of NumPy's cast, exactly: a half's bits, moved 13 places up,
-    are those of a float32 with an exponent that is 112 too small. One product with 2**112 mends
-    that, for numbers below the normal ones of float16 too.
+    For float16 this takes a quarter of the time of NumPy's cast. The bits of a half, moved 13
+    places up, are those of a float32 whose exponent is 112 too small. A product with 2**112
+    corrects that, for the subnormal numbers of float16 too.
     """
     if out is None:
         out = np.empty(values.shape, np.float32)
     if values.dtype != np.float16 or not out.size or not _TINY * _EXPONENT:
-        out[...] = values  # the last: a library has told the processor to take such for 0
+        # The last condition: a library has told the processor to take subnormal numbers for 0.
+        out[...] = values
         return out
     rows = max(1, _CHUNK // (out.size // len(out)))
     for start in range(0, len(out), rows):
@@ -210,7 +211,7 @@ def _widen(halves: NDArray[np.float16], out: NDArray[np.float32]) -> None:
     out *= _EXPONENT
 
 
-# What of two encoders' identities must agree for their features to meet in one stream.
+# The keys in which two encoders' identities must agree for their features to be in one stream.
 SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale", "logit_bias",
@@ -218,7 +219,7 @@ SAME_ENCODER = (
 
 
 class Difference(NamedTuple):
-    """The first thing that two identities differ in."""
+    """The first key in which two identities differ, and both values."""
 
     key: str
     one: Any
@@ -228,9 +229,9 @@ class Difference(NamedTuple):
 def difference(
     one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
 ) -> Difference | None:
-    """The first of some keys whose values differ; None where all agree.
+    """Find the first of `keys` whose values differ; None if all agree.
 
-    A model that lies in a folder is the same one in another folder.
+    A model in a folder counts as the same model when the folder has moved.
     """
     for key in keys:
         if without_place(one.get(key), LOCAL_DIR) != without_place(other.get(key), LOCAL_DIR):
@@ -238,12 +239,12 @@ def difference(
     return None
 
 
-IMPORTED = "imported"  # in the place of the weights' tag of an encoder that only has a name
+IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
 LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
 
 
 def without_place(name: Any, prefix: str = "") -> Any:
-    """The name of a model or its weights; of a file, no folder of the machine that it lay on."""
+    """The name of a model or its weights, without the folders of the machine it lay on."""
     if not isinstance(name, str):
         return name
     if prefix == LOCAL_DIR and (folder := hub_folder(name)):

@@ -1,4 +1,4 @@
-"""The layout of a features folder, and what lies in it: files, unfinished work."""
+"""The layout of a features folder, and its content: feature files and unfinished work."""
 
 import contextlib
 import re
@@ -19,7 +19,7 @@ _DIGITS = 8  # of a weights file's digest in its folder's name
 
 
 def encoder_folder(root: Path, encoder_name: str) -> Path:
-    """Where the features of one encoder lie: SettingsError where the name leads elsewhere."""
+    """The folder of one encoder's features: SettingsError if the name leads out of `root`."""
     check_plain("encoder", encoder_name)
     return root / encoder_name
 
@@ -27,40 +27,40 @@ def encoder_folder(root: Path, encoder_name: str) -> Path:
 def folder_name(root: Path, choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
-    Files of weights are told apart by their content: hub downloads all have one name. The name ends
-    with digits of the digest, but for folders that were made before it did. A file that is known by
-    its digest goes by its tag, but where its features were stored before that was looked at.
+    Files of weights are told apart by their content, as downloads from the hub all have the same
+    name: the folder name ends with digits of the digest. A folder that an older version made
+    without these digits keeps its name. A file whose digest is published is named by its tag,
+    unless an older version has stored its features under the digest.
     """
     if choice.folder or not choice.is_file:
         return choice.slug
     digest = digest_of(Path(choice.pretrained))
-    own = f"{choice.slug}-{digest[:_DIGITS]}"
+    by_digest = f"{choice.slug}-{digest[:_DIGITS]}"
     made_before = [file.header for file in stored(root, choice.slug) if file.header]
     if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
         return choice.slug
-    return (
-        choice.as_published.slug if choice.as_published != choice and not stored(root, own) else own
-    )
+    is_tagged = choice.as_published != choice and not stored(root, by_digest)
+    return choice.as_published.slug if is_tagged else by_digest
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:
-    """Where the features of a set lie: SettingsError where a name leads elsewhere."""
+    """The path of a set's feature file: SettingsError if a name leads out of `root`."""
     check_plain("set", name)
     return encoder_folder(root, encoder_name) / f"{name}.h5"
 
 
 def parts_path(path: Path) -> Path:
-    """Where the work in progress of a feature file lies."""
+    """The folder with the work in progress of a feature file."""
     return path.with_name(f".{path.stem}.parts")
 
 
 def parts_folder(path: Path) -> Path:
-    """Where the parts of a set lie whose feature file is to be joined from them."""
+    """The folder with the parts from which the feature file at `path` is joined."""
     return path.with_name(f"{path.stem}.parts")
 
 
 def scores_folder(path: Path) -> Path:
-    """Where the zero-shot scores of a set in parts are kept, whose feature file is `path`."""
+    """The folder with the zero-shot scores of a set in parts, whose feature file is `path`."""
     return path.with_name(f"{path.stem}.scores")
 
 
@@ -70,7 +70,7 @@ def part_path(path: Path, index: int) -> Path:
 
 
 def lock_path(path: Path) -> Path:
-    """The lock of whoever makes a feature file."""
+    """The lock file that a process holds while it makes a feature file."""
     return path.with_name(f".{path.stem}.lock")
 
 
@@ -95,7 +95,7 @@ class Stored:
 
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
-    """All feature files and unfinished extractions, of one encoder's folder or of all."""
+    """List all feature files and unfinished extractions, of one encoder's folder or of all."""
     contents = []
     for path in _entries(root, encoder_name):
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
@@ -111,8 +111,8 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
 def answer_paths(
     root: Path, encoder_name: str | None = None, names: Sequence[str] = ()
 ) -> list[Path]:
-    """The files of TPT's answers on some sets, or on all, that are there or begun."""
-    from zsntta_cli.cache.answers import SUFFIX, file_of_parts  # names alone want no h5py
+    """List the files of TPT's answers for some sets, or for all; some may have only parts yet."""
+    from zsntta_cli.cache.answers import SUFFIX, file_of_parts  # listing names needs no h5py
 
     entries = _entries(root, encoder_name)
     files = [path for path in entries if path.suffix == SUFFIX and not path.name.startswith(".")]
@@ -121,24 +121,24 @@ def answer_paths(
 
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
-    """Names of the sets of a kind that one encoder has features of, by the files' names alone."""
+    """The sets of a kind that an encoder has features of; only the files' names are looked at."""
     names = (path.stem for path in _files(root, encoder_name))
     return [name for name in names if SetName.parse(name).kind == kind]
 
 
 def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:
-    """The encoders that have features of a set, or of it with any parameters: folders' names."""
+    """The folders of encoders that have features of a set, or of it with any `parameters`."""
     names = {path: (path.stem, SetName.parse(path.stem).base) for path in _files(root, None)}
     return sorted({p.parent.name for p, own in names.items() if name in own[: 1 + parameters]})
 
 
 def encoder_names(root: Path) -> list[str]:
-    """The encoders that there are features of: folders' names."""
+    """The folders of encoders that have features."""
     return sorted({path.parent.name for path in _files(root, None)})
 
 
 def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None) -> list[Path]:
-    """The feature files of some sets, or of all where none is named.
+    """Find the feature files of some sets, or of all if none is named.
 
     Raises:
         MissingFeatures: a set has no feature file.
@@ -152,10 +152,10 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
 
 
 def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Path]:
-    """Where the feature files of a set are to be whose parts there are, of one encoder or of all.
+    """Find the parts of a set, of one encoder or of all, and give the paths to join them at.
 
     Raises:
-        MissingFeatures: there are no parts of such a set.
+        MissingFeatures: the set has no parts.
     """
     check_plain("set", name)
     folders = [p for p in _entries(root, encoder_name) if p.suffix == ".parts" and p.is_dir()]
@@ -166,7 +166,7 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
 
 
 def _files(root: Path, encoder_name: str | None) -> list[Path]:
-    """Feature files, in order; the encoder is a folder's name and never a pattern."""
+    """The feature files, in order; the encoder is a folder's name and never a pattern."""
     return [path for path in _entries(root, encoder_name) if _is_feature_file(path)]
 
 
@@ -175,10 +175,10 @@ def _is_feature_file(path: Path) -> bool:
 
 
 def _entries(root: Path, encoder_name: str | None) -> list[Path]:
-    """All that lies in the folder of an encoder, or in those of all, in order.
+    """List all that lies in the folder of an encoder, or in the folders of all, in order.
 
     Raises:
-        StoreError: a folder that cannot be looked into.
+        StoreError: a folder cannot be read.
     """
     try:
         if encoder_name is not None:
@@ -191,7 +191,7 @@ def _entries(root: Path, encoder_name: str | None) -> list[Path]:
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    """What lies in a folder, in order; nothing where there is none."""
+    """List the content of a folder, in order; empty if there is no such folder."""
     try:
         return sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
@@ -199,7 +199,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _file(path: Path) -> Stored:
-    from zsntta_cli.cache import hdf5  # names alone, as a shell completes them, want no h5py
+    from zsntta_cli.cache import hdf5  # listing names, as a shell's completion does, needs no h5py
 
     try:
         header, size = hdf5.read_header(path), path.stat().st_size
@@ -214,7 +214,7 @@ def _file(path: Path) -> Stored:
 
 
 def _not_joined(path: Path) -> Stored:
-    """The parts of a set that are there, before they are joined."""
+    """Count the parts of a set that are not joined yet."""
     parts = list(path.glob("[0-9]*.h5"))
     size = sum(part.stat().st_size for part in parts)
     return Stored(path, size, problem=f"{len(parts)} parts, not joined")

@@ -1,8 +1,8 @@
-"""HDF5 by strangers: everything in a file is looked at before it is read.
+"""A guard for HDF5 files by strangers: everything in a file is checked before it is read.
 
-What would reach out of the file (external storage, links, virtual data sets, filters by plug-ins)
-is refused, and so is what declares more than a file of its size can hold. All refusals are
-ValueErrors; `hdf5.open_checked` makes one line of them, and of whatever else h5py raises.
+The guard refuses what would reach out of the file (external storage, links, virtual data sets,
+filters by plug-ins) and what declares more than a file of its size can hold. All refusals are
+ValueErrors. `hdf5.open_checked` makes one line of them, and of whatever else h5py raises.
 """
 
 import json
@@ -15,27 +15,28 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-_LEAST, _TIMES = 2**26, 16  # bytes that any file may give, and times its size that it may
+# A file may be read up to 64 MiB, or up to 16 times its size if that is more.
+_LEAST, _TIMES = 2**26, 16
 _INSIDE = (h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED)
 _FILTERS = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
 _ROWS = 4096  # strings at a time
 
 
 class Budget:
-    """How many bytes may still be read from a file."""
+    """The number of bytes that may still be read from a file."""
 
     def __init__(self, size: int) -> None:
         self.size, self.left = size, max(_LEAST, _TIMES * size)
 
     def take(self, count: int, what: str) -> None:
-        """Count what is to be read."""
+        """Count bytes that are to be read: ValueError if there are too many."""
         self.left -= count
         if self.left < 0:
             raise ValueError(f"'{what}' declares more than a file of {self.size:,} bytes can hold")
 
 
 class GuardedGroup:
-    """A group of a file, whose content is read through this alone."""
+    """A group of a file; its content is read only through this class."""
 
     def __init__(self, group: h5py.Group, budget: Budget) -> None:
         self._group, self._budget = group, budget
@@ -45,14 +46,14 @@ class GuardedGroup:
         return self._group.id.links.exists(name.encode())
 
     def groups(self, name: str) -> "Iterator[GuardedGroup]":
-        """The groups within a group; none where it is not there."""
+        """Give the groups within a group; none if there is no such group."""
         if name in self:
             within = GuardedGroup(self._member(name, h5py.Group), self._budget)
             for child in within._group:
                 yield GuardedGroup(within._member(child, h5py.Group), self._budget)
 
     def tables(self) -> "Iterator[tuple[str, NDArray[Any] | tuple[str, ...]]]":
-        """The data sets, by name: arrays of numbers, and lists of texts."""
+        """Read all data sets, by name: arrays of numbers and lists of texts."""
         for name in self._group:
             data = self._data_set(name)
             is_text = h5py.check_string_dtype(data.dtype) is not None
@@ -65,11 +66,11 @@ class GuardedGroup:
         return data[()]
 
     def says(self, name: str) -> bool:
-        """Whether there is an attribute."""
+        """Whether the group has an attribute."""
         return bool(h5py.h5a.exists(self._group.id, name.encode()))
 
     def text(self, name: str) -> str:
-        """An attribute that is a text."""
+        """Read an attribute that is a text."""
         value = self._attribute(name, "SO")
         text = value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
         if not isinstance(text, str):
@@ -77,14 +78,14 @@ class GuardedGroup:
         return text
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """An attribute that is a JSON object."""
+        """Read an attribute that is a JSON object."""
         value = json.loads(self.text(name))
         if not isinstance(value, dict):
             raise ValueError(f"its attribute '{name}' is no JSON object")
         return value
 
     def number(self, name: str) -> int:
-        """An attribute that is a whole number, or true or false."""
+        """Read an attribute that is a whole number, or true or false."""
         return int(self._attribute(name, "iub"))
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -92,7 +93,7 @@ class GuardedGroup:
         return self._data_set(name).shape
 
     def count(self, name: str) -> int:
-        """How many texts a data set has, (N,)."""
+        """The number of texts in a data set (N,)."""
         data = self._data_set(name)
         if len(data.shape) != 1 or h5py.check_string_dtype(data.dtype) is None:
             raise ValueError(f"{name} is {data.dtype} {data.shape}, must be a list of texts")
@@ -103,18 +104,18 @@ class GuardedGroup:
         return self._data_set(name).dtype
 
     def array(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> NDArray[Any]:
-        """A data set of numbers of one of some types; None stands for any length."""
+        """Read a data set of numbers, of one of `dtypes`; None in `shape` stands for any length."""
         return self._checked(name, shape, *dtypes)[()]
 
     def offset(self, name: str, shape: tuple[int, ...], dtype: Any) -> int:
-        """The byte at which the numbers of a data set begin in the file, one behind the other."""
+        """The byte of the file at which a data set begins, whose numbers must lie in one piece."""
         data = self._checked(name, shape, dtype)
         if data.id.get_create_plist().get_layout() != h5py.h5d.CONTIGUOUS:
             raise ValueError(f"'{name}' lies in chunks, and must lie in one piece to be mapped")
         return data.id.get_offset() or 0
 
     def columns(self) -> dict[str, tuple[int, int, np.dtype[Any]]]:
-        """The data sets of numbers (N,): where each begins in the file, its length and type."""
+        """The place of each data set of numbers (N,) in the file, with its length and its type."""
         places = {}
         for name in self._group:
             data = self._data_set(name)
@@ -126,7 +127,7 @@ class GuardedGroup:
     def blocks(
         self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
     ) -> Iterator[NDArray[Any]]:
-        """What `array` gives, some rows at a time."""
+        """Read what `array` gives, `rows` rows at a time."""
         data = self._checked(name, shape, *dtypes)
         return (data[start : start + rows] for start in range(0, len(data), rows))
 
@@ -145,11 +146,12 @@ class GuardedGroup:
         return data
 
     def strings(self, name: str) -> tuple[str, ...]:
-        """A data set of texts, (N,)."""
+        """Read a data set of texts (N,)."""
         self.count(name)
         data = self._data_set(name)
         self._count(name, data)
-        # One text of any length may be there for every row: a few at a time, and all are counted.
+        # Texts of variable length lie in a heap, where every row may name the same long text. Few
+        # rows are read at a time, and the length of each text is counted.
         rows = _ROWS if data.dtype.kind == "S" else _TIMES
         texts: list[bytes] = []
         for start in range(0, len(data), rows):
@@ -174,7 +176,7 @@ class GuardedGroup:
         return value[()]
 
     def _member(self, name: str, kind: type[Any]) -> Any:
-        """What a name stands for, in this file itself."""
+        """Open a member of the group, which must lie in this file itself."""
         if name not in self:
             raise ValueError(f"it has no '{name}'")
         if self._group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
@@ -185,7 +187,7 @@ class GuardedGroup:
         return member
 
     def _data_set(self, name: str) -> h5py.Dataset:
-        """A data set that lies in this file, contiguous or in chunks."""
+        """Open a data set that lies in this file, in one piece or in chunks, and check it once."""
         if name not in self._seen:
             self._seen[name] = self._member(name, h5py.Dataset)
             self._check_data_set(name, self._seen[name])
@@ -205,11 +207,13 @@ class GuardedGroup:
         declared = math.prod(data.shape) * size
         if layout == h5py.h5d.CONTIGUOUS:
             stored = data.id.get_storage_size()
+            # Kind "O" are texts of variable length, whose bytes lie in a heap beside the data set.
             short = stored < declared if data.dtype.kind == "O" else stored != declared
             if short or stored > self._budget.size:
                 raise ValueError(f"'{name}' declares {declared:,} bytes, and {stored:,} are there")
         else:
             chunk = math.prod(data.chunks) * size
+            # HDF5 takes the memory of a whole chunk, however few of its rows the data set has.
             if max(declared, chunk) > self._budget.left:
                 self._budget.take(max(declared, chunk), name)
             if h5py.h5z.FILTER_DEFLATE in filters:
@@ -220,7 +224,11 @@ class GuardedGroup:
 
 
 def _check_chunks(name: str, data: h5py.Dataset, size: int, not_packed: int) -> None:
-    """Refuse a chunk that unpacks to more than its size and a checksum: HDF5 takes the memory."""
+    """Refuse a chunk that unpacks to more than its size and a checksum of four bytes.
+
+    HDF5 would take the memory for all that is packed. So each chunk is unpacked here first, and no
+    further than one byte beyond what is allowed.
+    """
     for i in range(data.id.get_num_chunks()):
         mask, packed = data.id.read_direct_chunk(data.id.get_chunk_info(i).chunk_offset)
         unpacked = b"" if mask & not_packed else zlib.decompressobj().decompress(packed, size + 5)

@@ -1,10 +1,11 @@
-"""Feature files (HDF5); only this module and the guard that it reads through know h5py.
+"""Feature files (HDF5); only this module and the guard that it reads through use h5py.
 
 `features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
 finished, fsynced file. Until then the work lies in parts beside it (see extraction/parts.py).
 
-Format 1 has the features of all its images. Format 2 is a set whose features lie in several files
-of format 1, its parts: it has their table, the labels and the text features, and no row of its own.
+A file of format 1 has the features of all its images. A file of format 2 is a set whose features
+lie in several files of format 1, its parts. It has the list of the parts, the labels and the text
+features, and no image features itself.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
 FORMAT, JOINED = 1, 2
-_KINDS = {  # what is in a file, the attribute with its format, what to do where it is broken
+_KINDS = {  # what a file holds, the attribute with its format, what to do if the file is broken
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
@@ -41,7 +42,11 @@ _FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 @contextlib.contextmanager
 def _writable(path: Path, mode: str, mapped: bool = False) -> Iterator[h5py.File]:
-    """A file to write to; the arrays of one that is to be memory-mapped begin at whole numbers."""
+    """Open a file to write to; if it is to be memory-mapped, its arrays begin at multiples of 64.
+
+    HDF5 crashes the process some time after a write has failed. So the sink accepts every write,
+    and its error is raised when HDF5 has closed the file.
+    """
     alignment = {"alignment_threshold": 1, "alignment_interval": 64} if mapped else {}
     with Sink(path, mode.replace("w", "w+")) as sink:
         with h5py.File(sink, mode, libver="v110", **alignment) as file:
@@ -67,14 +72,14 @@ def write_features(
     created: str | None = None,
     part: PartOf | None = None,
 ) -> str:
-    """Write a feature file from blocks of rows in order, one in memory at a time; gives its digest.
+    """Write a feature file from blocks of rows in order, and return its digest.
 
-    Of a part of a set there is a block for each of its shards, whose digests are found here.
-    `machine` and `created`: what made the features (origin.py), and when, of features that are
-    older than their file; without, this process on this machine, now.
+    One block is in memory at a time. A part of a set has one block for each of its shards, whose
+    digests are computed here. `machine` and `created` say what made the features (origin.py) and
+    when, if the features are older than this file; otherwise this process makes them now.
 
     Raises:
-        StoreError: the file cannot be written; nothing half-written is left.
+        StoreError: the file cannot be written; no incomplete file is left.
     """
     with whole_file(path) as temporary, _writable(temporary, "w", part is not None) as file:
         shards = list[Shard]() if part else None
@@ -98,9 +103,9 @@ def write_features(
 
 
 def _write_part(file: h5py.File, part: PartOf, shards: Sequence[Shard]) -> None:
-    """Say which part of a set a file has, and the digest of each of its shards.
+    """Write which part of a set a file has, and the digest of each of its shards.
 
-    A part without images has no shard, and a block without rows.
+    A part without images has no shard, but it has one block without rows.
     """
     file.attrs.update(part=part.index, of_parts=part.of)
     lines = [
@@ -116,10 +121,10 @@ def write_joined(
     whole: FeatureSet,
     labels: Iterable[NDArray[np.int32]],
 ) -> None:
-    """Write a set whose features lie in parts: all of it but features and labels.
+    """Write a set whose features lie in parts: `whole` without its features, `labels` in blocks.
 
     Raises:
-        StoreError: the file cannot be written; nothing half-written is left.
+        StoreError: the file cannot be written; no incomplete file is left.
     """
     with whole_file(path) as temporary, _writable(temporary, "w") as file:
         count, start = sum(part.images for part in whole.parts), 0
@@ -156,7 +161,7 @@ def _write_rows(
     labels: NDArray[np.int32],
     shards: list[Shard] | None = None,
 ) -> str:
-    """Write the blocks below each other; `shards`, where wanted, get the digest of each."""
+    """Write the blocks below each other; the list `shards`, if given, gets the digest of each."""
     digest = hashlib.sha256()
     start, rows = 0, None
     for block in blocks:
@@ -175,13 +180,14 @@ def _write_rows(
 
 
 def digest_of_rows(rows: NDArray[np.floating], labels: NDArray[np.int32]) -> str:
-    """SHA-256 over features (N, D) and labels (N,)."""
+    """The SHA-256 over features (N, D) and labels (N,)."""
     digest = hashlib.sha256(np.ascontiguousarray(rows).data)
     digest.update(np.ascontiguousarray(labels).data)
     return digest.hexdigest()
 
 
-# Strings have a fixed length: HDF5 loops for ever in a damaged heap of strings of any length.
+# Strings are stored with a fixed length. Strings of variable length lie in a heap, and HDF5 loops
+# for ever in a heap that is damaged.
 
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
@@ -208,12 +214,12 @@ def _write_text(file: h5py.File, text: Text) -> None:
 
 
 _SEAL = "seal"
-_OWN_SIZE = 2**40  # bytes: what is written here needs no bound
+_OWN_SIZE = 2**40  # bytes: a file that is written here needs no bound
 _SEALED, _SEALED_OF_TEXT = ("encoder", "digest"), ("template", "digest", "logit_scale")
 
 
 def _write_seal(file: h5py.File) -> None:
-    """Seal a file that is finished: say the digest of what its own `digest` does not cover."""
+    """Seal a finished file: write the digest of what its `digest` does not cover."""
     file.flush()
     group = GuardedGroup(file, Budget(_OWN_SIZE))
     if _SEAL in file.attrs:
@@ -222,9 +228,9 @@ def _write_seal(file: h5py.File) -> None:
 
 
 def _seal_of(file: GuardedGroup) -> str:
-    """SHA-256 over the encoder's identity, the class names, the texts and the file's digest.
+    """The SHA-256 over the encoder's identity, the class names, the texts and the file's digest.
 
-    Of features and texts their digests stand in it, so that it is known without reading them.
+    Features and texts enter by their digests, so the seal is computed without reading them.
     """
     sealed = {
         **{name: file.text(name) for name in _SEALED},
@@ -239,7 +245,7 @@ def _seal_of(file: GuardedGroup) -> str:
 
 
 def _check_seal(file: GuardedGroup) -> None:
-    """Refuse what was exchanged since the file was written; older files have no seal."""
+    """Refuse a file whose sealed content was exchanged since; older files have no seal."""
     if file.says(_SEAL) and file.text(_SEAL) != _seal_of(file):
         raise ValueError(
             "its encoder, class names or text features are not those that it was written with"
@@ -248,10 +254,12 @@ def _check_seal(file: GuardedGroup) -> None:
 
 @contextlib.contextmanager
 def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
-    """Open a file of ours, to be read through the guard.
+    """Open a file of this package, to be read through the guard.
+
+    Errors that are raised within become a StoreError, too: most damage shows while it is read.
 
     Raises:
-        StoreError: no such file, one that cannot be read, or what is read of it is broken.
+        StoreError: there is no such file, it cannot be read, or it is broken.
     """
     what, mark, remedy = _KINDS[kind]
     if not path.exists():
@@ -272,13 +280,13 @@ def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
         raise
     except MemoryError as error:
         raise StoreError(f"cannot read {path}: there is not enough memory.") from error
-    except Exception as error:  # of damaged files h5py raises nearly anything
+    except Exception as error:  # h5py raises nearly anything for damaged files
         message = f"{path} is not a whole zsntta {kind} file ({first_line(error)}): {remedy}."
         raise StoreError(message) from error
 
 
 def read_features(path: Path) -> FeatureSet:
-    """Read a feature file and check that it is whole and sound: StoreError where not."""
+    """Read a feature file and check that it is whole and sound: StoreError if it is not."""
     with open_checked(path) as file:
         features = _read(path, file)
     if problems := list(faults(features)):
@@ -287,9 +295,9 @@ def read_features(path: Path) -> FeatureSet:
 
 
 def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
-    """A feature file with image features of shape (0, D), and its sample ids (N,).
+    """Read a feature file with image features of shape (0, D), and its sample ids (N,).
 
-    `row_blocks` gives the rows that are left out: StoreError where the file is broken.
+    `row_blocks` reads the rows that are left out: StoreError if the file is broken.
     """
     with open_checked(path) as file:
         if _PARTS in file:
@@ -302,10 +310,10 @@ def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
 
 
 def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]]:
-    """The image features that were not read with a file, so many rows at a time, in order.
+    """Read the image features that `read_without_rows` left out, `rows` at a time, in order.
 
     Raises:
-        StoreError: before the last block is given, where they are not those of the digest.
+        StoreError: the features do not match their digest, which is known at the last block.
     """
     if features.parts:
         yield from _blocks_of_parts(features.parts, rows)
@@ -324,7 +332,7 @@ def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]
 
 
 def _blocks_of_parts(parts: Sequence[PartFile], rows: int) -> Iterator[NDArray[np.floating]]:
-    """The image features of all parts in order, each checked to be that of the joined set."""
+    """Read the image features of all parts in order, and check that each part is the joined one."""
     for part in parts:
         features, _ = read_without_rows(part.path)
         _check_part(part, features.digest, len(features))
@@ -366,13 +374,13 @@ _PARTS = "parts"
 
 
 def _read_joined(path: Path, file: GuardedGroup) -> FeatureSet:
-    """A set whose features lie in parts, each of which is there and has the size that it had."""
+    """Read a set whose features lie in parts; each must exist and have the size that it had."""
     parts = _read_parts(path, file)
     dim, dtype = file.shape("image_features")[1], file.dtype("image_features")
     if dtype not in (np.float16, np.float32):
         raise ValueError(f"image_features are {dtype}")
     labels = file.array("labels", (sum(part.images for part in parts),), np.int32)
-    if file.says("labels_digest"):  # older files do not; `cache verify` asks their parts
+    if file.says("labels_digest"):  # older files have none; `cache verify` reads their parts
         _check_digest(hashlib.sha256(labels.data), file.text("labels_digest"))
 
     def map_part(i: int) -> NDArray[np.floating]:
@@ -383,15 +391,15 @@ def _read_joined(path: Path, file: GuardedGroup) -> FeatureSet:
 
 
 def _read_parts(path: Path, file: GuardedGroup) -> tuple[PartFile, ...]:
-    """The parts of a joined set, which lie in the folder beside it.
+    """Read the list of a joined set's parts, which lie in the folder beside it.
 
     Raises:
-        StoreError: one is not there, or has another size now.
+        StoreError: a part is missing, or has another size now.
     """
     parts = []
     for line in file.strings(_PARTS):
         values = json.loads(line)
-        name = PurePosixPath(str(values["path"])).name  # nowhere else, whatever a file says
+        name = PurePosixPath(str(values["path"])).name  # only in that folder, whatever it says
         part = PartFile(
             parts_folder(path) / name, int(values["images"]), int(values["size"]), values["digest"]
         )
@@ -406,7 +414,7 @@ def _read_parts(path: Path, file: GuardedGroup) -> tuple[PartFile, ...]:
 
 
 def _map_rows(part: PartFile, dim: int, dtype: np.dtype[Any]) -> NDArray[np.floating]:
-    """The features of a part, which stay in its file until they are asked for."""
+    """Map the features of a part, which stay in its file until they are used."""
     shape = part.images, dim
     with open_checked(part.path) as file:
         _check_part(part, file.text("digest"), file.shape("image_features")[0])
@@ -417,10 +425,10 @@ def _map_rows(part: PartFile, dim: int, dtype: np.dtype[Any]) -> NDArray[np.floa
 
 
 def read_part(path: Path) -> PartOf:
-    """Which part of a set a feature file has, and its shards.
+    """Read which part of a set a feature file has, and the shards of that part.
 
     Raises:
-        StoreError: it is broken, or has a whole set.
+        StoreError: the file is broken, or has a whole set.
     """
     with open_checked(path) as file:
         if not (file.says("part") and file.says("of_parts") and "shards" in file):
@@ -434,7 +442,7 @@ def read_part(path: Path) -> PartOf:
 
 
 def read_labels(path: Path) -> NDArray[np.int32]:
-    """The labels (N,) of a feature file."""
+    """Read the labels (N,) of a feature file."""
     with open_checked(path) as file:
         labels: NDArray[np.int32] = file.array("labels", (None,), np.int32)
         return labels
@@ -461,14 +469,17 @@ def _content(
 
 
 def _name(path: Path, file: GuardedGroup) -> str:
-    """The set's name: as the file's own says it, where Python knows no UTF-8 (LC_ALL=C)."""
+    """The set's name, spelt as in the file's path if both have the same bytes.
+
+    Where Python decodes paths as ASCII, other letters of a path are escaped bytes (LC_ALL=C).
+    """
     name = file.text("name")
     same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
     return path.stem if same else name
 
 
 def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
-    """N and D of the features; sample ids, which are not read, must be as many."""
+    """N and D of the features; the number of sample ids, which are not read, must be N."""
     shape = file.shape("image_features")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
@@ -491,7 +502,7 @@ def _read_texts(file: GuardedGroup, classes: int, dim: int) -> dict[str, NDArray
 
 
 def _read_scales(file: GuardedGroup) -> dict[str, float]:
-    """The logit scales of the templates that have one of their own."""
+    """Read the logit scales of the templates that have one of their own."""
     scales = {}
     for group in file.groups("text"):
         if group.says("logit_scale"):
@@ -503,7 +514,7 @@ def _read_scales(file: GuardedGroup) -> dict[str, float]:
 
 
 def read_header(path: Path) -> Header:
-    """What a feature file says of itself: StoreError where it is broken."""
+    """Read the description of a feature file: StoreError if it is broken."""
     with open_checked(path) as file:
         images, dim = _rows_and_dim(file)
         _check_seal(file)
@@ -519,13 +530,13 @@ def read_header(path: Path) -> Header:
 
 
 def read_class_names(path: Path) -> tuple[str, ...]:
-    """The class names (C,) of a feature file; none of one without."""
+    """Read the class names (C,) of a feature file; none if it has none."""
     with open_checked(path) as file:
         return file.strings("class_names") if "class_names" in file else ()
 
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
-    """The sample ids (N,) of a feature file."""
+    """Read the sample ids (N,) of a feature file."""
     with open_checked(path) as file:
         if _PARTS in file:
             return tuple(_ids_of_parts(_read_parts(path, file)))
@@ -534,7 +545,7 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
 
 
 def add_texts(path: Path, texts: Sequence[Text]) -> None:
-    """Add class text features to a feature file, in a copy that then takes its place."""
+    """Add class text features to a copy of a feature file, which then takes the file's place."""
     with whole_file(path) as temporary:
         shutil.copyfile(path, temporary)
         with _writable(temporary, "r+") as file:
@@ -546,7 +557,7 @@ def add_texts(path: Path, texts: Sequence[Text]) -> None:
 def write_table(
     path: Path, columns: Mapping[str, NDArray[Any]], header: Mapping[str, Any] | None = None
 ) -> None:
-    """Write arrays of numbers or strings to an HDF5 file; with a header, for JSON, as a state."""
+    """Write arrays of numbers or strings to an HDF5 file; with a header, the file is a state."""
     with whole_file(path) as temporary, _writable(temporary, "w") as file:
         if header is not None:
             file.attrs.update(state_format=FORMAT)
@@ -565,9 +576,9 @@ def write_columns(
     blocks: Iterable[Mapping[str, NDArray[Any]]],
     header: Callable[[], Mapping[str, Any]],
 ) -> None:
-    """Write columns (N,) of numbers, a block of rows in memory at a time, as a state.
+    """Write columns (N,) of numbers as a state, with one block of rows in memory at a time.
 
-    `header` is asked for when all blocks were taken; it gets the digest of each column beside it.
+    `header` is called after the last block; the digest of each column is stored with its result.
     """
     with whole_file(path) as temporary, _writable(temporary, "w", mapped=True) as file:
         columns = {name: file.create_dataset(name, (count,), d) for name, d in dtypes.items()}
@@ -580,15 +591,15 @@ def write_columns(
             start += len(stored)
         assert start == count, f"{start} rows of {count}"
         file.attrs.update(state_format=FORMAT)
-        found = {name: digest.hexdigest() for name, digest in digests.items()}
-        _write_attrs(file, header=json.dumps({**header(), "digests": found}))
+        hexdigests = {name: digest.hexdigest() for name, digest in digests.items()}
+        _write_attrs(file, header=json.dumps({**header(), "digests": hexdigests}))
 
 
 def map_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header of a state and its columns (N,), which stay in the file until they are asked for.
+    """Read the header of a state, and map its columns (N,), which stay in the file until used.
 
     Raises:
-        StoreError: it is broken, or a column is not that of its digest.
+        StoreError: the file is broken, or a column does not match its digest.
     """
     with open_checked(path, "state") as file:
         header, places = file.mapping("header"), file.columns()
@@ -603,6 +614,6 @@ def map_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:
-    """The header and the columns of a state: StoreError where it is broken."""
+    """Read the header and the columns of a state: StoreError if it is broken."""
     with open_checked(path, "state") as file:
         return file.mapping("header"), dict(file.tables())

@@ -1,4 +1,4 @@
-"""What features made elsewhere must be: arrays in, checked arrays out, or one line of refusal."""
+"""Checks of features made elsewhere: each check gives a checked array, or refuses in one line."""
 
 import unicodedata
 from collections import Counter
@@ -16,7 +16,7 @@ from zsntta_cli.cache.verify import row_norms
 from zsntta_cli.errors import StoreError, short
 
 _CHUNK = 8192  # rows at a time
-_UNIT = 1e-4  # norms of text features that are further from 1 are brought to it
+_UNIT = 1e-4  # text features whose norms are further from 1 are normalised
 _LARGEST_LABEL = 2**31 - 1  # labels are stored as int32
 
 
@@ -27,7 +27,7 @@ def _refuse(ok: bool, message: str) -> None:
 
 @dataclass(frozen=True)
 class ImportedRows:
-    """Image features (N, D) in one or more parts, not in memory as long as files can be mapped."""
+    """Image features (N, D) in one or more parts, which are memory-mapped if files allow it."""
 
     parts: list[NDArray[Any]]
     where: Path
@@ -50,24 +50,24 @@ class ImportedRows:
         return int(self.parts[0].shape[1])
 
     def blocks(self) -> Iterator[NDArray[np.floating]]:
-        """All rows in order as they are stored: float16 if all of them are, float32 otherwise."""
+        """Give all rows in order, as float16 if all parts are float16, and as float32 otherwise."""
         half = all(part.dtype.itemsize == 2 for part in self.parts)
         dtype: type[np.floating] = np.float16 if half else np.float32
         for part in self.parts:
             for start in range(0, len(part), _CHUNK):
-                with np.errstate(all="ignore"):  # what is not finite then is refused
+                with np.errstate(all="ignore"):  # values that are not finite are refused later
                     block: NDArray[np.floating] = part[start : start + _CHUNK].astype(dtype)
                 yield block
 
     def norms(self) -> NDArray[np.float64]:
-        """Norms (N,): StoreError for a feature that is zero or not finite."""
+        """The norms (N,): StoreError for a feature that is zero or not finite."""
         norms = np.concatenate([row_norms(block) for block in self.blocks()])
         _check_norms(norms, f"{self.where}: the features")
         return norms
 
 
 def check_matrix(array: NDArray[Any], what: str) -> None:
-    """Refuse what is no (N, D) array of numbers."""
+    """Refuse an array that is not (N, D) of floating-point numbers."""
     _refuse(
         array.ndim == 2 and array.size > 0,
         f"{what} have the shape {array.shape}, must be (N, D): a row for each, and not empty.",
@@ -86,10 +86,10 @@ class Checked:
     normalized: bool
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
-    texts: tuple[Text, ...]  # of a stranger's file none or one
+    texts: tuple[Text, ...]  # a file that is no export of ours has none or one
     sample_ids: tuple[str, ...]
-    notes: list[str]  # what was found out or done on the way
-    manifest: Manifest | None = None  # of what was exported, and is what was read
+    notes: list[str]  # what the checks noticed or changed
+    manifest: Manifest | None = None  # of an exported file that was not altered since
 
     def is_in(self, old: FeatureSet) -> bool:
         """Whether a feature file holds these features, labels and class names."""
@@ -117,12 +117,12 @@ def _check_norms(norms: NDArray[np.float64], what: str) -> None:
 
 
 def no_labels(count: int) -> NDArray[np.int32]:
-    """Labels (N,) of features that have none."""
+    """The labels (N,) of features that have none: -1."""
     return np.full(count, -1, np.int32)
 
 
 def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> NDArray[np.int32]:
-    """Labels (N,) of `count` features; `classes` is 0 where no class names are known."""
+    """Check labels (N,) of `count` features; `classes` is 0 if no class names are known."""
     if array.dtype.kind == "U":  # lines of a text file
         array = _integers(array, where)
     _refuse(
@@ -147,7 +147,7 @@ def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> 
 def numbers_of_names(
     labels: NDArray[Any], label_names: Sequence[str], names: Sequence[str], where: Path
 ) -> NDArray[np.int64]:
-    """Labels (N,) by class names, of those by other texts; -1 stays."""
+    """Turn labels (N,) that count `label_names` into labels that count `names`; -1 stays."""
     numbers, counts = {name: i for i, name in enumerate(names)}, Counter(names)
     for name in label_names:
         _refuse(
@@ -171,7 +171,7 @@ def _integers(lines: NDArray[Any], where: Path) -> NDArray[np.int64]:
 
 
 def check_names(array: NDArray[Any], where: Path) -> tuple[str, ...]:
-    """Class names (C,) of an array of texts."""
+    """Check class names (C,) of an array of texts."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8", "replace")
     _refuse(
@@ -191,7 +191,7 @@ def check_names(array: NDArray[Any], where: Path) -> tuple[str, ...]:
 def check_text(
     array: NDArray[Any], dim: int, names: int, where: Path
 ) -> tuple[NDArray[np.float32], str]:
-    """Class text features (C, D) of unit norm, and a note where they had to be brought to it."""
+    """Check class text features (C, D), and normalise them if need be, with a note on that."""
     check_matrix(array, f"{where}: the text features")
     _refuse(
         array.shape[1] == dim,

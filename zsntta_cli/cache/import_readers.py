@@ -1,7 +1,7 @@
 """Readers of arrays made elsewhere. Nothing is ever unpickled: a file is data, not a program.
 
 clip-retrieval (github.com/rom1504/clip-retrieval) writes features as img_emb/img_emb_0.npy,
-img_emb_1.npy, … with metadata beside them. What `cache export` writes has a manifest (manifest.py).
+img_emb_1.npy, … with metadata beside them. A file of `cache export` has a manifest (manifest.py).
 """
 
 import json
@@ -20,25 +20,26 @@ from zsntta_cli.cache.manifest import FILE, KEY, TEXT_KEY
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
-BARE = ""  # the key of an array that has none
+BARE = ""  # the key of an array whose file gives it none
 FEATURES, LABELS, NAMES, TEXT = (
     ("features", "image_features"), ("labels",), ("class_names",), ("text_features",)
 )  # fmt: skip
-_LEAST, _TIMES = 2**26, 16  # bytes that any archive may unpack to, and times its size
+# An archive may unpack to 64 MiB, or to 16 times its size if that is more.
+_LEAST, _TIMES = 2**26, 16
 _LARGEST_TEXT = 2**28  # bytes
-IDS, LABEL_NAMES = "sample_ids", "label_names"  # the latter: labels are numbers of these
+IDS, LABEL_NAMES = "sample_ids", "label_names"  # the latter: the texts that labels count
 _KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT, IDS, KEY}
 _MORE_TEXT = re.compile(rf"{TEXT_KEY}_\d{{1,6}}")
 _PARQUET_LIST = re.compile(r"metadata_\d{1,9}\.parquet")
 
-Content = Mapping[str, NDArray[Any] | None]  # by key; None: not looked at, its key is unknown here
+Content = Mapping[str, NDArray[Any] | None]  # by key; None: not read, as its key is unknown here
 
 
 def read(path: Path) -> Content:
-    """The arrays of a file.
+    """Read the arrays of a file.
 
     Raises:
-        StoreError: no such file, of no known type, broken, or with objects in it.
+        StoreError: there is no such file, its type is not known, it is broken, or has objects.
     """
     reader = _READERS.get(path.suffix.lower())
     if not path.is_file() or reader is None:
@@ -62,10 +63,10 @@ def _read_with(reader: Callable[[Path], Any], path: Path) -> Any:
 
 
 def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
-    """The array under one of some keys, or the only one if it has none.
+    """Pick the array under the first of `keys` that is there, or the only array if it has no key.
 
     Raises:
-        StoreError: there is none.
+        StoreError: there is no such array.
     """
     for key in (*keys, BARE):
         array = content.get(key)
@@ -77,10 +78,10 @@ def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
 
 
 def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
-    """The features of a folder, a part (n, D) each, and what else an export has put there.
+    """Read the features of a folder in parts (n, D), and what else an export has put there.
 
     Raises:
-        StoreError: no features, a part is missing, or a file is broken.
+        StoreError: there are no features, a part is missing, or a file is broken.
     """
     manifest = folder / FILE
     is_exported = manifest.is_file()
@@ -100,10 +101,10 @@ def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
 
 
 def read_parts(folder: Path) -> list[NDArray[Any]]:
-    """The features of a folder as clip-retrieval writes it, a part (n, D) each, in numeric order.
+    """Read the features of a folder of clip-retrieval, in parts (n, D), in numeric order.
 
     Raises:
-        StoreError: no parts, one missing, or one broken.
+        StoreError: there are no parts, or a part is missing or broken.
     """
     parts = _numbered(folder, "img_emb", ".npy")
     missing = next((i for i in range(len(parts) + 1) if i not in parts), 0)
@@ -116,7 +117,7 @@ def read_parts(folder: Path) -> list[NDArray[Any]]:
 
 
 def _numbered(folder: Path, name: str, suffix: str) -> dict[int, Path]:
-    """Files NAME_0, NAME_1 … in a folder, or in its folder of that name: newer ones have 00, 01."""
+    """Find the files NAME_0, NAME_1 … in a folder or its folder NAME; newer ones have 00, 01."""
     numbered = dict[int, Path]()
     for path in (*folder.glob(f"{name}/*{suffix}"), *folder.glob(f"*{suffix}")):
         match = re.fullmatch(rf"{name}_(\d{{1,9}})", path.stem)
@@ -128,14 +129,14 @@ def _numbered(folder: Path, name: str, suffix: str) -> dict[int, Path]:
 
 
 def _listed_ids(folder: Path) -> Content:
-    """The ids in the lists of images beside clip-retrieval's parts."""
+    """Read the sample ids from the lists of images beside clip-retrieval's parts."""
     lists = _numbered(folder, "metadata", ".parquet")
     ids = [name for i in sorted(lists) for name in _read_with(parquet.read_ids, lists[i])]
     return {IDS: np.array(ids, object)} if ids else {}
 
 
 def _is_known(key: str) -> bool:
-    """Whether an array is looked at, by its key."""
+    """Whether an array is read, by its key."""
     return key in _KNOWN or _MORE_TEXT.fullmatch(key) is not None
 
 
@@ -159,7 +160,7 @@ def _check_unpacked(path: Path) -> None:
 
 def _member(archive: Mapping[str, Any], key: str) -> NDArray[Any]:
     array = archive[key]
-    if not isinstance(array, np.ndarray):  # NumPy gives the bytes of what is no array
+    if not isinstance(array, np.ndarray):  # NumPy gives the bytes of a member that is no array
         raise TypeError(f"'{key}' in it is no array")
     return array
 
@@ -173,7 +174,7 @@ def _torch(path: Path) -> Content:
 
     try:
         loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:  # torch's own words advise to unpickle all the same
+    except pickle.UnpicklingError as error:  # torch's message advises to unpickle all the same
         raise ValueError("damaged, or with objects other than tensors and strings") from error
     if isinstance(loaded, torch.Tensor):
         return {BARE: _array(loaded)}
@@ -193,6 +194,7 @@ def _array(value: Any) -> NDArray[Any]:
 
     if not isinstance(value, torch.Tensor):
         return np.array(value)
+    # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
         raise ValueError("a tensor in it repeats itself: save its .clone()")
     if value.dtype == torch.bfloat16:
@@ -226,7 +228,10 @@ def _tensor(file: Any, path: Path, key: str) -> NDArray[Any]:
 
 
 def _list_of_texts(values: Any) -> NDArray[Any]:
-    """A list of texts (N,), each in memory as long as it is and no longer."""
+    """Make an array (N,) of a list of texts; each takes the memory of its own length.
+
+    An array of NumPy's texts would give each of them the length of the longest.
+    """
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError("what should be a list of texts is none")
     return np.array(values, object)

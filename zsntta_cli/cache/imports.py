@@ -1,7 +1,7 @@
-"""Features made elsewhere -> a feature file: read, checked, written as an extraction would.
+"""Imports: features made elsewhere are read, checked and written as an extraction writes them.
 
-An import's encoder is known by the name that it is given, its dims and its logit scale alone. Of
-what `cache export` wrote, the manifest says more; what was altered since is refused.
+The encoder of an import is only known by the name that the user gives it, its dims and its logit
+scale. The manifest of an exported file says more; a file that was altered since is refused.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ Contents = Mapping[Path, import_readers.Content]
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What to import, as what, from where."""
+    """The files to import, and the set and encoder that they are imported as."""
 
     name: str
     features: Path
@@ -57,8 +57,8 @@ class ImportPlan:
     text: Path | None = None
     encoder: str = DEFAULT_ENCODER
     logit_scale: float | None = None  # already exponentiated; None: an export's own, or CLIP's
-    normalized: bool | None = None  # None: as the norms say
-    prompt: str | None = None  # of the text features; None: the set's own
+    normalized: bool | None = None  # None: the norms decide
+    prompt: str | None = None  # of the text features; None: the set's default
     overwrite: bool = False
     logit_bias: float | None = None  # of a sigmoid model
 
@@ -83,7 +83,7 @@ class ImportPlan:
 
     @property
     def is_noise(self) -> bool:
-        """Whether these are noise images."""
+        """Whether the set is a noise pool."""
         return self.name in _POOLS
 
     @property
@@ -92,7 +92,7 @@ class ImportPlan:
         return prompt_template(self.prompt or datasets.default_prompt(self.name))
 
     def identity(self, manifest: Manifest | None = None) -> dict[str, Any]:
-        """The encoder, in the words of an extraction: what was exported says it, or nobody does."""
+        """The encoder's identity, from the manifest or with the keys of an extraction's."""
         if manifest is not None:
             scales = {"logit_scale": self.logit_scale, "logit_bias": self.logit_bias}
             return {**manifest.encoder, **{k: v for k, v in scales.items() if v is not None}}
@@ -107,7 +107,7 @@ class ImportPlan:
 
 
 def _check_parameters(name: str) -> None:
-    """Refuse `NAME:…` but of sets that have such parts, as an extraction would."""
+    """Refuse `NAME:…` as an extraction does, unless the set has such parameters."""
     parsed = SetName.parse(name)
     if ":" not in name or _is_own_corrupted(parsed):
         return
@@ -126,25 +126,26 @@ def _is_own_corrupted(name: SetName) -> bool:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of an import."""
+    """The result of an import."""
 
     path: Path
     checked: Checked
-    written: bool  # False: all of it was there already
+    written: bool  # False: the file had all of it already
 
 
 def import_features(plan: ImportPlan, root: Path) -> Imported:
     """Check features made elsewhere and write their feature file.
 
     Raises:
-        StoreError: a file is unreadable, arrays do not fit each other, or other features are there.
+        StoreError: a file is unreadable, arrays do not fit each other, or the feature file exists
+            and holds other features.
     """
     checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
     _check_neighbours(plan, checked, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(lock_path(path))  # the one that an extraction takes
+        lock = FileLock(lock_path(path))  # an extraction takes the same lock
         lock.acquire()
     try:
         return Imported(path, checked, _write(path, plan, checked))
@@ -178,7 +179,7 @@ def read_checked(plan: ImportPlan) -> Checked:
 
 
 def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
-    """The features of a plan, and what its files hold."""
+    """Read the features of a plan, and what its files hold."""
     path = plan.features
     files = [file for file in (plan.labels, plan.class_names, plan.text) if file]
     files += [] if path.is_dir() else [path]
@@ -191,7 +192,7 @@ def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
 
 
 def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
-    """Whether features count as normalised, and a note on why."""
+    """Decide whether features count as normalised, with a note on why."""
     norms = rows.norms()
     unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
     span = f"norms are {norms.min():.4g} to {norms.max():.4g}"
@@ -208,7 +209,7 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
 def _names_and_texts(
     plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
-    """Class names (C,) and their text features (C, D), as far as they are there."""
+    """Find class names (C,) and their text features (C, D), as far as the files have them."""
     features_file = plan.features
     fallbacks = (plan.text or features_file, features_file)
     name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
@@ -228,7 +229,7 @@ def _names_and_texts(
 def _label_names(
     contents: Contents, labels: Path | None, features: Path
 ) -> tuple[NDArray[Any], Path] | None:
-    """The texts that labels are, in the order of the alphabet, where they are no numbers."""
+    """The texts that labels stand for, in alphabetical order; None if labels are numbers."""
     label_source = _find(contents, import_readers.LABELS, labels, features)
     if label_source is None:
         return None
@@ -239,7 +240,7 @@ def _label_names(
 def _labels(
     plan: ImportPlan, contents: Contents, count: int, names: tuple[str, ...]
 ) -> NDArray[np.int32]:
-    """Labels (N,), as numbers of class names; -1 where there are none."""
+    """The labels (N,) as numbers of class names; all -1 if there are none."""
     label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
     if label_source is None:
         return no_labels(count)
@@ -253,7 +254,7 @@ def _labels(
 def _exported_texts(
     plan: ImportPlan, contents: Contents, dim: int, manifest: Manifest
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
-    """Class names and text features as they were exported; names may be given otherwise."""
+    """Class names and text features as they were exported; a file of names replaces the names."""
     content, named = contents[plan.features], plan.class_names
     names = exported_names(content)
     if named:
@@ -264,7 +265,7 @@ def _exported_texts(
 
 
 def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """The text features of the template that is asked for; all where none is."""
+    """Choose the text features of the plan's prompt; without a prompt, all of them."""
     if plan.prompt is None:
         return texts
     chosen = tuple(text for text in texts if text.template in (plan.prompt, plan.template))
@@ -277,7 +278,10 @@ def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
 def _find(
     contents: Contents, keys: tuple[str, ...], named: Path | None, *fallbacks: Path
 ) -> tuple[NDArray[Any], Path] | None:
-    """An array from the file given for it, or from the first other one that has it, and which."""
+    """Find an array in the file named for it, or in the first fallback that has it.
+
+    Return the array and its file, or None.
+    """
     if named:
         return import_readers.pick(contents[named], keys, named), named
     for path in fallbacks:
@@ -305,7 +309,7 @@ def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path
 
 
 def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
-    """Write the file, or what it lacks; False where all of it is there already."""
+    """Write the file, or add what it lacks; False if it has all of it already."""
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
     manifest = checked.manifest
@@ -328,7 +332,7 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
 
 
 def _source(plan: ImportPlan, checked: Checked) -> dict[str, Any]:
-    """Where features came from: files; and that an exported one's words on its encoder count."""
+    """The source of the features: the imported files, and of an export also its own source."""
     files = (plan.features, plan.labels, plan.class_names, plan.text)
     source = {"images": len(checked.rows), "imported": [file.name for file in files if file]}
     if checked.manifest is None:
@@ -339,7 +343,7 @@ def _source(plan: ImportPlan, checked: Checked) -> dict[str, Any]:
 
 
 def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
-    """Add text of a new template to the same features; False where there is none."""
+    """Add text features of new templates to a file with the same features; False if none is new."""
     old = hdf5.read_features(path)
     new = [text for text in checked.texts if text.template not in old.text_features]
     shared = [text for text in checked.texts if text not in new]

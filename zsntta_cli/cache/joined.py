@@ -1,4 +1,4 @@
-"""Sets that come in turn as one: rows below each other, under the class names of the first."""
+"""Sets in turn as one set: their rows below each other, with the class names of the first set."""
 
 import dataclasses
 import hashlib
@@ -16,10 +16,10 @@ from zsntta_cli.errors import StoreError
 
 
 def joined(parts: Sequence[FeatureSet], name: str) -> FeatureSet:
-    """Feature files as one set.
+    """Join feature files into one set.
 
     Raises:
-        StoreError: they are of several encoders.
+        StoreError: the files are of different encoders.
     """
     first = parts[0]
     for other in parts[1:]:
@@ -39,7 +39,7 @@ def joined(parts: Sequence[FeatureSet], name: str) -> FeatureSet:
 
 
 def _labels(first: FeatureSet, part: FeatureSet) -> NDArray[np.int32]:
-    """Labels (N,) of a part as classes of the first set; -1 where it has no such class."""
+    """The labels (N,) of a part as classes of the first set; -1 if it has no such class."""
     if part.class_names == first.class_names:
         return part.labels
     places = {class_name: i for i, class_name in enumerate(first.class_names)}
@@ -48,10 +48,10 @@ def _labels(first: FeatureSet, part: FeatureSet) -> NDArray[np.int32]:
 
 
 def check_classes(parts: Sequence[FeatureSet]) -> None:
-    """Refuse ID sets in turn of which one has classes that the first has not.
+    """Refuse ID sets in turn if one of them has a class that the first one lacks.
 
     Raises:
-        StoreError: which set, and a class of it.
+        StoreError: a set has such a class; the message names both.
     """
     first = parts[0]
     for part in parts[1:]:
@@ -68,7 +68,7 @@ def _digest(digests: Sequence[str]) -> str:
 
 
 def set_header(root: Path, encoder_name: str, name: str) -> Header:
-    """What the feature file of a set says of itself, or those of sets in turn."""
+    """Read the header of a set's feature file, or one header for sets in turn."""
     headers = [read_header(feature_path(root, encoder_name, part)) for part in in_turn(name)]
     if len(headers) == 1:
         return headers[0]

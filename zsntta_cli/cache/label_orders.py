@@ -1,9 +1,9 @@
-"""Orders of labels under which far more answers would be right: a label column that is not ours.
+"""Orders of labels under which far more answers would be right: signs of a wrong label column.
 
-Those that come about in known ways are tried first, as they are; then the best one is looked for,
-on every other image, and must hold on the rest: by chance alone some order always fits better, the
-more so with few images to a class. Either way it must gain much, surely, and its classes must be
-taken for each other far more than for themselves: an encoder that cannot tell classes apart
+Orders that come about in known ways are tried first. Then the best order is searched on every other
+image, and must hold on the rest, since by chance alone some order always fits better, above all if
+classes have few images. An order must gain much and significantly, and its classes must be taken
+for each other far more often than for themselves, since an encoder that cannot tell classes apart
 confuses them, too.
 """
 
@@ -14,23 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LEAST_GAIN = 0.05  # of accuracy
-_ERRORS = 4  # standard errors of the gain by which it must be above none (McNemar's test)
-_TIMES = 2  # as many right answers, at least, on images of the classes that are exchanged
-_MOST_CLASSES = 3000  # for which the best order is looked for: it takes memory of their square
+_ERRORS = 4  # the gain must be more than so many standard errors above 0 (McNemar's test)
+_TIMES = 2  # times as many right answers, at least, on images of the classes that are exchanged
+_MOST_CLASSES = 3000  # for the search, whose memory grows with the square of the classes
 
 
 class LabelOrder(NamedTuple):
     """Which classes the labels seem to stand for."""
 
     classes: NDArray[np.intp]  # (C,) by label
-    accuracy: float  # if it is so
-    words: str = ""  # how it comes about; nothing where that is not known
+    accuracy: float  # under this order
+    words: str = ""  # how the order comes about; empty if that is not known
 
 
 def better_order(
     labels: NDArray[np.int32], answers: NDArray[np.intp], names: Sequence[str]
 ) -> LabelOrder | None:
-    """The order of labels under which far more answers (N,) would be right; None: there is none."""
+    """Find the order of labels under which far more answers (N,) would be right, or None."""
     if (labels == answers).mean() > 1 - _LEAST_GAIN:
         return None  # no order can gain so much
     orders = [
@@ -45,7 +45,7 @@ def better_order(
 
 
 def _usual_orders(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Orders that come about in known ways: the class by label."""
+    """Give the orders that come about in known ways, in words and as the class of each label."""
     every = np.arange(len(names))
     if len(names) == 2:
         yield "the two labels are exchanged", every[::-1]
@@ -65,7 +65,7 @@ def _usual_orders(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]
 
 
 def _best(labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int) -> LabelOrder | None:
-    """The best order for every other image, if it holds on the rest."""
+    """Find the best order for every other image, and return it if it holds on the rest."""
     if classes > _MOST_CLASSES:
         return None
     found_on, held_out = slice(0, None, 2), slice(1, None, 2)
@@ -77,6 +77,8 @@ def _best(labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int) ->
     from scipy.optimize import linear_sum_assignment
 
     every, order = linear_sum_assignment(confusion, maximize=True)
+    # Classes move only where each is the other's most frequent answer: the assignment also moves
+    # classes with few or no answers, to wherever a place is left.
     mutual = (confusion[every, order] == confusion.max(axis=1)) & (
         confusion[every, order] == confusion.max(axis=0)[order]
     )
@@ -95,7 +97,7 @@ def _accuracy(
 def _is_better(
     order: NDArray[np.intp], labels: NDArray[np.int32], answers: NDArray[np.intp]
 ) -> bool:
-    """Whether an order gains much, surely, and by far on the images of the classes it moves."""
+    """Whether an order gains much, significantly, and by far on images of the classes it moves."""
     right, right_by_order = labels == answers, order[labels] == answers
     moved = order[labels] != labels
     won, lost = int((right_by_order & moved).sum()), int((right & moved).sum())

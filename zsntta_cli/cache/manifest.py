@@ -1,8 +1,8 @@
-"""What an exported file says of itself, in every form: JSON beside or within its arrays.
+"""The manifest of an exported file: JSON beside or within its arrays, in every form of export.
 
-Whoever writes a file can write any of it. So it is taken for what it is: claims about an encoder,
-on arrays that still are those that were exported, by their digests. A feature file that was made of
-them says so (`source`, EXPORTED).
+Whoever writes a file can write any manifest. Its digests show that the arrays are still those that
+were exported; what it says of the encoder remains a claim. A feature file that is made of an export
+says so in its `source` (EXPORTED).
 """
 
 import hashlib
@@ -21,16 +21,16 @@ from zsntta_cli.cache.soundness import faults_of_texts, faults_of_words, is_scal
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.errors import StoreError
 
-KEY = "zsntta"  # what it is called in a file of arrays
-FILE = f"{KEY}.json"  # and in a folder
-EXPORTED = "as_exported"  # in a source: the identity is what an exported file says
+KEY = "zsntta"  # the manifest's key in a file of arrays
+FILE = f"{KEY}.json"  # the manifest's file in a folder
+EXPORTED = "as_exported"  # a source with this key: the identity is an exported file's claim
 FORMAT = 1
 TEXT_KEY = "text_features"
 
 
 @dataclass(frozen=True)
 class TextEntry:
-    """Text features of one template, and where they are in the file."""
+    """The text features of one template, and their key in the file."""
 
     key: str
     template: str
@@ -40,7 +40,7 @@ class TextEntry:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What an exported file says of itself, beside its arrays."""
+    """The description of an exported file, beside its arrays."""
 
     kind: str
     name: str
@@ -50,7 +50,7 @@ class Manifest:
     machine: dict[str, Any]
     created: str
     normalized: bool
-    digest: str  # of features and labels, that of the feature file
+    digest: str  # of features and labels, as in the feature file
     names_digest: str  # of class names and sample ids
     texts: tuple[TextEntry, ...]
     files: tuple[str, ...] = ()  # of a folder, all but FILE
@@ -58,15 +58,15 @@ class Manifest:
     format: int = FORMAT
 
     def to_json(self) -> str:
-        """The manifest as it is written."""
+        """The manifest as the text that is written."""
         return json.dumps(asdict(self), indent=1)
 
     @classmethod
     def parse(cls, text: str) -> "Manifest":
-        """A manifest of a file, by a stranger maybe.
+        """Parse the manifest of a file that may come from a stranger.
 
         Raises:
-            ValueError: it is none, or of a newer version.
+            ValueError: the text is no manifest, or one of a newer version.
         """
         values = json.loads(text)
         if not isinstance(values, dict) or values.get("format") != FORMAT:
@@ -79,7 +79,7 @@ class Manifest:
         return cls(**{key: values[key] for key in _KINDS} | {"texts": texts, "files": files})
 
     def check(self, where: Path) -> None:
-        """Refuse what no feature file may say: StoreError."""
+        """Refuse values that no feature file may have: StoreError."""
         faults = [*faults_of_words(self.kind, self.encoder, self.source)]
         texts = [self.created, *(entry.template for entry in self.texts)]
         faults += [f"{text!a} is no text" for text in texts if not is_storable(text)]
@@ -89,10 +89,10 @@ class Manifest:
     def read_texts(
         self, content: Mapping[str, NDArray[Any] | None], shape: tuple[int, int], where: Path
     ) -> tuple[Text, ...]:
-        """The text features (C, D) of all templates, as they were exported.
+        """Read the text features (C, D) of all templates, as they were exported.
 
         Raises:
-            StoreError: some are missing, or others.
+            StoreError: text features are missing, or were altered.
         """
         return tuple(_text(entry, content.get(entry.key), shape, where) for entry in self.texts)
 
@@ -127,7 +127,7 @@ def _text(
 
 
 def is_storable(text: str) -> bool:
-    """Whether a feature file can hold a text: JSON can have half a character."""
+    """Whether a feature file can hold a text: JSON can have half of a surrogate pair."""
     try:
         text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -136,7 +136,7 @@ def is_storable(text: str) -> bool:
 
 
 def text_entries(texts: Iterable[Text]) -> tuple[TextEntry, ...]:
-    """Where the text features of some templates go: the first under the usual key."""
+    """Give text features of templates their keys; the first get the usual key."""
     return tuple(
         TextEntry(f"{TEXT_KEY}_{i}" if i else TEXT_KEY, text.template, text_digest(text.features),
                   text.logit_scale)
@@ -166,19 +166,22 @@ def rows_digest(blocks: Iterable[NDArray[Any]], labels: NDArray[np.int32]) -> st
 def manifest_of(
     features: FeatureSet, texts: Sequence[Text], sample_ids: Sequence[str], **values: Any
 ) -> Manifest:
-    """The manifest of a feature file, of some of its text features; `values` replace its own."""
-    own: dict[str, Any] = {
+    """Make the manifest of a feature file with some of its text features.
+
+    `values` replace what the feature file says.
+    """
+    recorded: dict[str, Any] = {
         "kind": features.kind, "name": features.name, "encoder_name": features.path.parent.name,
         "encoder": features.identity, "source": features.source, "machine": features.machine,
         "created": features.created, "normalized": features.normalized, "digest": features.digest,
         "names_digest": names_digest(features.class_names, sample_ids),
         "texts": text_entries(texts),
     }  # fmt: skip
-    return Manifest(**own | values)
+    return Manifest(**recorded | values)
 
 
 def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """An encoder's identity without a folder of this machine."""
+    """An encoder's identity without the folders of this machine."""
     prefixes = {"model": LOCAL_DIR, "pretrained": ""}
     names = {
         key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
@@ -187,7 +190,7 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
-    """A source; without ids, of images that were left out there is their number alone."""
+    """A source as it is published; without ids, it only says how many images were left out."""
     skipped = source.get("skipped")
     hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}
     return {**source, **(hidden if without_ids else {})}

@@ -1,4 +1,4 @@
-"""Image features that lie in several files, of which only what is asked for is read."""
+"""Image features that lie in several files; only the rows that are used are read."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 4096  # rows at a time, where all are wanted one by one
+_BLOCK = 4096  # rows that an iteration over all rows reads at a time
 _OPEN = 128  # files that are mapped at a time: each takes a descriptor
 
 
 def places_in(
     starts: NDArray[np.integer], rows: NDArray[np.integer]
 ) -> Iterator[tuple[int, slice | NDArray[np.integer]]]:
-    """Which of some rows (M,) are in each of several runs that begin at `starts` (N + 1,).
+    """Find which of `rows` (M,) lie in each of N runs, which begin at `starts` (N + 1,).
 
-    Of rows in ascending order they are slices.
+    Give the number of each run with its places in `rows`: a slice if rows are in ascending order.
     """
     if len(rows) and (rows[1:] >= rows[:-1]).all():
         bounds = np.searchsorted(rows, starts)
@@ -29,9 +29,9 @@ def places_in(
 
 
 def row_numbers(rows: slice | NDArray[Any], count: int) -> NDArray[np.integer]:
-    """The numbers of some of `count` rows, which are given by a slice, a mask or numbers.
+    """Turn an index of `count` rows, a slice, a mask or numbers, into row numbers from 0.
 
-    Numbers below 0 are from the end.
+    Numbers below 0 count from the end.
 
     Raises:
         IndexError: there is no such row.
@@ -51,8 +51,8 @@ def row_numbers(rows: slice | NDArray[Any], count: int) -> NDArray[np.integer]:
 class MappedRows:
     """Features (N, D) of several files, one below the other, as they are stored.
 
-    As an array it can be indexed by a slice, by row numbers or by a mask, and has a shape and a
-    length. What it gives are copies.
+    Like an array it can be indexed by a slice, by row numbers or by a mask, and has a shape and a
+    length. The arrays that it gives are copies.
     """
 
     ndim = 2
@@ -64,7 +64,7 @@ class MappedRows:
         dtype: np.dtype[Any],
         map_file: Callable[[int], NDArray[np.floating]],
     ) -> None:
-        """`sizes` are the rows of each file; `map_file` gives those of a file, as a memory map."""
+        """`sizes` are the numbers of rows; `map_file` maps the rows of a file, by its number."""
         self._starts = np.cumsum([0, *sizes])
         self._rows_of = lru_cache(maxsize=_OPEN)(map_file)
         self.shape, self.dtype = (int(self._starts[-1]), dim), np.dtype(dtype)
@@ -74,7 +74,7 @@ class MappedRows:
 
     @property
     def size(self) -> int:
-        """How many numbers these are."""
+        """The number of values, N times D."""
         return self.shape[0] * self.shape[1]
 
     def __iter__(self) -> Iterator[NDArray[np.floating]]:
@@ -97,17 +97,17 @@ class MappedRows:
         return features
 
     def copy_to(self, features: NDArray[np.floating], numbers: NDArray[np.integer]) -> None:
-        """Copy some rows, by their numbers from 0, into an array (M, D) of the same type."""
+        """Copy rows, by their numbers (M,) from 0, into an array (M, D) of the same type."""
         for i, here in places_in(self._starts, numbers):
             rows = np.asarray(self._rows_of(i))
             wanted = numbers[here] - self._starts[i]
-            if isinstance(here, slice) and rows.flags.aligned:  # else `take` copies all of them
+            if isinstance(here, slice) and rows.flags.aligned:  # else `take` copies the whole file
                 np.take(rows, wanted, axis=0, out=features[here], mode="clip")
             else:
                 features[here] = rows[wanted]
 
     def _run(self, start: int, stop: int) -> NDArray[np.floating]:
-        """A run of rows."""
+        """Copy the rows from `start` to before `stop`."""
         features = np.empty((stop - start, self.shape[1]), self.dtype)
         first, last = np.searchsorted(self._starts, [start, stop - 1], side="right") - 1
         for i in range(first, last + 1) if stop > start else ():
@@ -117,11 +117,11 @@ class MappedRows:
         return features
 
     def files(self) -> Iterator[NDArray[np.floating]]:
-        """The rows of each file in order, as memory maps."""
+        """Give the rows of each file in order, as memory maps."""
         return map(self._rows_of, range(len(self._starts) - 1))
 
     def take(self, rows: NDArray[np.integer], axis: int = 0) -> NDArray[np.floating]:
-        """Some rows (M, D), by their numbers."""
+        """Copy rows (M, D), by their numbers (M,)."""
         assert axis == 0, "rows alone can be taken"
         return self[rows]
 

@@ -1,8 +1,8 @@
-"""How features came to be: what their file says of it, what a record keeps, and what differs.
+"""The origin of features: what a feature file says of it, what a record keeps, and what differs.
 
-The encoder's identity and the source of a feature file decide which features these are. Their last
-bits depend on more: versions, threads, the processor, the size of batches. All of it together is
-the *origin* of a set, flat and as plain values, without any path of the machine.
+The encoder's identity and the source of a feature file decide its features, up to their last bits,
+which depend on more: versions, threads, the processor, the batch size. The *origin* of a set is all
+of this together, as one flat mapping of plain values, without any path of the machine.
 """
 
 import functools
@@ -18,7 +18,7 @@ from zsntta_cli.cache.pulled import PULLED, pulled_from
 from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 
-ENCODING = {  # what encodes images and class names: its name here, and as it is distributed
+ENCODING = {  # libraries that encode images and class names, by module, with their distributions
     "torch": "torch",
     "open_clip": "open_clip_torch",
     "torchvision": "torchvision",
@@ -26,7 +26,7 @@ ENCODING = {  # what encodes images and class names: its name here, and as it is
 }
 _CPU_INFO = Path("/proc/cpuinfo")
 
-# What an origin has, in the order in which differences are said.
+# The keys of an origin, in the order in which differences are listed.
 _MACHINE = (
     "versions", "threads", "cpu", "device", "gpu", "platform", "batch_size", "memory_format",
 )  # fmt: skip
@@ -38,15 +38,16 @@ _SOURCE = (
     "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
     "as_shown",
 )  # fmt: skip
-_RECORDED = ("created", "prompt", PULLED)  # and never compared
+_RECORDED = ("created", "prompt", PULLED)  # recorded, and never compared
 
-_PLACES = ("threads", "cpu", "device", "gpu", "platform")  # of a machine: what one computes on
+_PLACES = ("threads", "cpu", "device", "gpu", "platform")  # the hardware that computes
+# The usual value of these is not recorded, so a key that is missing in one origin is a difference.
 _ALWAYS = (
     "limit",
     "skipped",
     "normalized",
     "as_shown",
-)  # nothing of them is recorded of the usual case
+)
 _DIGITS = 12  # of a digest, as it is recorded or shown
 
 Origin = Mapping[str, Any]
@@ -54,9 +55,9 @@ _ABSENT = object()
 
 
 def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
-    """What the features that this process makes may depend on, beside their encoder and images.
+    """What features made by this process may depend on, beside their encoder and images.
 
-    `distributions` are the libraries that make them: names, and under which they are installed.
+    `distributions` are the libraries that make them, by name, with the names of their packages.
     """
     versions = {"zsntta": __version__, "python": platform.python_version()}
     for name, distribution in {"numpy": "numpy", **(distributions or {})}.items():
@@ -68,7 +69,7 @@ def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) 
 
 @functools.cache
 def _version(distribution: str) -> str:
-    import importlib.metadata  # 20 ms that no replay needs
+    import importlib.metadata  # takes 20 ms, and no replay needs it
 
     try:
         return importlib.metadata.version(distribution)
@@ -78,7 +79,7 @@ def _version(distribution: str) -> str:
 
 @functools.cache
 def cpu_name() -> str:
-    """The processor's model, as far as the system tells it."""
+    """The processor's model, as far as the system names it."""
     try:
         lines = _CPU_INFO.read_text().splitlines()
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -88,9 +89,9 @@ def cpu_name() -> str:
 
 
 def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
-    """How the features of a file came to be; `prompt`: of the text features that were read.
+    """The origin of a file's features; `prompt` is that of the text features that were read.
 
-    Short, for a record has it: lists of ten thousand records parse all of them.
+    It is short, since every record has it, and a list of ten thousand records parses all of them.
     """
     identity, source, machine = features.identity, features.source, features.machine
     skipped, digest = source.get("skipped"), source.get("digest")
@@ -121,12 +122,12 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _sizes(value: Any) -> str | None:
-    """Sizes of images in words, if they are that and not whatever a stranger's file has there."""
+    """The sizes of images in words; None if the value, maybe a stranger's, is something else."""
     return value if isinstance(value, str) and re.fullmatch(r"[\dx ,a-z]{1,80}", value) else None
 
 
 def _as_text(values: Any) -> str | None:
-    """How images are prepared, as a text: "size 32 32, interpolation bicubic"."""
+    """The preprocessing of images as a text: "size 32 32, interpolation bicubic"."""
     texts = {
         key: " ".join(map(str, value)) if isinstance(value, list) else str(value)
         for key, value in _mapping(values).items()
@@ -134,39 +135,40 @@ def _as_text(values: Any) -> str | None:
     return ", ".join(f"{key} {text}" for key, text in texts.items()) or None
 
 
-# A record has the origins of several sets: what all have in common stands there once.
+# A record has the origins of several sets, and keeps what they have in common once.
 
 _SHARED, _SETS = "shared", "sets"
 
 
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
-    """Origins by set as a record keeps them."""
+    """Turn the origins of sets into the form in which a record keeps them."""
     every = list(origins.values())
     shared = {
         key: value
         for key, value in (every[0] if every else {}).items()
         if all(other.get(key, _ABSENT) == value for other in every)
     }
-    own = {
+    not_shared = {
         name: {key: value for key, value in origin.items() if key not in shared}
         for name, origin in origins.items()
     }
-    return {_SHARED: shared, _SETS: own}
+    return {_SHARED: shared, _SETS: not_shared}
 
 
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Origins by set of what a record keeps; none where an older one keeps nothing."""
+    """The origins of sets, by name, from a record; an older record may have none."""
     shared, sets = _mapping(recorded.get(_SHARED)), _mapping(recorded.get(_SETS))
     return {name: {**shared, **_mapping(own)} for name, own in sets.items()}
 
 
-# What differs.
+# Differences of origins.
 
 
 def origin_differences(here: Origin, there: Origin) -> list[Difference]:
-    """All that is recorded of both and differs: keys in a fixed order, `versions.torch` among them.
+    """List all that both origins record and in which they differ, in a fixed order of keys.
 
-    Of each difference `one` is the value here, `other` that there.
+    Versions are compared one by one (`versions.torch`). In each difference `one` is the value of
+    `here`, and `other` that of `there`.
     """
     flat_here, flat_there = _compared(here), _compared(there)
     return [
@@ -177,7 +179,7 @@ def origin_differences(here: Origin, there: Origin) -> list[Difference]:
 
 
 def _compared(origin: Origin) -> dict[str, Any]:
-    """The values that are compared, each version by itself."""
+    """The values that are compared, with a key for each version."""
     versions = _mapping(origin.get("versions"))
     keys = [key for key in (*_MACHINE, *_ENCODER, *_SOURCE) if key != "versions"]
     return {
@@ -187,7 +189,7 @@ def _compared(origin: Origin) -> dict[str, Any]:
 
 
 def differences_in_words(here: Origin, there: Origin) -> str:
-    """What differs, as a clause; or that nothing does, or that nothing is recorded."""
+    """Say in a clause what differs, that nothing differs, or that nothing is recorded."""
     if not here or not there:
         whose = "the record does" if here else "the feature file here does"
         return f"{whose} not say how they were made"
@@ -195,8 +197,8 @@ def differences_in_words(here: Origin, there: Origin) -> str:
     if not by_key:
         return "yet by all that is recorded they were made in the same way"
     machine = [d for d in by_key.values() if _is_of_machine(d.key)]
-    made = {side: _made({d.key: getattr(d, side) for d in machine}) for side in ("one", "other")}
-    clauses = [f"made {made['one']} here, {made['other']} there"] if machine else []
+    ways = {side: _made({d.key: getattr(d, side) for d in machine}) for side in ("one", "other")}
+    clauses = [f"made {ways['one']} here, {ways['other']} there"] if machine else []
     clauses += [_clause(d) for d in by_key.values() if not _is_of_machine(d.key)]
     same = {"weights_sha256": "weights", "preprocessing": "preprocessing"}
     equal = [same[key] for key in same if key in here and key in there and key not in by_key]
@@ -209,7 +211,7 @@ def _is_of_machine(key: str) -> bool:
 
 
 def _made(values: Mapping[str, Any]) -> str:
-    """What features were made with and on, of what differs: "with torch 2.13.0 on 2 threads"."""
+    """Say what features were made with and on: "with torch 2.13.0 on 2 threads"."""
     versions = [
         f"{key.removeprefix('versions.')} {_shown(value)}"
         for key, value in values.items()
@@ -220,9 +222,9 @@ def _made(values: Mapping[str, Any]) -> str:
         for key, value in values.items()
         if key in _PLACES
     ]
-    others = [form.format(_shown(values[key])) for key, form in _HOW.items() if key in values]
+    forms = [form.format(_shown(values[key])) for key, form in _HOW.items() if key in values]
     with_versions = [f"with {', '.join(versions)}"] if versions else []
-    return " ".join([*with_versions, *([f"on {', '.join(places)}"] if places else []), *others])
+    return " ".join([*with_versions, *([f"on {', '.join(places)}"] if places else []), *forms])
 
 
 _HOW = {"batch_size": "in batches of {}", "memory_format": "in the memory format {}"}
@@ -238,7 +240,7 @@ _IN_WORDS = {
 
 
 def _clause(difference: Difference) -> str:
-    """One difference of encoders or sources in words."""
+    """One difference of encoders or sources as a clause."""
     key, one, other = difference
     if key == "weights_sha256":
         one, other = str(one)[:_DIGITS], str(other)[:_DIGITS]
@@ -249,7 +251,7 @@ def _clause(difference: Difference) -> str:
 
 
 def _apart(text: str, other: str) -> str:
-    """What of one preprocessing is not in another."""
+    """The parts of one preprocessing that another one lacks."""
     parts = [part for part in str(text).split(", ") if part not in str(other).split(", ")]
     return ", ".join(parts) or "nothing else"
 

@@ -1,6 +1,7 @@
-"""Parquet: features, a row for an image, and the lists of clip-retrieval; read a batch at a time.
+"""Parquet files of features, with one row for each image, and the lists of clip-retrieval.
 
-Only this module and the files of verdicts know pyarrow, which is an extra: zsntta[parquet].
+Files are read a batch at a time. Only this module and the files of verdicts use pyarrow, which is
+an extra: zsntta[parquet].
 """
 
 import base64
@@ -22,8 +23,8 @@ ID, PATH, LABEL, LABEL_NAME = "sample_id", "image_path", "label", "label_name"
 _FEATURES = ("image_features", "features", "embedding", "embeddings", "image_embedding")
 _LABELS = (LABEL, "labels")
 _NAMES = "class_names"  # in the metadata, as JSON
-_ROWS = 8192  # that are read at a time
-_LEAST, _TIMES = 2**26, 16  # bytes that any file may unpack to, and times its size
+_ROWS = 8192  # rows that are read at a time
+_LEAST, _TIMES = 2**26, 16  # a file may unpack to 64 MiB, or to 16 times its size if that is more
 
 
 def _arrow(path: Path) -> Any:
@@ -37,7 +38,7 @@ def _arrow(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class Listed:
-    """The list of images that goes into columns: ids (N,) or none, labels (N,), class names."""
+    """The list of images that columns are made of: ids (N,) or none, labels (N,), class names."""
 
     ids: Sequence[str]
     labels: NDArray[np.int32]
@@ -50,7 +51,7 @@ def write_table(
     blocks: Iterator[NDArray[np.floating]],
     metadata: Mapping[str, str | bytes],
 ) -> None:
-    """Write features as Parquet, a group of rows for each block."""
+    """Write features as Parquet, with one row group for each block."""
     arrow, start = _arrow(path), 0
     first = next(blocks)
     number = arrow.float16() if first.itemsize == 2 else arrow.float32()
@@ -70,13 +71,13 @@ def write_table(
 def table_metadata(
     manifest: str, class_names: Sequence[str], texts: Mapping[str, NDArray[np.float32]]
 ) -> dict[str, str | bytes]:
-    """What a table says beside its rows."""
+    """The metadata of a table: the manifest, the class names and the text features."""
     packed = {key: _packed(text) for key, text in texts.items()}
     return {KEY: manifest, _NAMES: json.dumps([*class_names]), **packed}
 
 
 def write_list(path: Path, listed: Listed, rows: slice) -> None:
-    """Write the list of images beside a part of clip-retrieval's features, whose rows these are."""
+    """Write the list of images of `rows`, which lies beside a part of clip-retrieval's features."""
     arrow = _arrow(path)
     columns = _columns(arrow, PATH, listed, rows)
     columns["caption"] = columns[LABEL_NAME]
@@ -84,7 +85,7 @@ def write_list(path: Path, listed: Listed, rows: slice) -> None:
 
 
 def _columns(arrow: Any, id_key: str, listed: Listed, rows: slice) -> dict[str, Any]:
-    """Columns of ids, labels and their names; a label that is none has no name."""
+    """Make columns of ids, labels and their class names; the label -1 has no name."""
     labels, names = listed.labels[rows], [_unicode(name) for name in listed.class_names] or [""]
     is_nameless = (labels < 0) | (not listed.class_names)
     numbers = arrow.array(labels, arrow.int32(), mask=is_nameless)
@@ -93,7 +94,7 @@ def _columns(arrow: Any, id_key: str, listed: Listed, rows: slice) -> dict[str, 
 
 
 def _id_column(arrow: Any, ids: Sequence[str], rows: slice) -> Any:
-    """Ids as texts; all as bytes where one is no Unicode, as names of files may be."""
+    """Make a column of ids as texts, or all as bytes if one is no Unicode, as file names may be."""
     if all(sample_id.isascii() or _unicode(sample_id) == sample_id for sample_id in ids):
         return arrow.array(ids[rows], arrow.string())
     raw = [sample_id.encode(errors="surrogateescape") for sample_id in ids[rows]]
@@ -116,9 +117,9 @@ def _unpacked(packed: bytes) -> NDArray[np.float32]:
 
 
 def read_table(path: Path) -> dict[str, NDArray[Any] | None]:
-    """The arrays of a Parquet file: of our own, or with a column of lists and one of labels.
+    """Read the arrays of a Parquet file: an export, or one with a column of lists and of labels.
 
-    Labels that are texts are given as numbers of `label_names`.
+    Labels that are texts become numbers of `label_names`.
     """
     file = _open(path)
     names = file.schema_arrow.names
@@ -138,13 +139,13 @@ def read_table(path: Path) -> dict[str, NDArray[Any] | None]:
 
 
 def read_ids(path: Path) -> list[str]:
-    """The ids of the list beside a part of clip-retrieval's features; none where it has none."""
+    """Read the ids of the list beside a part of clip-retrieval's features, if it has any."""
     file = _open(path)
     return _texts(file, PATH).tolist() if PATH in file.schema_arrow.names else []
 
 
 def _open(path: Path) -> Any:
-    """A file that does not declare more than one of its size can hold."""
+    """Open a file, and refuse it if it declares more than a file of its size can hold."""
     size = path.stat().st_size
     limits = dict.fromkeys(("thrift_string_size_limit", "thrift_container_size_limit"), size)
     open_file = functools.partial(_arrow(path).parquet.ParquetFile, path, **limits)
@@ -153,13 +154,13 @@ def _open(path: Path) -> Any:
     declared = sum(group.total_byte_size for group in groups)
     if declared > max(_LEAST, _TIMES * size) or any(group.num_rows < 0 for group in groups):
         raise ValueError(f"it would unpack to {declared:,} bytes")
-    # A text that repeats itself is in memory once.
+    # As a dictionary, a text that many rows repeat is in memory once.
     texts = [field.name for field in file.schema_arrow if _is_text(field.type)]
     return open_file(read_dictionary=texts) if texts else file
 
 
 def _vectors(file: Any, path: Path, column: str) -> NDArray[np.floating]:
-    """A column of lists of one length as an array (N, D), filled a batch at a time."""
+    """Read a column of lists of one length into an array (N, D), a batch at a time."""
     count, rows, start = file.metadata.num_rows, None, 0
     for batch in file.iter_batches(_ROWS, columns=[column], use_threads=False):
         block = _block(batch.column(0), column)
@@ -188,7 +189,7 @@ def _block(lists: Any, column: str) -> NDArray[np.floating]:
 
 
 def _labels(file: Any, column: str) -> dict[str, NDArray[Any]]:
-    """Labels (N,), and the names that they are numbers of where they are texts."""
+    """Read labels (N,); labels that are texts become numbers of `label_names`."""
     labels = file.read([column], use_threads=False).column(0).combine_chunks()
     if not _is_text(labels.type):
         return {"labels": labels.fill_null(-1).to_numpy(zero_copy_only=False)}
@@ -205,7 +206,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _texts(file: Any, column: str) -> NDArray[Any]:
-    """A column of texts (N,); bytes are names of files."""
+    """Read a column of texts (N,); bytes are decoded as names of files."""
     texts = []
     for batch in file.iter_batches(_ROWS, columns=[column], use_threads=False):
         column_part = batch.column(0)

@@ -1,9 +1,9 @@
-"""A set in parts: what all of them must agree in, and one set made of them.
+"""Sets in parts: what all parts must agree in, and how one set is made of them.
 
-`NAME.parts/` beside `NAME.h5` has a feature file for each part, `00003.h5` of part 3, and
-`identity.json`, written once: the encoder, the set and the number of parts. Nothing of a part is
-copied when they are joined. The digest of the joined set is that of its shards' digests in order,
-so it does not depend on how many parts there were.
+The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part (`00003.h5` is part 3)
+and `identity.json`, which is written once and says the encoder, the set and the number of parts.
+Features are not copied when parts are joined. The digest of the joined set is that of its shards'
+digests in order, so it does not depend on the number of parts.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _MOST = 1_000_000  # parts
 
 
 class PartsIdentity(NamedTuple):
-    """What all parts of a set agree in."""
+    """The values in which all parts of a set agree."""
 
     encoder: Mapping[str, Any]
     source: Mapping[str, Any]  # of the whole set: its name and a digest of its shards
     of: int
 
     def difference(self, other: "PartsIdentity") -> str:
-        """What another one has otherwise; nothing where they agree."""
+        """Say in which value another identity differs; empty if they agree."""
         if self.of != other.of:
             return f"{self.of:,} parts, not {other.of:,}"
         if mismatch := difference(self.encoder, other.encoder, SAME_ENCODER):
@@ -45,15 +45,15 @@ class PartsIdentity(NamedTuple):
 
 
 def claim_parts(path: Path, identity: PartsIdentity) -> None:
-    """Say what the parts of the set at `path` are, or check it against what was said before.
+    """Write the identity of the parts of the set at `path`, or check it against the one there.
 
     Raises:
-        StoreError: they are of another encoder, of other images, or of another number.
+        StoreError: the parts there are of another encoder or other images, or of another number.
     """
     file = parts_folder(path) / _IDENTITY
     if not file.exists():
         write_whole(file, json.dumps(identity._asdict(), sort_keys=True).encode())
-    # Read again in any case: of two that begin at once the later one has written it.
+    # Read it in any case: of two processes that begin at once, the later one has written it.
     if what := read_identity(path).difference(identity):
         raise StoreError(
             f"{file.parent} has parts that do not go with this one ({what}): remove the folder, or "
@@ -62,10 +62,10 @@ def claim_parts(path: Path, identity: PartsIdentity) -> None:
 
 
 def read_identity(path: Path) -> PartsIdentity:
-    """What the parts of the set at `path` agree in.
+    """Read the identity of the parts of the set at `path`.
 
     Raises:
-        StoreError: there are no parts, or what says so is broken.
+        StoreError: there are no parts, or the identity file is broken.
     """
     file = parts_folder(path) / _IDENTITY
     if not file.exists():
@@ -78,7 +78,7 @@ def read_identity(path: Path) -> PartsIdentity:
 
 
 def _identity(content: bytes, where: str) -> PartsIdentity:
-    """What an identity file says: StoreError where it is none."""
+    """Parse an identity file: StoreError if it is none."""
     try:
         values = json.loads(content)
         identity = PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
@@ -90,12 +90,12 @@ def _identity(content: bytes, where: str) -> PartsIdentity:
 
 
 def fetch_parts(address: str, path: Path, advance: Callable[[int], None]) -> None:
-    """Bring the parts of a set from an address to where the set at `path` has its own.
+    """Fetch the parts of a set from an address into the parts folder of the set at `path`.
 
-    What is there already is not fetched again, and what came of a file before an error is kept.
+    Parts that exist are not fetched again, and what came of a file before an error is kept.
 
     Raises:
-        StoreError: the parts there are those of another set or encoder, lack or cannot be had.
+        StoreError: the parts are those of another set or encoder, are missing or cannot be read.
     """
     address = address.rstrip("/")
     content = read_text(f"{address}/{_IDENTITY}", _LARGEST)
@@ -111,10 +111,10 @@ def fetch_parts(address: str, path: Path, advance: Callable[[int], None]) -> Non
 
 
 def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
-    """Whether part `index` of the set at `path` is there, and the one that is meant.
+    """Whether part `index` of the set at `path` exists.
 
     Raises:
-        StoreError: it is there, and broken or another one.
+        StoreError: it exists, but is broken or not the part that is meant.
     """
     file = part_path(path, index)
     if not file.exists():
@@ -124,14 +124,14 @@ def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
 
 
 class FoundParts(NamedTuple):
-    """The parts of a set that are there, and the numbers of those that lack."""
+    """The numbers of the parts of a set that exist, and of those that are missing."""
 
     present: tuple[int, ...]
     missing: tuple[int, ...]
 
 
 def find_parts(path: Path) -> FoundParts:
-    """Which parts of the set at `path` there are: StoreError where there is no folder of parts."""
+    """Find the parts of the set at `path`: StoreError if there is no folder of parts."""
     numbers = range(1, read_identity(path).of + 1)
     is_there = {number: part_path(path, number).exists() for number in numbers}
     return FoundParts(
@@ -141,11 +141,11 @@ def find_parts(path: Path) -> FoundParts:
 
 
 def join_parts(path: Path) -> FeatureSet:
-    """Make one set of the parts of `path`; gives what was written, without reading a feature.
+    """Join the parts of `path` into one set, write it, and return it; no feature is read.
 
     Raises:
-        StoreError: parts that lack, or that are broken or of another encoder, set or number; or a
-            set is there already that is no joined one.
+        StoreError: parts are missing, broken or of another encoder, set or number; or `path` is a
+            set that was not joined from parts.
     """
     identity = read_identity(path)
     if missing := find_parts(path).missing:
@@ -159,10 +159,10 @@ def join_parts(path: Path) -> FeatureSet:
 
 
 def check_not_whole(path: Path) -> None:
-    """Refuse to put parts in the place of a set that was extracted whole.
+    """Refuse to replace a set that was extracted whole by parts.
 
     Raises:
-        StoreError: it is there.
+        StoreError: there is such a set.
     """
     if path.exists() and not hdf5.read_header(path).parts:
         raise StoreError(
@@ -171,7 +171,7 @@ def check_not_whole(path: Path) -> None:
 
 
 class _Part(NamedTuple):
-    """One part, as it is joined."""
+    """One part that is joined."""
 
     file: PartFile
     header: Header
@@ -179,7 +179,7 @@ class _Part(NamedTuple):
 
     @classmethod
     def read(cls, path: Path, index: int, identity: PartsIdentity) -> "_Part":
-        """Read a part without its rows, and check that it is the one that is meant."""
+        """Read a part without its rows, and check that it is the part that is meant."""
         file = part_path(path, index)
         header, part = hdf5.read_header(file), hdf5.read_part(file)
         if what := _other(header, part, index, identity):
@@ -189,7 +189,7 @@ class _Part(NamedTuple):
 
 
 def _other(header: Header, part: PartOf, index: int, identity: PartsIdentity) -> str:
-    """What of a part's file is not as it should be; nothing if all is."""
+    """Say what is wrong with the file of a part; empty if nothing is."""
     if (part.index, part.of) != (index, identity.of):
         return f"is part {part.index} of {part.of}"
     if mismatch := difference(header.identity, identity.encoder):
@@ -202,7 +202,7 @@ def _other(header: Header, part: PartOf, index: int, identity: PartsIdentity) ->
 
 
 def _whole(path: Path, identity: PartsIdentity, parts: Sequence[_Part]) -> FeatureSet:
-    """The set that parts make, without rows."""
+    """The set that the parts make together, without rows."""
     first = parts[0]
     for other in parts[1:]:
         _check_alike(first, other)
@@ -224,15 +224,15 @@ def _whole(path: Path, identity: PartsIdentity, parts: Sequence[_Part]) -> Featu
 
 
 def _shared(parts: Sequence[_Part]) -> dict[str, Any]:
-    """What the sources of all parts say alike, and the images that any of them left out.
+    """The source values that all parts share, and the images that any of them left out.
 
-    Their range of image sizes is none of it: a part looks at some of its own images alone.
+    The range of image sizes is left out: each part found it from a sample of its own images.
     """
-    first, *others = (part.header.source for part in parts)
+    first, *rest = (part.header.source for part in parts)
     same = {
         key: value
         for key, value in first.items()
-        if key != SIZES and all(source.get(key) == value for source in others)
+        if key != SIZES and all(source.get(key) == value for source in rest)
     }
     skipped = [i for part in parts for i in part.header.source.get(SKIPPED, ())]
     return {**same, **({SKIPPED: skipped} if skipped else {})}
@@ -243,7 +243,7 @@ def _no_rows(_: int) -> Any:
 
 
 def _check_alike(first: _Part, other: _Part) -> None:
-    """Refuse a part whose features are of another form than the first one's."""
+    """Refuse a part whose features are of another form than those of the first part."""
     of_first = [getattr(first.header, name) for name in ("kind", "dim", "dtype", "normalized")]
     of_other = [getattr(other.header, name) for name in ("kind", "dim", "dtype", "normalized")]
     if of_first != of_other or first.header.classes != other.header.classes:

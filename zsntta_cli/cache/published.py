@@ -1,21 +1,21 @@
 """Published zero-shot accuracies, and whether those of cached features are too far from them.
 
-Two numbers of one encoder on one set may differ for four reasons, which add up to an allowance:
+Two accuracies of one encoder on one set may differ for four reasons, which add up to an allowance:
 
 - *implementation*: resizing, precision and versions of libraries. Two published runs of the same
   weights by the same benchmark differ by up to 0.31 points (ViT-B/16, Cars: 64.46 and 64.77), so
   0.5 points are allowed.
-- *templates*: where the published value is of others. As far as the published accuracies of one
-  encoder on that set lie apart by their templates, at most; where the table has no such two, as far
-  as on any set. And 5 points in any case, by which prompts move ImageNet (Radford et al., 2021,
-  Sec. 3.1.4): two prompts of a table are not the best and the worst.
-- *images*: where not as many were judged. Three standard errors of the difference of two shares.
+- *templates*, if the published accuracy is of other templates. The allowance is the largest
+  distance between published accuracies of one encoder on that set under different templates; if the
+  table has no such pair, the largest on any set. It is at least 5 points, by which prompts move
+  ImageNet (Radford et al., 2021, Sec. 3.1.4), as the prompts of a table need not be the best and
+  the worst.
+- *images*, if the number of images differs: three standard errors of the difference of two shares.
+- *classes without images*, up to one class in 20: as many points as these are percent of the
+  classes, since accuracy would differ by that if all or none of their images were right.
 
-- *classes without images*, up to one in 20: as many points as they are percent of the classes, for
-  that is what accuracy would differ by if all or none of their images were right.
-
-There is no verdict where more classes have no images or the set has more or fewer classes than the
-published one, nor of class features that are made of photos.
+Accuracies are not compared if more classes have no images, if the set has more or fewer classes
+than the published one, or if class features are made of photos.
 
 The table is made by tools/published_accuracies.py.
 """
@@ -36,11 +36,11 @@ from zsntta_cli.settings.prompts import PHOTOS, templates_of
 from zsntta_cli.settings.published import by_tag
 
 IMPLEMENTATION = 0.5  # points
-TEMPLATES = 5.0  # points, at least, where templates differ
+TEMPLATES = 5.0  # points, at least, if templates differ
 _ERRORS = 3  # standard errors of a share
-_LACKING = 0.05  # of the classes that may have no images
+_LACKING = 0.05  # the largest share of classes without images
 _TABLE = Path(__file__).with_name("published.csv")
-# CLIP_benchmark's sets of the hub that are under names of their own: whose accuracies are theirs.
+# CLIP_benchmark's sets on the hub that have other names: the sets whose accuracies they share.
 _WEB_SETS = {
     "wds_cars": "cars196", "wds_vtab-pets": "pets37", "wds_fgvc_aircraft": "coop-aircraft",
     "wds_vtab-flowers": "coop-flowers102",
@@ -62,14 +62,14 @@ class PublishedAccuracy:
 
     @property
     def prompt(self) -> str:
-        """Its templates in words."""
+        """The templates in words."""
         count = len(templates_of(self.templates))
         return f"{count} templates, {self.templates}" if count > 1 else f"'{self.templates}'"
 
 
 @lru_cache(maxsize=1)
 def table() -> tuple[PublishedAccuracy, ...]:
-    """All published accuracies of the package."""
+    """All published accuracies that the package holds."""
     with _TABLE.open(newline="", encoding="utf-8") as file:
         return tuple(
             PublishedAccuracy(
@@ -86,15 +86,15 @@ def table() -> tuple[PublishedAccuracy, ...]:
 
 
 def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccuracy]:
-    """The published accuracies of an encoder on a set, by its model and the tag of its weights.
+    """Find the published accuracies of an encoder on a set, by its model and its weights' tag.
 
-    An imported encoder is known by its name alone, as its folder would be called: ViT-B-16-openai.
+    An imported encoder only has a name, which must be that of the usual folder: ViT-B-16-openai.
     """
     whole = _set_of(name)
     named = by_tag(identity)
     model, pretrained = str(named.get("model")), named.get("pretrained")
     if pretrained == "openai":
-        model = model.removesuffix("-quickgelu")  # they have it in any case
+        model = model.removesuffix("-quickgelu")  # OpenAI's weights have it in any case
     return [
         row
         for row in table()
@@ -107,24 +107,24 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
 
 
 def _set_of(name: str) -> str:
-    """The set whose accuracies are those of a set of that name, or of a part of its images."""
+    """The set whose published accuracies a set shares, which may be a part of its images."""
     whole = SetParts.parse(name).whole
     return _WEB_SETS.get(whole, whole)
 
 
 @dataclass(frozen=True)
 class ComparedAccuracy:
-    """A zero-shot accuracy beside the published one that is of the most alike prompt."""
+    """A zero-shot accuracy beside the published one that allows the least difference."""
 
     shot: ZeroShotAccuracy
     published: PublishedAccuracy | None = None
     allowed: float = 0.0  # points
-    not_compared: str = ""  # why it is beside nothing though the set's accuracy is published
-    clues: tuple[str, ...] = ()  # what the features themselves tell of a cause
+    not_compared: str = ""  # why it is not compared, although the set's accuracy is published
+    clues: tuple[str, ...] = ()  # clues in the features to the cause of a difference
 
     @property
     def off(self) -> float:
-        """Points above the published value, or below it."""
+        """The difference from the published value in points, positive if it is above."""
         return 0.0 if self.published is None else 100 * self.shot.accuracy - self.published.accuracy
 
     @property
@@ -134,12 +134,12 @@ class ComparedAccuracy:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether something is wrong with it: outside, or better by another order of labels."""
+        """Whether it is outside what is allowed, or far better under another order of labels."""
         return self.is_outside or bool(self.shot.swaps)
 
     @property
     def line(self) -> str:
-        """It in a line: zero-shot accuracy 59.56 % (published for …: 63.32; within 5.3)."""
+        """One line: zero-shot accuracy 59.56 % (published for …: 63.32; within 5.3)."""
         percent = f"zero-shot accuracy {100 * self.shot.accuracy:.2f} %"
         if self.published is None:
             return percent + f" (not compared: {self.not_compared})" * bool(self.not_compared)
@@ -158,7 +158,7 @@ class ComparedAccuracy:
 
     @property
     def warning(self) -> str:
-        """What may be wrong, the usual causes in their order; nothing where nothing is."""
+        """What may be wrong, with the usual causes in their order; empty if nothing is."""
         if self.shot.swaps:
             pairs = ", ".join(f"'{one}' for '{other}'" for one, other in self.shot.swaps)
             how = f" ({self.shot.order})" * bool(self.shot.order)
@@ -178,13 +178,13 @@ class ComparedAccuracy:
 
 
 def judge(shot: ZeroShotAccuracy, rows: Iterable[PublishedAccuracy]) -> ComparedAccuracy:
-    """A zero-shot accuracy beside the published one that allows the least."""
+    """Compare a zero-shot accuracy with the published one that allows the least difference."""
     every = [ComparedAccuracy(shot, row, _allowed(shot, row)) for row in rows]
     return min(every, key=lambda judged: judged.allowed, default=ComparedAccuracy(shot))
 
 
 def _allowed(shot: ZeroShotAccuracy, row: PublishedAccuracy) -> float:
-    """How far an accuracy may lie from a published one, in points."""
+    """The largest distance, in points, that an accuracy may have from a published one."""
     allowed = IMPLEMENTATION
     if {*templates_of(shot.template)} != {*templates_of(row.templates)}:
         allowed += max(_between_templates(row.set), TEMPLATES)
@@ -198,7 +198,7 @@ def _allowed(shot: ZeroShotAccuracy, row: PublishedAccuracy) -> float:
 
 @lru_cache(maxsize=64)
 def _between_templates(name: str) -> float:
-    """How far published accuracies of one encoder on a set lie apart at most; else on any set."""
+    """The largest distance that templates make on a set, or on any set if the table has none."""
     distances: dict[str, list[float]] = {}
     for row in table():
         for other in table():
@@ -215,7 +215,7 @@ def _between_templates(name: str) -> float:
 def judged(
     identity: Mapping[str, Any], name: str, shots: Iterable[ZeroShotAccuracy], classes: int
 ) -> list[ComparedAccuracy]:
-    """The zero-shot accuracies of a set of so many classes, each beside what is published."""
+    """Compare the zero-shot accuracies of a set of `classes` classes with published ones."""
     rows = published_for(identity, name)
     reasons = {shot: _why_not_compared(identity, name, shot, classes) for shot in shots}
     return [
@@ -227,7 +227,7 @@ def judged(
 def _why_not_compared(
     identity: Mapping[str, Any], name: str, shot: ZeroShotAccuracy, classes: int
 ) -> str:
-    """Why an accuracy is held against none, though some of its set are published; or nothing."""
+    """Why an accuracy is not compared, although the set has published ones; empty if it is."""
     whole = _set_of(name)
     if all(row.set != whole for row in table()):
         return ""

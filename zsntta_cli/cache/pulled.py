@@ -1,6 +1,7 @@
-"""Where a feature file was pulled from: a note beside it, for the file itself stays as it came.
+"""The address that a feature file was pulled from, in a note beside the file.
 
-`.SET.pulled.json` lies beside `SET.h5`. It counts as long as the file holds what was pulled.
+The note `.SET.pulled.json` lies beside `SET.h5`, which is left as it was published. The note counts
+as long as the file holds what was pulled.
 """
 
 import json
@@ -10,19 +11,19 @@ from typing import Any
 
 from zsntta_cli.files import read_input, write_whole
 
-PULLED = "pulled"  # what a record calls it: ADDRESS@REVISION
+PULLED = "pulled"  # the key in a record; its value is ADDRESS@REVISION
 _FOLDER = "file://"
 _LARGEST = 2**14  # bytes
 _ADDRESS = re.compile(r"[a-z][a-z0-9+]{0,9}://[\w./:@%+=~-]{1,300}")
 
 
 def note_path(path: Path) -> Path:
-    """Where it stands beside a feature file that it was pulled."""
+    """The path of the note beside a feature file."""
     return path.with_name(f".{path.stem}.pulled.json")
 
 
 def note_source(path: Path, address: str, revision: str | None, digest: str) -> None:
-    """Note where a feature file was pulled from; `digest`: of its features and labels."""
+    """Note where a feature file was pulled from; `digest` is that of its features and labels."""
     note = {"from": address, "revision": revision, "digest": digest}
     write_whole(note_path(path), json.dumps(note).encode())
 
@@ -30,7 +31,7 @@ def note_source(path: Path, address: str, revision: str | None, digest: str) -> 
 def pulled_from(path: Path, digest: str) -> str | None:
     """ADDRESS@REVISION of a feature file; None if it was made here or holds something else now.
 
-    Of a folder of this machine it is the last name alone: records go elsewhere.
+    For a folder of this machine only its last name is given, as records leave the machine.
     """
     try:
         note = json.loads(read_input(note_path(path), _LARGEST))
@@ -40,7 +41,7 @@ def pulled_from(path: Path, digest: str) -> str | None:
 
 
 def is_address(value: Any) -> bool:
-    """Whether a value, of a stranger's file maybe, is an address that features are pulled from."""
+    """Whether a value, which may be a stranger's, is an address that features are pulled from."""
     return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
 
 

@@ -1,7 +1,7 @@
-"""Whether what a feature file holds is sound: asked at each reading, so it must be cheap.
+"""Checks of a feature file's content that are cheap enough for each reading of a file.
 
-`cache verify` asks the same, and what takes longer (verify.py). Whether features are finite is told
-by their scores, which are made in any case before a number is.
+`cache verify` makes the same checks, and those that take longer (verify.py). Whether features are
+finite is not checked here: their scores, which are computed before any result, show it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import DATASET, NOISE, WORDS, FeatureSet
 from zsntta_cli.cache.mapped import MappedRows
 
-UNIT_TOLERANCE = 1e-2  # unit norms in half precision are off by less, raw CLIP norms by far more
+UNIT_TOLERANCE = 1e-2  # unit norms in half precision differ by less, raw CLIP norms by far more
 TEXT_TOLERANCE = 1e-3
 LARGEST_SCALE = 1e6  # CLIP's is 100; logits must be numbers in single precision
 NOT_NORMALIZED = "is marked as normalised, but norms are not 1"
 _BLOCK = 2**16  # rows at a time
-_SAMPLED = 256  # rows of normalised features whose norms are looked at
+_SAMPLED = 256  # rows of normalised features whose norms are checked
 _STRINGS, _COUNTS = ("model", "pretrained", "precision", "weights_sha256"), ("images", "limit")
 
 
 def faults(features: FeatureSet) -> Iterator[str]:
-    """What is wrong with what was read of a file; nothing if all is as it should be."""
+    """Give what is wrong with the content of a file; nothing if it is sound."""
     yield from faults_of_words(features.kind, features.identity, features.source)
     yield from _of_rows(features)
     for template, text in features.text_features.items():
@@ -31,7 +31,7 @@ def faults(features: FeatureSet) -> Iterator[str]:
 
 
 def faults_of_texts(template: str, text: NDArray[np.float32]) -> Iterator[str]:
-    """What is wrong with the text features (C, D) of a template."""
+    """Give what is wrong with the text features (C, D) of a template."""
     norms = np.sqrt(np.einsum("ij,ij->i", text, text))
     if not (abs(norms - 1) < TEXT_TOLERANCE).all():  # also where a norm is not a number
         yield f"text features of '{template}' have norms other than 1"
@@ -40,7 +40,7 @@ def faults_of_texts(template: str, text: NDArray[np.float32]) -> Iterator[str]:
 def faults_of_words(
     kind: str, identity: Mapping[str, Any], source: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What is wrong with what a file says of itself, beside its arrays."""
+    """Give what is wrong with the description of a file, beside its arrays."""
     if kind not in (DATASET, NOISE, WORDS):
         yield f"its kind is '{kind}'"
     scale = identity.get("logit_scale")
@@ -76,9 +76,9 @@ def _of_rows(features: FeatureSet) -> Iterator[str]:
         yield f"has the label {lowest}, must be -1 (none) or more"
     if not len(rows) and features.kind != WORDS:
         yield "holds no features"
-    if rows.size == 0 or isinstance(rows, MappedRows):  # whose every row would be read
+    if rows.size == 0 or isinstance(rows, MappedRows):  # the checks below would read every row
         return
-    suspects = np.flatnonzero(rows[:, 0] == 0)  # few, of features as encoders give them
+    suspects = np.flatnonzero(rows[:, 0] == 0)  # few rows, unless whole features are zero
     zero = suspects[~rows[suspects].any(axis=1)]
     if len(zero):
         yield f"{len(zero):,} features are zero (the first in row {zero[0]})"
@@ -92,7 +92,7 @@ def _are_unit(rows: NDArray[np.floating]) -> bool:
 
 
 def not_finite(features: FeatureSet) -> str:
-    """What is wrong with features some of which are not finite, known where scores are not."""
+    """Say which features are not finite, once a score that is not finite has shown it."""
     rows = features.image_features
     blocks = (rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK))
     bad = ~np.concatenate([np.isfinite(block).all(axis=1) for block in blocks])

@@ -1,8 +1,9 @@
 """Splits of a cached set, by its classes or by its images. Nothing is encoded again.
 
-By classes, as the open-set literature has it (six of CIFAR-10's classes against four, 20 of
-Tiny-ImageNet's against 180): some become an ID set, the others its OOD set, near OOD of one set's
-own kind. By images: a part to choose settings on, and the rest to report on.
+A split by classes is that of the open-set literature (six of CIFAR-10's classes against four, 20 of
+Tiny-ImageNet's against 180): some classes become an ID set, and the others its OOD set, which is
+noise of the same kind. A split by images gives a part to choose settings on, and the rest to report
+on.
 """
 
 import math
@@ -23,21 +24,21 @@ from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 
 
 def split_names(name: str) -> tuple[str, str]:
-    """Names of the two sets that a split makes."""
+    """The names of the ID set and the OOD set that a split makes."""
     return f"{name}-id", f"{name}-ood"
 
 
 def ood_of(id_set: str) -> str:
-    """The OOD set of a split's ID set; nothing for a name that no split has."""
+    """The name of the OOD set that belongs to a split's ID set; empty for any other name."""
     stem = id_set.removesuffix("-id")
     return split_names(stem)[1] if stem != id_set else ""
 
 
 def drawn_classes(total: int, count: int, seed: int) -> list[int]:
-    """`count` of a set's classes, drawn by a seed, in order.
+    """Draw `count` of a set's `total` classes at random, by a seed, and give them in order.
 
     Raises:
-        SettingsError: none, or no class left for the OOD set.
+        SettingsError: the ID set or the OOD set would have no class.
     """
     if not 0 < count < total:
         raise SettingsError(f"id-classes is {count}, must be in [1, {total - 1}].")
@@ -46,10 +47,11 @@ def drawn_classes(total: int, count: int, seed: int) -> list[int]:
 
 
 def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
-    """The classes that a file names, a name a line, in the set's order.
+    """Read the classes that a file names, one name on each line, and give them in the set's order.
 
     Raises:
-        StoreError: no such file. SettingsError: a name that is no class, or no class is left.
+        StoreError: the file cannot be read.
+        SettingsError: a name is no class, or the file names none or all of the classes.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -70,7 +72,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     """Write the two sets of a split beside the file of the set, which keeps all its classes.
 
     Raises:
-        StoreError: the set has no labels, or other features are there under these names.
+        StoreError: the set has no labels, or files of these names hold other features.
     """
     whole = read_features(path)
     if not whole.class_names or (whole.labels < 0).any():
@@ -88,14 +90,14 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
 
 
 def split_images(path: Path, share: Fraction, seed: int) -> Iterator[Path]:
-    """Write a share of a set's images, drawn by a seed, and the rest of them: TUNE and REST.
+    """Write a share of a set's images, drawn at random by a seed, and the rest: TUNE and REST.
 
-    Both keep all classes and all text features; text features that the set has got since the split
-    are added. The names of both are those of `image_parts`.
+    Both parts keep all classes and all text features, and get those that were added to the set
+    since the split. `image_parts` gives their names.
 
     Raises:
-        SettingsError: a part would have no image. StoreError: it is no set of images, or other
-            features are there under these names.
+        SettingsError: a part would have no image.
+        StoreError: the set has no images, or files of these names hold other features.
     """
     whole = read_features(path)
     if whole.kind != DATASET:
@@ -112,10 +114,10 @@ def split_images(path: Path, share: Fraction, seed: int) -> Iterator[Path]:
 
 
 def parsed_share(text: str) -> Fraction:
-    """A share of a set's images, of a text such as "20%" or "12.5%".
+    """Parse a share of a set's images, a text such as "20%" or "12.5%".
 
     Raises:
-        SettingsError: the text is none, or the share is not between 0 and 100 %.
+        SettingsError: the text is no share, or the share is not between 0 and 100 %.
     """
     if not re.fullmatch(r"\d{1,3}(\.\d{1,9})?%", text) or not 0 < Fraction(text[:-1]) < 100:
         raise SettingsError(f"images is '{short(text)}', must be a share such as 20%.")
@@ -123,10 +125,10 @@ def parsed_share(text: str) -> Fraction:
 
 
 def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArray[np.bool_]:
-    """Which images of some labels (N,) are drawn: the share of each class, within one image.
+    """Draw a share of each class, to within one image, and give a mask (N,) of images by labels.
 
-    Together they are the share of all, to the next whole number. Where the parts that classes have
-    of an image must be rounded, the largest are rounded up.
+    All drawn images together are the share of all images, rounded to a whole number. Of the
+    classes' counts, those with the largest fractional parts are rounded up.
 
     Raises:
         SettingsError: a part would have no image.
@@ -151,7 +153,7 @@ def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArr
 
 
 def _compared(source: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a source must agree: older versions said less beside its identity."""
+    """The part of a source that must agree, without the keys BESIDE, which older files lack."""
     return {key: value for key, value in source.items() if key not in BESIDE}
 
 
@@ -165,7 +167,7 @@ def _write(
     class_names: Sequence[str],
     texts: Sequence[Text],
 ) -> Path:
-    """Write some rows of a set; a file with the same is left as it is, but for texts it lacks."""
+    """Write some rows of a set; a file that has the same rows only gets the texts that it lacks."""
     target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
     before = whole.source.get("split", {})  # the set may be a part itself
     of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}

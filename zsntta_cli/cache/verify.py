@@ -1,4 +1,4 @@
-"""Whether feature files are whole and all that they hold is as it should be."""
+"""Full checks of feature files: whether they are whole, and whether their content is sound."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CHUNK = 8192  # rows in double precision at a time
 
 @dataclass(frozen=True)
 class Details:
-    """Everything of one file."""
+    """The header and the content of one file, with norms and label counts."""
 
     header: Header
     features: FeatureSet
@@ -27,7 +27,7 @@ class Details:
 
 
 def read_details(path: Path) -> Details:
-    """Everything of one file: StoreError where it is broken."""
+    """Read the header and the content of one file: StoreError if it is broken."""
     features = hdf5.read_features(path)
     values, counts = np.unique(features.labels, return_counts=True)
     label_counts = dict(zip(values.tolist(), counts.tolist(), strict=True))
@@ -37,9 +37,9 @@ def read_details(path: Path) -> Details:
 
 
 def row_norms(features: StoredRows) -> NDArray[np.float64]:
-    """Norms (N,) of features (N, D); not finite where a value is not."""
+    """The norms (N,) of features (N, D); a norm is not finite if a value is not."""
     norms = np.empty(len(features))
-    with np.errstate(all="ignore"):  # of values that are not numbers
+    with np.errstate(all="ignore"):  # values that are not numbers would raise warnings
         for start in range(0, len(features), _CHUNK):
             rows = slice(start, start + _CHUNK)
             norms[rows] = np.linalg.norm(features[rows].astype(np.float64), axis=1)
@@ -47,7 +47,7 @@ def row_norms(features: StoredRows) -> NDArray[np.float64]:
 
 
 def problems(path: Path) -> list[str]:
-    """What is wrong with a feature file, read whole; nothing if it is as it should be."""
+    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
     try:
         features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
         hdf5.read_header(path)
@@ -57,7 +57,7 @@ def problems(path: Path) -> list[str]:
 
 
 def _of_features(features: FeatureSet) -> Iterator[str]:
-    """What takes too long to be looked at in each reading."""
+    """Give the faults whose checks take too long for each reading of a file."""
     if features.name != features.path.stem:
         yield f"holds the features of '{features.name}': rename it to {features.name}.h5"
     norms = _checked_norms(features)
@@ -68,7 +68,7 @@ def _of_features(features: FeatureSet) -> Iterator[str]:
 
 
 def _checked_norms(features: FeatureSet) -> NDArray[np.float64]:
-    """Norms (N,); the rows of a set in parts are read whole for it, and held against digests."""
+    """The norms (N,); all rows of a set in parts are read for this, and checked by digests."""
     if not features.parts:
         return row_norms(features.image_features)
     return np.concatenate([row_norms(block) for block in hdf5.row_blocks(features, _CHUNK)])
@@ -80,7 +80,7 @@ def _of_ids(ids: Sequence[str]) -> Iterator[str]:
 
 
 def _of_parts(features: FeatureSet) -> Iterator[str]:
-    """What a joined set says otherwise than its parts, each of which is whole."""
+    """Give the differences between a joined set and its parts, each of which is whole."""
     start = 0
     for part in features.parts:
         identity = hdf5.read_header(part.path).identity
