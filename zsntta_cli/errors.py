@@ -234,6 +234,11 @@ def near(value: str, choices: Sequence[str]) -> str:
     return f" (did you mean '{matches[0]}'?)" if matches else ""
 
 
+def counted(count: int, what: str, several: str = "") -> str:
+    """A number of things in words; several of them have an s, or another form."""
+    return f"{count:,} {what if count == 1 else several or f'{what}s'}"
+
+
 def first_of(names: Sequence[str], most: int = _MOST_NAMES) -> str:
     """The first names of a list, and how many more there are."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

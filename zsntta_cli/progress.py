@@ -45,9 +45,11 @@ class Reporter(Protocol):
 
 def time_text(seconds: float) -> str:
     """A duration in a suitable unit."""
-    if seconds >= _HOUR:
-        return f"{seconds / _HOUR:.1f} hours"
-    return f"{seconds / _MINUTE:.1f} minutes" if seconds >= _MINUTE else f"{seconds:.2g} seconds"
+    text, unit = f"{seconds:.2g}", "second"
+    if seconds >= _MINUTE:
+        size, unit = (_HOUR, "hour") if seconds >= _HOUR else (_MINUTE, "minute")
+        text = f"{seconds / size:.1f}".removesuffix(".0")
+    return f"{text} {unit}" if text == "1" else f"{text} {unit}s"
 
 
 def console(stderr: bool = False, plain: bool = False) -> "Console":

@@ -125,7 +125,7 @@ def test_a_dry_run_and_the_hint_where_features_are_missing(zsntta):
     Path("photos/a").mkdir(parents=True)
     render("shapes").image(0).save("photos/a/x.png")
     result = zsntta("extract", *TINY, "--dataset", "mine:fog:2=photos", "--dry-run")
-    assert "features/tiny/mine:fog:2.h5: 1 images to encode" in result.stdout
+    assert "features/tiny/mine:fog:2.h5: 1 image to encode" in result.stdout
     missing = zsntta("simulate", *TINY, "--method", "zs-clip", "--id", "svhn:fog:2")
     assert "zsntta extract --dataset svhn:fog:2" in missing.stderr
     own = zsntta("simulate", *TINY, "--method", "zs-clip", "--id", "mine:fog:2")

@@ -186,7 +186,7 @@ def test_verify_deep_names_what_is_broken(pets):
     Path("data/pets/dog/0.png").write_text("no image")
     assert pets("datasets", "verify", "pets").exit_code == 0
     result = pets("datasets", "verify", "pets", "--deep", "--workers", 2)
-    fails(result, "pets: 2 images are broken (the first is cat/1.png: ", stdout=None)
+    fails(result, "pets: 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
     assert two.startswith("broken: dog/0.png: cannot identify image file")
@@ -203,7 +203,7 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
         result = zsntta("datasets", "verify", f"mine={place}", "--deep")
         assert result.stdout == "mine: 12 images, 2 classes, every image opened: ok\n"
     picture("flat/1.png")
-    assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 images, no classes: ok\n"
+    assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 image, no classes: ok\n"
     fails(zsntta("datasets", "verify", "mine=nowhere.tar"), "there is no file nowhere.tar")
 
 
@@ -211,7 +211,7 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
     ("changes", "problem"),
     [({"labels": np.array([0, 1, 2])}, "1 labels are not within 0 and 1"),
      ({"labels": np.array([0, 1, -1])}, "1 labels are not within 0 and 1"),
-     ({"labels": np.array([0, 0, 0])}, "1 classes have no image (the first is 'b')"),
+     ({"labels": np.array([0, 0, 0])}, "1 class without an image (the first is 'b')"),
      ({"sample_ids": ["x", "x", "y"]}, "1 sample ids are there twice")],
 )  # fmt: skip
 def test_problems_of_labels_and_ids(changes, problem):

@@ -63,7 +63,7 @@ def test_simulate_says_what_is_kept_and_what_is_to_be_run(dry, cached, tmp_path)
 def test_an_estimate_is_of_equal_settings_alone(dry, cached):
     assert cached(*GRID).exit_code == 0
     text = dry(*GRID, "--seed", 5, "--warmup", 7)
-    assert "for 1 runs, by 1 kept run of equal methods; of 1 more no kept run tells" in text
+    assert "for 1 run, by 1 kept run of equal methods; of 1 more no kept run tells" in text
 
 
 def test_what_is_missing_comes_with_its_command(dry):

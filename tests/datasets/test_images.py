@@ -141,7 +141,7 @@ def test_an_image_cut_in_the_middle_is_one_line(zsntta, suffix):
     assert result.stderr.count("error") == 1
     assert "Traceback" not in result.stderr
     result = zsntta(*EXTRACT, "x=set", "--skip-broken")
-    assert "1 images in" in result.stdout
+    assert "1 image in" in result.stdout
     assert f"1 broken left out: b.{suffix}" in result.stdout
 
 

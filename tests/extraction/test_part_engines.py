@@ -139,7 +139,7 @@ def test_a_part_as_a_job(zsntta, pets, digest, monkeypatch):
     assert zsntta(*command_of(pets, "--part", "1/2")).exit_code == 0
     result = zsntta(*options, "--wait")
     assert result.exit_code == 0, result.stderr
-    assert re.match(r"1 jobs: \d+\n.*/00002.h5: 11 images", result.stdout)
+    assert re.match(r"1 job: \d+\n.*/00002.h5: 11 images", result.stdout)
     assert hdf5.read_header(Path("features/tiny/pets.h5")).digest == digest
     again = zsntta(*options)
     assert again.stdout == "all parts are there: no job is needed\n"

@@ -205,7 +205,7 @@ def test_two_peoples_stores_merge_and_other_features_stay_apart(features, tmp_pa
     with RecordStore(Path("mine.sqlite"), create=True) as store:
         store.add(kept.values())
     result = zsntta("records", "import", "theirs.jsonl", "--records", "mine.sqlite")
-    assert result.stdout == "theirs.jsonl: 2 runs, 1 of them were there\n"
+    assert result.stdout == "theirs.jsonl: 2 runs, 1 there before\n"
     runs = grid(features, ["zs-clip", "adand"])
     taken = kept_before(features, runs, Keeping(Path("mine.sqlite")))
     assert taken[runs[1]].record.digests == kept["more"].record.digests

@@ -150,9 +150,7 @@ def test_a_score_without_a_decision_is_told_by_its_numbers(features, monkeypatch
 def test_the_commands_know_it_and_only_running_it_needs_its_code(without_code, zsntta):
     path, keys = without_code
     store = ("--records", "kept.sqlite")
-    assert zsntta("records", "import", path, *store).stdout.endswith(
-        "5 runs, 0 of them were there\n"
-    )
+    assert zsntta("records", "import", path, *store).stdout.endswith("5 runs, 0 there before\n")
     assert zsntta("records", "list", *store).stdout.count("own ") == 4
     shown = zsntta("records", "show", keys[0], *store).stdout
     assert "cut = 0.5" in shown

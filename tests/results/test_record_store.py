@@ -199,7 +199,7 @@ def test_an_old_store_is_taken_over_when_it_is_changed(features, old_store, old_
     assert lines_in(old_store) == [to_line(kept) for kept in (*old_runs, more)]
     assert format_of(old_store) == (KIND.format, {"contents"})
     removed = zsntta("records", "remove", "--method", "adand", "--records", old_store)
-    assert removed.stdout == "removed 1 runs\n"
+    assert removed.stdout == "removed 1 run\n"
     assert len(lines_in(old_store)) == 3
 
 

@@ -30,7 +30,15 @@ def test_the_rest_is_estimated_from_the_share_that_is_done(monkeypatch, capsys, 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(5, "5 seconds"), (59, "59 seconds"), (90, "1.5 minutes"), (7200, "2.0 hours")],
+    [
+        (5, "5 seconds"),
+        (59, "59 seconds"),
+        (60, "1 minute"),
+        (90, "1.5 minutes"),
+        (3_700, "1 hour"),
+        (7_200, "2 hours"),
+        (0.996, "1 second"),
+    ],
 )
 def test_a_duration_has_a_suitable_unit(seconds, text):
     assert time_text(seconds) == text

@@ -17,7 +17,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.sharing import list_published, pull, push
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
@@ -225,7 +225,8 @@ def join(
         _fetch_parts(name, address, encoder, features_dir)
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
-        say(f"{path}: {len(joined):,} images in {len(joined.parts):,} parts, {joined.digest[:16]}")
+        images, parts = counted(len(joined), "image"), counted(len(joined.parts), "part")
+        say(f"{path}: {images} in {parts}, {joined.digest[:16]}")
 
 
 def _fetch_parts(name: str, address: str, encoder: str | None, features_dir: Path) -> None:

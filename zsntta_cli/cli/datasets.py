@@ -8,7 +8,7 @@ import typer
 from zsntta_cli.cli.command import Command, group, say
 from zsntta_cli.cli.lists import in_known_case
 from zsntta_cli.cli.options import DataRoot, FeaturesDir
-from zsntta_cli.errors import DatasetError, ZsnttaError
+from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
@@ -111,12 +111,13 @@ def verify(
                 broken.append(line)
     wrong = list(status.problems(images, entry))
     if broken:
-        wrong.append(f"{len(broken):,} images are broken (the first is {broken[0]})")
+        wrong.append(f"{counted(len(broken), 'broken image')} (the first is {broken[0]})")
     if wrong:
         raise DatasetError(f"{images.name}: {'; '.join(wrong)}.")
-    classes = f"{len(images.class_names)} classes" if images.class_names else "no classes"
+    count = len(images.class_names)
+    classes = counted(count, "class", "classes") if count else "no classes"
     opened = ", every image opened" if deep else ""
-    say(f"{images.name}: {len(images):,} images, {classes}{opened}: ok")
+    say(f"{images.name}: {counted(len(images), 'image')}, {classes}{opened}: ok")
     for note in status.facts(images):
         say(f"note: {note}", err=True)
 

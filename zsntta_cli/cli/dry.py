@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.command import say
+from zsntta_cli.errors import counted
 
 if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
@@ -57,7 +58,7 @@ def say_foresight(
     if foresight.missing:
         count = sum(map(len, foresight.missing.values()))
         command = making_all(foresight.missing, given)
-        say(f"{count} feature file{'s' * (count > 1)} missing: type {command}")
+        say(f"{counted(count, 'feature file')} missing: type {command}")
     for reason in foresight.reasons:
         say(worded(reason, given))
     say(NOTHING_DONE)

@@ -11,7 +11,7 @@ from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.cli.parts import PartsWish, check_engine, extract_in_parts, extract_one_part
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import DatasetError, counted, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
@@ -359,7 +359,8 @@ def _say_what_would_be_encoded(
         from zsntta_cli.detection.class_photos import photo_items
 
         counts = [len(items) for items in photo_items(photos).values()]
-        say(f"{photos}: {sum(counts):,} example photos of {len(counts):,} classes")
+        classes = counted(len(counts), "class", "classes")
+        say(f"{photos}: {counted(sum(counts), 'example photo')} of {classes}")
     if tpt:
         from zsntta_cli.extraction.plan import wanted_partners
 

@@ -9,6 +9,7 @@ import typer
 
 from zsntta_cli.cli.command import misused, say, typed_options
 from zsntta_cli.cli.hints import join_command
+from zsntta_cli.errors import counted
 from zsntta_cli.settings import RAY, SUBMITIT, EncoderChoice, ExtractSettings
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _submitted(job: "PartsJob", wait: bool, reporter: "Reporter") -> "Iterator[E
 
     submitted = SubmittedParts(job, reporter)
     ids, path = ", ".join(submitted.ids), submitted.maker.path
-    say(f"{len(submitted.ids):,} jobs: {ids}" if ids else "all parts are there: no job is needed")
+    jobs = counted(len(submitted.ids), "job")
+    say(f"{jobs}: {ids}" if ids else "all parts are there: no job is needed")
     if wait:
         yield from submitted.wait()
         return

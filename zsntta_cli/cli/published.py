@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.command import say
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import KNOWN_FOLDERS, EncoderChoice
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class PublishedFeatures:
         reporter = ConsoleReporter()
         if self.is_dry:
             size = sum(self.index.files[path_of(*file)].size for file in lacking) / 2**20
-            say(f"to fetch from {self.address}: {len(lacking)} files, {size:,.1f} MiB", err=True)
+            what = counted(len(lacking), "file")
+            say(f"to fetch from {self.address}: {what}, {size:,.1f} MiB", err=True)
             return there
         for pulled in pull(self._store, self.index, self.root, lacking, reporter):
             reporter.note(f"fetched {pulled.line}")

@@ -15,7 +15,7 @@ from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.images import CORRUPTED, SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.datasets.names import LISTS
 from zsntta_cli.datasets.sizes import Sizes, image_sizes, in_words
-from zsntta_cli.errors import first_line
+from zsntta_cli.errors import counted, first_line
 
 BUILT_IN, YES, NO, PARTLY = "built in", "yes", "no", "in part"
 _CHUNK = 1024  # images that wait for a thread at a time
@@ -76,16 +76,17 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
     without = sorted(set(range(classes)) - set(np.unique(labels).tolist()))
     if without:
         first = images.class_names[without[0]]
-        yield f"{len(without)} classes have no image (the first is '{first}')"
+        classes = counted(len(without), "class", "classes")
+        yield f"{classes} without an image (the first is '{first}')"
 
 
 def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     """What differs from the catalogue's numbers."""
     if miscounted(images.name, len(images)):
-        yield f"{len(images):,} images, must be {whole_counts(images.name)[0]:,}"
+        yield f"{counted(len(images), 'image')}, must be {whole_counts(images.name)[0]:,}"
     flat = expected.role == "ood" and not images.class_names
     if len(images.class_names) != expected.classes and not flat:
-        yield f"{len(images.class_names)} classes, must be {expected.classes}"
+        yield f"{counted(len(images.class_names), 'class', 'classes')}, must be {expected.classes}"
 
 
 def _other_sizes(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:

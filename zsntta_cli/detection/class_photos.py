@@ -14,7 +14,7 @@ from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.inputs import check_class_names
 from zsntta_cli.detection.sources import SKIPPED, images_below
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
 from zsntta_cli.settings.prompts import PHOTOS
 
 
@@ -142,7 +142,7 @@ def _told_apart(names: Sequence[str], read: Sequence[tuple[Encoded, int]]) -> fr
 
 
 def _summary(names: int, photos: int, classes: ClassFeatures) -> str:
-    line = f"note: {names:,} classes from {photos:,} example photos"
+    line = f"note: {counted(names, 'class', 'classes')} from {counted(photos, 'example photo')}"
     if names == 1:
         return f"{line.replace('classes', 'class')}."
     alone = f"{classes.right:,} of {classes.judged:,} are nearest to their class when left out"

@@ -6,7 +6,7 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.folders import deeper_classes
-from zsntta_cli.errors import short
+from zsntta_cli.errors import counted, short
 
 _SHOWN = 5  # names
 
@@ -18,7 +18,7 @@ def class_notes(images: ImageSet, path: Path | None) -> Iterator[str]:
     """
     names = images.class_names
     if names and (path or datasets.has_text(images)):
-        yield f"note: {images.name}: {len(names):,} classes: {_first(names)}"
+        yield f"note: {images.name}: {counted(len(names), 'class', 'classes')}: {_first(names)}"
     deeper = deeper_classes(images.sample_ids) if path else None
     if deeper:
         folder = f"--dataset {images.name}={path}/{deeper.above}"

@@ -53,7 +53,7 @@ from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for, no_features
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
@@ -87,10 +87,11 @@ def summary(extracted: Extracted) -> str:
     """One line on the result for a set."""
     if not extracted.images:
         return f"{extracted.path}: no {extracted.unit}: there are fewer shards than parts"
+    what = counted(extracted.images, extracted.unit.removesuffix("s"))
     if not extracted.encoded:
-        return f"{extracted.path}: {extracted.images:,} {extracted.unit}, there already"
+        return f"{extracted.path}: {what}, there already"
     line = (
-        f"{extracted.path}: {extracted.images:,} {extracted.unit} in {extracted.seconds:.1f} s "
+        f"{extracted.path}: {what} in {extracted.seconds:.1f} s "
         f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
     )
     if extracted.skipped:

@@ -14,6 +14,7 @@ from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import HF, NOISE, SetName, noise_name, words_name
 from zsntta_cli.datasets.status import BUILT_IN, NO, YES, on_disk
 from zsntta_cli.datasets.words import built_in_words, read_words
+from zsntta_cli.errors import counted
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, noise_pools, wanted_partners
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import lists_of
@@ -43,14 +44,15 @@ def foresee(
         if path.exists() and not overwrite:
             return f"{path}: {_count_there(path, count, unit)}"
         begun = ", begun before: it goes on" * parts_path(path).exists()
-        how_many = f"{count:,} {unit}" if count else f"all {unit}"  # of what is not here yet
+        of_all = f"all {unit}"  # of what is not here yet
+        how_many = counted(count, unit.removesuffix("s")) if count else of_all
         return f"{path}: {how_many} to encode{origin}{begun}"
 
     def file(spec: str, prompts: int = 0, about: str = "") -> ForeseenFile:
         if header := plan.published.get(str(SetName.parse(spec))):
             path = feature_path(root, folder, str(SetName.parse(spec)))
             state = "there already" if path.exists() else "to fetch"
-            return ForeseenFile(f"{path}: {header.images:,} images, {state}")
+            return ForeseenFile(f"{path}: {counted(header.images, 'image')}, {state}")
         name, (count, _, origin) = SetName.parse(spec), _images(spec, plan)
         is_there = feature_path(root, folder, str(name)).exists() and not overwrite
         more = f"; class names under {prompts} more prompts to embed" * bool(prompts and is_there)
@@ -80,7 +82,7 @@ def _count_there(path: Path, count: int, unit: str) -> str:
     held = header.images if unit == "images" else header.classes
     if SetName.parse(path.stem).kind == NOISE and held < count:
         return f"{held:,} {unit} there, {count - held:,} more to encode"
-    return f"{held:,} {unit}, there already"
+    return f"{counted(held, unit.removesuffix('s'))}, there already"
 
 
 def _lacking_prompts(path: Path, plan: ExtractPlan) -> int:

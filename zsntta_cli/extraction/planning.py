@@ -14,7 +14,7 @@ import numpy as np
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.sharding import RowShards
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.errors import DatasetError, printable
+from zsntta_cli.errors import DatasetError, counted, printable
 from zsntta_cli.extraction.jobs import encode_parts
 from zsntta_cli.extraction.plan import load_planned_encoder
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
@@ -57,7 +57,7 @@ class PartsForecast:
         how = "" if self.is_counted else ", if every shard has as many as the first"
         rate = f"measured here on {self.measured_on}" if self.measured_on else "as --rate says"
         return [
-            f"{self.name}: {self.parts:,} parts of {self.shards:,} shards{size}",
+            f"{self.name}: {counted(self.parts, 'part')} of {counted(self.shards, 'shard')}{size}",
             f"images: {about}{self.images:,}{how}",
             f"features to be written: {about}{_bytes(self.feature_bytes)}",
             f"rate: {self.rate:,.1f} images/s, {rate}",

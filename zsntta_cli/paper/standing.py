@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from zsntta_cli import __version__
 from zsntta_cli.cache.folder import folder_name
-from zsntta_cli.errors import MissingSets
+from zsntta_cli.errors import MissingSets, counted
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
 from zsntta_cli.paper.lsun import lsun_note, variant_runs
 from zsntta_cli.paper.measuring import compare
@@ -212,7 +212,7 @@ def _live(
     if execution.live is None or not not_kept:
         return list(before.values()), not_kept
     count = count_items(wishes.root, not_kept)
-    execution.reporter.note(f"{len(not_kept):,} live runs of {count:,} items")
+    execution.reporter.note(f"{counted(len(not_kept), 'live run')} of {counted(count, 'item')}")
     jobs = execution.jobs if isinstance(execution.jobs, OnRay) else 1
     records = run_all(
         wishes.root, live, jobs, execution.live, execution.reporter, execution.keeping, failures

@@ -13,7 +13,7 @@ from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.errors import printable
+from zsntta_cli.errors import counted, printable
 
 SUSPECT = " !"  # beside an accuracy that is off
 _NAMES_SHOWN = 6  # first and last class names
@@ -136,7 +136,7 @@ def _label_counts(counts: Mapping[int, int]) -> str:
         return "none"
     fewest, most = min(labelled), max(labelled)
     text = f"{len(labelled)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
-    return text + (f", {counts[-1]:,} images without a label" if -1 in counts else "")
+    return text + (f", {counted(counts[-1], 'image')} without a label" if -1 in counts else "")
 
 
 def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:

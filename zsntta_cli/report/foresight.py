@@ -1,5 +1,6 @@
 """What runs would cost, in lines for `--dry-run`."""
 
+from zsntta_cli.errors import counted
 from zsntta_cli.progress import time_text
 from zsntta_cli.report.runs import aligned_lines
 from zsntta_cli.results.planning import Estimate, Foresight, count_by_method
@@ -16,7 +17,7 @@ def foresight_lines(foresight: Foresight) -> list[str]:
     rows = [(*of, *(f"{n:,}" for n in numbers)) for of, numbers in counts.items()]
     every, kept, to_run, lacking = (sum(column) for column in zip(*counts.values(), strict=True))
     lines = aligned_lines(_HEADS, rows)
-    runs = "1 run" if every == 1 else f"{every:,} runs"
+    runs = counted(every, "run")
     lines.append(f"{runs}: {kept:,} kept, {to_run:,} to run, {lacking:,} without features.")
     if live := live_among(foresight.root, foresight.left):
         lines.append(f"{len(live):,} of the runs to run are live: they go through the encoder.")
@@ -30,8 +31,8 @@ def _duration(estimate: Estimate) -> str:
     if not estimate.runs:
         return "No kept run tells how long they take."
     unknown = f"; of {estimate.unknown:,} more no kept run tells" * bool(estimate.unknown)
-    basis = f"{estimate.basis:,} kept run{'s' * (estimate.basis > 1)} of equal methods"
+    basis = f"{counted(estimate.basis, 'kept run')} of equal methods"
     return (
-        f"Time of the methods: about {time_text(estimate.seconds)} for {estimate.runs:,} runs, by "
-        f"{basis}{unknown}."
+        f"Time of the methods: about {time_text(estimate.seconds)} for "
+        f"{counted(estimate.runs, 'run')}, by {basis}{unknown}."
     )

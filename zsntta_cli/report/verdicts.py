@@ -15,7 +15,7 @@ from zsntta_cli.detection.sources.item import place_of
 from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
-from zsntta_cli.errors import printable
+from zsntta_cli.errors import counted, printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
 from zsntta_cli.settings import LARGE_MEGAPIXELS, is_tiny
@@ -143,8 +143,8 @@ class Tally:
         return [printable(text) for text in texts]
 
     def _flagged(self, is_page: bool) -> str:
-        counts, images = self.counts, count_images(self.counts["images"])
-        classes = "1 class" if self.classes == 1 else f"{self.classes:,} classes"
+        counts, images = self.counts, counted(self.counts["images"], "image")
+        classes = counted(self.classes, "class", "classes")
         unsure = f", {counts[UNSURE]:,} unsure" if counts[UNSURE] else ""
         noise, by = "flagged as noise", f" ({self.method}, {classes})"
         if is_page:
@@ -203,8 +203,3 @@ class Tally:
 def _percent(count: int, of: int) -> str:
     share = 100 * count / of
     return f"{share:.0f} %" if share >= 1 else "less than 1 %"
-
-
-def count_images(count: int) -> str:
-    """A number of images, in words."""
-    return "1 image" if count == 1 else f"{count:,} images"

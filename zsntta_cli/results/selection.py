@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
 from zsntta_cli.settings.ratios import Ratio, ratio_place
@@ -118,13 +118,8 @@ def current(runs: Sequence[R], by_rules: bool = True) -> tuple[list[R], list[str
     today = {method: _today(method, record) for method, record in newest.items()}
     reasons = [_reason_against(r.record, *today[r.record.settings.method], by_rules) for r in runs]
     counts = Counter(filter(None, reasons))
-    notes = [f"{run_count(count)} {reason}" for reason, count in counts.items()]
+    notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
     return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
-
-
-def run_count(count: int) -> str:
-    """A number of runs in words."""
-    return "1 run" if count == 1 else f"{count:,} runs"
 
 
 def _today(method: str, newest: Record) -> tuple[str, Mapping[str, str]]:

@@ -15,7 +15,7 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.hdf5 import read_features, read_header
 from zsntta_cli.cache.pulled import note_source
-from zsntta_cli.errors import StoreError, near
+from zsntta_cli.errors import StoreError, counted, near
 from zsntta_cli.files import sha256, take_name, writing
 from zsntta_cli.progress import Reporter
 from zsntta_cli.sharing.index import Index, IndexEntry, path_of
@@ -34,7 +34,9 @@ class Pulled:
     def line(self) -> str:
         """It in a line."""
         header, mebibytes = self.entry.header, self.entry.size / 2**20
-        facts = f"{header.images:,} images" if header.images else f"{header.classes:,} words"
+        facts = (
+            counted(header.images, "image") if header.images else counted(header.classes, "word")
+        )
         return f"{self.path}: {facts}, {mebibytes:,.1f} MiB" + ", there already" * (not self.is_new)
 
 

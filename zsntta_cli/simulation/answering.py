@@ -21,7 +21,7 @@ from zsntta_cli.cache.answers import Answers, RowAnswers
 from zsntta_cli.cache.features import DATASET, FeatureSet
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.errors import ZsnttaError, counted
 from zsntta_cli.extraction.jobs import Advance
 from zsntta_cli.extraction.parts import locked
 from zsntta_cli.extraction.plan import Failures, devices
@@ -66,10 +66,10 @@ class AnsweredSet:
     def line(self) -> str:
         """A line about the result."""
         if not self.tuned:
-            return f"{self.path}: answers of TPT for {self.images:,} images, there already"
+            return f"{self.path}: answers of TPT for {counted(self.images, 'image')}, there already"
         return (
-            f"{self.path}: answers of TPT for {self.images:,} images, {self.tuned:,} of them in "
-            f"{self.seconds:.1f} s ({self.tuned / max(self.seconds, 1e-9):,.2f} images/s)"
+            f"{self.path}: answers of TPT for {counted(self.images, 'image')}, {self.tuned:,} of "
+            f"them in {self.seconds:.1f} s ({self.tuned / max(self.seconds, 1e-9):,.2f} images/s)"
         )
 
 

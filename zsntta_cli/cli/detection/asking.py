@@ -13,7 +13,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.detection.runs.answers import Interview, Reply, read_answers
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.report.verdicts import count_images
+from zsntta_cli.errors import counted
 
 QUESTION = "Does this image belong to one of your classes?"
 PRICE = (
@@ -119,7 +119,7 @@ def tell(interview: Interview, flagged: int, answers: Path | None) -> None:
         say(f"No sign of noise after {replies}. {PRICE}", err=True)
     elif interview.answered:
         were = f"{interview.noise:,} of them noise"
-        said = f"{replies}, {were}: {count_images(flagged)} called noise"
+        said = f"{replies}, {were}: {counted(flagged, 'image')} called noise"
         say(f"{said}; {interview.before:,} flagged before.", err=True)
     if answers and (skipped := interview.skipped):
         questions = "1 question" if len(skipped) == 1 else f"{len(skipped):,} questions"

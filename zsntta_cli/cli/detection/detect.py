@@ -16,6 +16,7 @@ from zsntta_cli.cli.detection.options import (
 )
 from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, with_groups
 from zsntta_cli.cli.output import PAGES, form_of
+from zsntta_cli.errors import counted
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import FEATURES, ExtractSettings
 
@@ -119,7 +120,7 @@ def _judge_parts(asked: "PartsRequest", only: "VerdictAnswer | None", encoding: 
 
     for judged in judge_parts(asked, encoding, only):
         what = "there already" if judged.noise is None else f"{judged.noise:,} flagged"
-        say(f"{judged.path}: {judged.images:,} images, {what}")
+        say(f"{judged.path}: {counted(judged.images, 'image')}, {what}")
 
 
 def _check_alone(

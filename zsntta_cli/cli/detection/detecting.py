@@ -22,6 +22,7 @@ from zsntta_cli.detection.runs.teaching import LabelledImage, teach
 from zsntta_cli.detection.runs.watching import Watching, resumed
 from zsntta_cli.detection.sources import left_out_below
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
+from zsntta_cli.errors import counted
 from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import GrowingFile, json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
@@ -178,14 +179,13 @@ def run_watch(
         if file:
             file.begin(kept.written)
             if file.aside:
-                lines = "line" if file.aside == 1 else "lines"
                 encoding.reporter.note(
-                    f"note: {file.aside:,} {lines} at the end of {file.path}, which {state} does "
-                    f"not know, went to {file.aside_path}: of a watch that was stopped, whose "
+                    f"note: {counted(file.aside, 'line')} at the end of {file.path}, which {state} "
+                    f"does not know, went to {file.aside_path}: of a watch that was stopped, whose "
                     f"images are judged again, or somebody else's."
                 )
         if run.detector.seen:
-            encoding.reporter.note(f"{state}: goes on after {run.detector.seen:,} images.")
+            encoding.reporter.note(f"{state}: goes on after {counted(run.detector.seen, 'image')}.")
         if sys.stderr.isatty():
             folders = ", ".join(request.images.sources)
             encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
@@ -209,7 +209,7 @@ def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
         return
     images = [LabelledImage(one.noise, one.source, one.frame, one.content) for one in lessons]
     count = teach(run, images)
-    say(f"Learned from {count:,} of {len(images):,} corrections.", err=True)
+    say(f"Learned from {count:,} of {counted(len(images), 'correction')}.", err=True)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import typer
 from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import say_foresight
 from zsntta_cli.cli.output import command_line, put, put_figure
+from zsntta_cli.errors import counted
 from zsntta_cli.paper.printed.tables import PaperTable
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
     if obtained.missing:
         count = sum(map(len, obtained.missing.values()))
         command = making_all(obtained.missing, given)
-        say(f"note: {count} feature file{'s' * (count > 1)} missing: type {command}", err=True)
+        say(f"note: {counted(count, 'feature file')} missing: type {command}", err=True)
     if obtained.not_live:
         say(
             f"note: {len(obtained.not_live):,} live runs of {obtained.items_left:,} items were "

@@ -18,7 +18,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import command_line, form_of, put
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def verify(*, store: StoreOptions) -> None:
         say(f"{store.path}: {fault}")
     if faults:
         raise typer.Exit(1)
-    say(f"{store.path}: {count:,} runs, ok")
+    say(f"{store.path}: {counted(count, 'run')}, ok")
 
 
 @app.command(cls=Command)
@@ -218,7 +218,8 @@ def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: P
     runs = [kept.record.settings for kept in kept_runs if is_runnable(kept.record.settings)]
     if strange := len(kept_runs) - len(runs):
         say(
-            f"note: {strange:,} runs of methods or settings that are not known here are left out.",
+            f"note: left out: {counted(strange, 'run')} of methods or settings that are not known "
+            f"here.",
             err=True,
         )
     named = relative_to(store.path, folder) if store.file else ""
@@ -256,7 +257,7 @@ def bundle(
         names = ", ".join(lacking)
         say(f"note: the source of {names} is not in it: add --plugin FILE.py in front.", err=True)
     write_bundle(output, contents)
-    say(", ".join([f"{output}: {len(runs):,} records", *contents.plugins]))
+    say(", ".join([f"{output}: {counted(len(runs), 'record')}", *contents.plugins]))
 
 
 @app.command("import", cls=Command)
@@ -276,7 +277,7 @@ def import_(
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
             there = records.add_new(runs)
-            say(f"{path}: {len(runs):,} runs, {there:,} of them were there")
+            say(f"{path}: {counted(len(runs), 'run')}, {there:,} there before")
 
 
 @app.command(cls=Command)
@@ -303,7 +304,7 @@ def remove(
         if not yes:
             _ask([run for run in records.summaries() if run.key in unwanted])
         records.remove(list(unwanted))
-    say(f"removed {len(unwanted):,} runs")
+    say(f"removed {counted(len(unwanted), 'run')}")
 
 
 def _ask(runs: "Sequence[RunSummary]") -> None:
@@ -318,7 +319,7 @@ def _ask(runs: "Sequence[RunSummary]") -> None:
     count, hours = hours_of_live_runs(runs)
     if not count:
         return
-    live = f"{count:,} live run{'s' * (count > 1)} of {hours:,.2g} hours of method time"
+    live = f"{counted(count, 'live run')} of {hours:,.2g} hours of method time"
     if not _is_answered():
         raise misused(f"{live} would be removed: --yes removes them")
     if not typer.confirm(f"Remove {live}?", err=True):
@@ -334,7 +335,8 @@ def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Kept]":
     """The runs of some keys that can be read; a note says how many cannot."""
     runs = records.find(keys)
     if strange := len(keys) - len(runs):
-        say(f"note: {strange:,} runs that this version cannot read are left out.", err=True)
+        what = counted(strange, "run")
+        say(f"note: left out: {what} that this version cannot read.", err=True)
     return [runs[key] for key in keys if key in runs]
 
 

@@ -11,6 +11,7 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, say_left_out, with_groups
 from zsntta_cli.cli.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
+from zsntta_cli.errors import counted
 from zsntta_cli.methods import find_method
 from zsntta_cli.report.page import BASELINE, TITLE
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
@@ -52,7 +53,8 @@ def report(
     put(drawn.html, output if output != _STDOUT else None)
     if output != _STDOUT:
         size = len(drawn.html.encode())
-        say(f"{output}: {drawn.runs:,} runs in {drawn.rows:,} rows, {size / 1000:,.0f} kB")
+        runs, rows = counted(drawn.runs, "run"), counted(drawn.rows, "row")
+        say(f"{output}: {runs} in {rows}, {size / 1000:,.0f} kB")
 
 
 def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Kept]":

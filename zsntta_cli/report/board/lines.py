@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from zsntta_cli.errors import counted
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.board.contenders import WHOLE, Contender
 from zsntta_cli.report.board.plan import MIDDLE, OTHERS, RATIOS, BoardStream, Pair, Plan, Spot
@@ -28,7 +29,7 @@ def obtain_results(plan: Plan, jobs: Jobs, reporter: Reporter, keeping: Keeping)
     runs, started = plan.runs(), time.monotonic()
     wanted = list(dict.fromkeys(runs.values()))
     records = run_all(plan.root, wanted, jobs, None, reporter, keeping)
-    reporter.note(f"{len(wanted):,} runs in {time.monotonic() - started:,.0f} s")
+    reporter.note(f"{counted(len(wanted), 'run')} in {time.monotonic() - started:,.0f} s")
     by_run = dict(zip(wanted, records, strict=True))
     return {spot: by_run[run] for spot, run in runs.items()}
 

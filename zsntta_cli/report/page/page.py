@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.methods import check_method
 from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
@@ -15,7 +15,6 @@ from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import run_count
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,13 @@ def _about(rows: Sequence[RunRow]) -> str:
     }
     lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
     count = sum(len(row.every_run) for row in rows)
-    return " ".join([f"{run_count(count)} in {_count_rows(rows):,} rows.", *lists])
+    return " ".join([f"{counted(count, 'run')} in {counted(_count_rows(rows), 'row')}.", *lists])
 
 
 def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
     """What a reader has to know before the tables."""
     stopped = sum(bool(run.record.unfinished) for run in selected.runs)
-    of_stopped = f"Stopped before its end: {run_count(stopped)}. What was stopped enters no mean."
+    of_stopped = (
+        f"Stopped before its end: {counted(stopped, 'run')}. What was stopped enters no mean."
+    )
     return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]

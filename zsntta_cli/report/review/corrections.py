@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import Batch
 from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
-from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.errors import StoreError, counted, first_line
 from zsntta_cli.files import read_input
-from zsntta_cli.report.verdicts import count_images
 
 _FORMATS = (1, 2, 3)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
@@ -146,12 +145,12 @@ class Corrected:
         """How many corrections were applied, and how."""
         count, used = len(self._by_image), len(self._used)
         yield (
-            f"{count_images(self._rows)} judged by a person: "
+            f"{counted(self._rows, 'image')} judged by a person: "
             f"{used:,} of {count:,} corrections are of images here."
         )
         if self._other_classes:
             yield (
-                f"{count_images(self._other_classes)} corrected to a class that is none of "
+                f"{counted(self._other_classes, 'image')} corrected to a class that is none of "
                 f"yours: only that they are clean is used."
             )
 

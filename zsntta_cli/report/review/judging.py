@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
+from zsntta_cli.errors import counted
 from zsntta_cli.report.review.corrections import Correction
-from zsntta_cli.report.verdicts import count_images
 from zsntta_cli.simulation.metrics import harmonic_mean
 
 _LEVEL = 0.95
@@ -122,17 +122,19 @@ def notes(judged: Judgement, replaced: int, repeated: int = 0) -> Iterator[str]:
     """
     clean, noise = judged.acc_s.of, judged.acc_n.of
     yield (
-        f"{count_images(clean + noise)} labelled, {clean:,} clean and {noise:,} noise. The figures "
-        f"describe these images alone: borderline and suspicious images are harder than the folder."
+        f"{counted(clean + noise, 'image')} labelled, {clean:,} clean and {noise:,} noise. The "
+        f"figures describe these images alone: borderline and suspicious images are harder than "
+        f"the folder."
     )
     if judged.assumed:
         yield (
-            f"{count_images(judged.assumed)} labelled clean without another class: the one that "
-            f"was said counts as right."
+            f"{counted(judged.assumed, 'image')} labelled clean without another class: the one "
+            f"that was said counts as right."
         )
     if repeated:
         yield (
-            f"{count_images(repeated)} left out: what was said of them was a person's word already."
+            f"{counted(repeated, 'image')} left out: what was said of them was a person's word "
+            f"already."
         )
     if replaced:
         yield f"{replaced:,} of the lines gave way to a later one of the same image."

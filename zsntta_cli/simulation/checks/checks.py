@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from zsntta_cli.errors import counted
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.match import matched
@@ -25,7 +26,6 @@ from zsntta_cli.simulation.checks.examined import (
     Failed,
     GlobalRandomness,
     NotRun,
-    counted,
     difference,
     slight,
     tried,
@@ -289,7 +289,7 @@ def _takes(examined: Examined, data: StreamData, threshold: ThresholdSettings | 
     other = dataclasses.replace(examined, threshold=threshold or examined.threshold)
     _check_form(examined, data, other.decide(data))
     classes = len(data.pool.text_features)
-    return f"{counted(len(data))}, {counted(classes, 'class', 'classes')}"
+    return f"{counted(len(data), 'item')}, {counted(classes, 'class', 'classes')}"
 
 
 def in_pieces(examined: Examined) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.errors import first_line
+from zsntta_cli.errors import counted, first_line
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.scores import ZeroShot
@@ -131,12 +131,8 @@ def difference(one: Decisions, other: Decisions, exact: bool = False) -> str:
     if not differs.any():
         return ""
     item = int(np.flatnonzero(differs)[0])
-    return f"item {item:,}: {_change(one, other, item)}; {counted(int(differs.sum()))} in all"
-
-
-def counted(count: int, what: str = "item", several: str = "items") -> str:
-    """A number of items, in words."""
-    return f"{count:,} {what if count == 1 else several}"
+    items = counted(int(differs.sum()), "item")
+    return f"item {item:,}: {_change(one, other, item)}; {items} in all"
 
 
 def slight(one: Decisions, other: Decisions) -> int:
