@@ -1,1 +1,1 @@
-"""CLIP encoders: images and prompts to features."""
+"""CLIP encoders, which turn images and prompts into features."""

@@ -1,8 +1,8 @@
-"""Images to batches of pixels, read and resized by threads ahead of the encoder.
+"""Batches of pixels: threads read and resize images ahead of the encoder.
 
-Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled; drawing
-does not, so many pictures are drawn by processes. What is arithmetic (scaling, normalising) is left
-to the encoder, a batch at a time.
+Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled. Drawing
+does not, so many pictures are drawn by processes. Arithmetic (scaling, normalising) is left to the
+encoder, which does it for a whole batch.
 """
 
 from collections import deque
@@ -22,13 +22,14 @@ from zsntta_cli.errors import DatasetError, ZsnttaError, first_line
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
-_CHILDREN = 4  # that draw: more than a CPU's encoder keeps busy
-_MANY = 6_000  # pictures to draw, three seconds: a process takes a third of one to start
+_CHILDREN = 4  # processes that draw: more than a CPU's encoder keeps busy
+_MANY = 6_000  # pictures, which take 3 s to draw: to start a process takes a third of a second
 
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
 Fetch = Callable[[Sequence[int]], ImageSet]
-PixelBatch = tuple[Pixels, NDArray[np.bool_]]  # (b, H, W, 3) of the readable of B images, (B,)
+# The pixels (b, H, W, 3) of those of B images that could be read, and a mask (B,) of these.
+PixelBatch = tuple[Pixels, NDArray[np.bool_]]
 
 
 def load_batches(
@@ -38,10 +39,10 @@ def load_batches(
     workers: int,
     skip_broken: bool,
 ) -> Iterator[PixelBatch]:
-    """The batches in order, each with a mark on which of its images could be read.
+    """Give the batches in order, each with a mask of the images that could be read.
 
     Raises:
-        DatasetError: a broken image, unless such are skipped.
+        DatasetError: an image is broken, and broken images are not skipped.
     """
     waiting: deque[list[Future[list[Pixels | None]]]] = deque()
     upcoming = iter(batches)
@@ -52,6 +53,8 @@ def load_batches(
             return _read(fetch(rows), rows, resize, skip_broken)
 
         try:
+            # Tasks of the next batches are submitted before a batch is waited for, so that threads
+            # read while the encoder works; no more than these batches are in memory.
             for _ in range(len(batches)):
                 while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
                     tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
@@ -63,7 +66,7 @@ def load_batches(
 
 @contextmanager
 def _fetching(images: ImageSet, workers: int, count: int) -> Iterator[Fetch]:
-    """What gives the set to read some rows of: as it is, or with their pictures drawn elsewhere."""
+    """Give a function from rows to the set that has them; other processes draw many pictures."""
     source = images.read
     if (
         workers == 1
@@ -81,12 +84,12 @@ def _fetching(images: ImageSet, workers: int, count: int) -> Iterator[Fetch]:
 def _read(
     images: ImageSet, rows: Sequence[int], resize: Resize, skip_broken: bool
 ) -> list[Pixels | None]:
-    """Pixels of some rows, None for a broken image."""
+    """Read the pixels of some rows, with None for a broken image."""
     pixels: list[Pixels | None] = []
     for i in rows:
         try:
             pixels.append(resize(images.read(i)))
-        except ZsnttaError:  # which says what is wrong already, and may be a ValueError
+        except ZsnttaError:  # it says what is wrong already, and may be a ValueError
             raise
         except UNREADABLE as error:
             if not skip_broken:
@@ -96,7 +99,7 @@ def _read(
 
 
 def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
-    """The error for a broken image."""
+    """Make the error for a broken image."""
     return DatasetError(
         f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({first_line(error)})",
         remedy="skip-broken",

@@ -1,4 +1,4 @@
-"""CLIP encoders by open_clip. torch is imported when an encoder is loaded."""
+"""CLIP encoders of open_clip. torch is imported when an encoder is loaded."""
 
 import ctypes
 import json
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Encoder:
-    """A loaded CLIP model: images and prompts to features."""
+    """A loaded CLIP model, which turns images and prompts into features."""
 
     def __init__(
         self,
@@ -62,26 +62,26 @@ class Encoder:
         )
         self.image_size = int(np.max(config.size))
         height, width = np.broadcast_to(config.size, 2).tolist()
-        self._final = width, height  # of an image, as PIL has it: no step changes such a one
+        self._final = width, height  # PIL's size of an image that no step of resizing changes
         self.embed_dim = self.encode_texts([""]).shape[1]
         identity = _identity(choice, self, weights_sha256)
-        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file gives it back
+        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file returns it
 
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
-        """The pixels (H, W, 3) that the encoder is to see: resized and cropped by PIL."""
+        """Resize and crop an image with PIL to the pixels (H, W, 3) that the encoder gets."""
         if image.size != self._final or image.mode != "RGB":
             for step in self._resize:
                 image = step(image)
         return np.asarray(image)
 
     def encode_pixels(self, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Raw image features (B, D) of pixels (B, H, W, 3), scaled and normalised as one batch."""
+        """Encode pixels (B, H, W, 3), which are normalised as one batch, to raw features (B, D)."""
         return self.encode_images(self.normalize(pixels))
 
     def normalize(self, pixels: NDArray[np.uint8] | NDArray[np.float32]) -> "torch.Tensor":
-        """Encoder input (B, 3, H, W) float32 of pixels (B, H, W, 3) in 0 … 255, as torchvision's.
+        """Turn pixels (B, H, W, 3) in 0 … 255 into encoder input (B, 3, H, W), as torchvision does.
 
-        Pixels in float32 may be overwritten.
+        The result is float32. Pixels in float32 may be overwritten.
         """
         import torch
 
@@ -93,7 +93,7 @@ class Encoder:
         return batch.contiguous(memory_format=self.layout)
 
     def encode_images(self, batch: "torch.Tensor") -> NDArray[np.float32]:
-        """Raw image features (B, D) of preprocessed images (B, 3, H, W)."""
+        """Encode preprocessed images (B, 3, H, W) to raw image features (B, D)."""
         import torch
 
         with torch.inference_mode():
@@ -101,23 +101,23 @@ class Encoder:
         return features
 
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
-        """Raw image features (B, D) float32 that gradients flow through."""
+        """Encode images (B, 3, H, W) to raw features (B, D) in float32 with gradients."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
         with self.autocast():
-            features = self.model.encode_image(images, normalize=False)  # CoCa would, by itself
+            features = self.model.encode_image(images, normalize=False)  # CoCa's default is True
         return features.float()
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """What encoding runs under, and so are logits to be made."""
+        """The context that encoding runs under; logits must be computed under it, too."""
         return autocast(self.device, self._precision)
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit-norm text features (C, D) of prompts."""
+        """Encode prompts to unit-norm text features (C, D)."""
         return self.text.encode(prompts)
 
 
 def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> dict[str, Any]:
-    """All that features of an encoder can depend on."""
+    """The identity of an encoder: all that its features can depend on."""
     import open_clip
     import torch
 
@@ -129,7 +129,7 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
         "quick_gelu": _has_quick_gelu(model),
         "precision": choice.precision,
         "device": device,
-        "threads": torch.get_num_threads() if device == "cpu" else None,  # the last bits
+        "threads": torch.get_num_threads() if device == "cpu" else None,  # they change last bits
         "memory_format": str(encoder.layout).removeprefix("torch."),
         "image_size": encoder.image_size,
         "preprocessing": {**model.visual.preprocess_cfg, "resizer": "PIL"},
@@ -144,26 +144,26 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
 
 
 def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
-    """What is known of a model that was trained as SigLIP is; of one with softmax nothing more."""
+    """The further identity of a model with a sigmoid loss, as SigLIP; empty for softmax."""
     if model.logit_bias is None:
         return {}
     return {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
 
 
 def wait_passively() -> None:
-    """Keep torch's idle threads from spinning; to be called before torch is imported.
+    """Keep torch's idle threads from spinning; call this before torch is imported.
 
-    They starve the threads that read images: encoding on the CPU gets up to 19 times slower.
-    OpenMP reads this once, when torch loads it.
+    Spinning threads starve those that read images, and encoding on the CPU gets up to 19 times
+    slower. OpenMP reads the variable once, when torch loads it.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
-    """Load an encoder; weights by a tag are downloaded where they are not in the cache.
+    """Load an encoder; the weights of a tag are downloaded if they are not in the cache.
 
     Raises:
-        EncoderError: no such model, weights, or device; the line says which file to get.
+        EncoderError: there is no such model, weights or device; the line says which file to get.
     """
     wait_passively()
     where = _device(device)
@@ -173,14 +173,14 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
 
             checkpoint, tokenize, digest = load_checkpoint(choice)
             return Encoder(checkpoint, tokenize, choice, where, digest)
-        # One of the hub first: weights are large, and of no use without it.
+        # A tokenizer of the hub comes first: weights are large, and useless without it.
         early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
         model, digest = load_weights(choice)
         return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
 
 
 def autocast_note(encoder: Encoder) -> str | None:
-    """What to know of autocast on a CPU, whose operations in float16 are slow."""
+    """A note on autocast on a CPU, whose operations in float16 are slow; None elsewhere."""
     if encoder.identity["precision"] != AMP or encoder.device.type != "cpu":
         return None
     return (
@@ -190,7 +190,7 @@ def autocast_note(encoder: Encoder) -> str | None:
 
 
 def has_cuda() -> bool:
-    """Whether torch has a CUDA device: it is imported only where a driver is installed."""
+    """Whether torch has a CUDA device; torch is imported only if a driver is installed."""
     try:
         ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
     except OSError:
@@ -203,12 +203,12 @@ def has_cuda() -> bool:
 def load_text_tower(
     choice: EncoderChoice, device: str = "auto"
 ) -> tuple[TextTower, dict[str, Any]] | None:
-    """The text side of an encoder alone, and what it is told from others by.
+    """Load only the text side of an encoder, with the part of its identity that is known then.
 
-    None where it cannot be had without the image side: `load_encoder` is needed then.
+    None means that it cannot be loaded without the image side, so `load_encoder` is needed.
 
     Raises:
-        EncoderError: no such model, weights, or device.
+        EncoderError: there is no such model, weights or device.
     """
     wait_passively()
     where = _device(device)
@@ -240,7 +240,7 @@ def _device(name: str) -> "torch.device":
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence what open_clip warns of at load time: what matters is forced, recorded or raised."""
+    """Silence open_clip's warnings at load time: what matters is forced, recorded or raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.ERROR)
@@ -251,7 +251,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _is_convolutional(tower: "torch.nn.Module") -> bool:
-    """Whether there is more of it than the convolution that cuts an image into patches."""
+    """Whether a tower has more convolutions than the one that cuts an image into patches."""
     import torch
 
     return sum(isinstance(module, torch.nn.Conv2d) for module in tower.modules()) > 1

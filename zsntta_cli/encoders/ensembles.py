@@ -1,4 +1,4 @@
-"""Text features of prompts that are averaged, whatever encodes them."""
+"""Text features that are averaged over prompts, with any encoder."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,20 +11,20 @@ Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArray[np.float32]:
-    """Unit-norm text features (W, D) of words under a template; of several templates, their mean.
+    """Encode words under a prompt to unit-norm text features (W, D), averaged over its templates.
 
-    `encode` gives unit-norm features (P, D) of prompts. As CLIP does it (Radford et al., 2021, Sec.
-    3.1.4), each template's features have norm 1 before they are averaged, and their mean has after.
+    `encode` gives unit-norm features (P, D) of prompts. As in CLIP (Radford et al., 2021, Sec.
+    3.1.4), each template's features have norm 1 before they are averaged, and so has their mean.
     """
-    first, *others = templates_of(prompt)
+    first, *rest = templates_of(prompt)
     total = encode(class_prompts(first, words))
-    if not others:
+    if not rest:
         return total
-    for template in others:
+    for template in rest:
         total = total + encode(class_prompts(template, words))
-    return unit_rows(total / np.float32(len(others) + 1))
+    return unit_rows(total / np.float32(len(rest) + 1))
 
 
 def unit_rows(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows (N, D) brought to norm 1."""
+    """Normalise rows (N, D) to norm 1."""
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

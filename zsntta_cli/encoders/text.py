@@ -1,4 +1,4 @@
-"""Prompts to text features: as fast as their lengths allow, and with a context to be tuned."""
+"""The text side of encoders: prompts become text features, also with a context that is tuned."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 Tokenize = Callable[[list[str]], "torch.Tensor"]  # prompts to tokens (C, L)
 
 BATCH = 256  # prompts at a time
-_GROUP, _GROUPS = 32, 8  # the least prompts of about one length, and the most groups
+_GROUP, _GROUPS = 32, 8  # the fewest prompts in a group of similar length, and the most groups
 
 
 def autocast(device: "torch.device", precision: str) -> AbstractContextManager[Any]:
-    """What the operations of an encoder run under: under amp, autocast to float16.
+    """The context that an encoder's operations run under: with amp, autocast to float16.
 
-    Matrix products and convolutions are made in float16 there, of weights that stay float32. It is
-    to end where features or logits are had, and these are to be made float32: of what comes after,
-    norms and softmax, CUDA's autocast makes float32 and the CPU's does not.
+    Autocast computes matrix products and convolutions in float16, from weights that stay float32.
+    Leave it once features or logits are computed, and convert these to float32: norms and softmax,
+    which come next, are computed in float32 by CUDA's autocast, but not by the CPU's.
     """
     import torch
 
@@ -37,7 +37,7 @@ def autocast(device: "torch.device", precision: str) -> AbstractContextManager[A
 
 
 def tokenizer_source(model: str) -> str:
-    """The repository of the hub that a model's tokenizer is in; nothing where it needs none."""
+    """The hub's repository of a model's tokenizer; empty if it needs none."""
     import open_clip
 
     config = {} if ":" in model else open_clip.get_model_config(model) or {}
@@ -45,17 +45,17 @@ def tokenizer_source(model: str) -> str:
 
 
 def load_tokenizer(model: str) -> "Tokenize":
-    """What makes tokens of prompts; SigLIP's comes from the hub, read by transformers.
+    """Load the tokenizer of a model; SigLIP's comes from the hub and needs transformers.
 
     Raises:
-        EncoderError: it cannot be had; the line says what to install or to download.
+        EncoderError: it cannot be loaded; the line says what to install or to download.
     """
     import open_clip
 
     source = tokenizer_source(model)
     try:
         if source:
-            import_module("transformers")  # first: without it nothing need be asked of the hub
+            import_module("transformers")  # first: without it, a request to the hub is in vain
             check_reachable(source, "tokenizer_config.json")
         tokenizer: Tokenize = open_clip.get_tokenizer(model)
     except ImportError as error:
@@ -74,7 +74,7 @@ def load_tokenizer(model: str) -> "Tokenize":
 
 
 class TextTower:
-    """The text side of a CLIP model."""
+    """The text side of a CLIP model, which turns prompts into features."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TextTower:
         self._precision = precision
 
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit-norm text features (C, D) of prompts."""
+        """Encode prompts to unit-norm text features (C, D)."""
         import torch
 
         parts = []
@@ -98,20 +98,20 @@ class TextTower:
         return np.concatenate(parts)
 
     def tokens(self, prompts: Sequence[str]) -> "torch.Tensor":
-        """Tokens (C, L) of prompts, padded to the text tower's length."""
+        """Turn prompts into tokens (C, L), padded to the text tower's length."""
         return self._tokenize(list(prompts)).to(self._device)
 
     def features(
         self, tokens: "torch.Tensor", context: "torch.Tensor | None" = None
     ) -> "torch.Tensor":
-        """Unit-norm text features (C, D) float32 of tokens (C, L).
+        """Encode tokens (C, L) to unit-norm text features (C, D) in float32.
 
-        `context` (n, W) stands in for the embeddings of tokens 1 … n of every prompt. Gradients
-        flow through it. Prompts of about the same length go together, cut to the longest of them.
+        `context` (n, W) replaces the embeddings of tokens 1 … n of every prompt, and gradients flow
+        through it. Prompts of similar length are encoded together, cut to the longest of them.
         """
         import torch
 
-        # What such a tower reads at is its largest token, the end of text: all others get no cut.
+        # A tower that can be cut reads its feature at the largest token, which is the end of text.
         lengths = tokens.argmax(dim=1) if self._cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
@@ -120,11 +120,11 @@ class TextTower:
         return torch.nn.functional.normalize(features.float(), dim=-1)[order.argsort()]
 
     def _cut(self, tokens: "torch.Tensor") -> "torch.Tensor":
-        """Text features of tokens (C, L), cut to the longest prompt: the rest is padding.
+        """Encode tokens (C, L), cut to the longest prompt, to features: the rest is padding.
 
-        Attention is causal and the feature is read at the end-of-text token, so what comes after it
-        cannot matter; 77 tokens for prompts of ten would take seven times as long. Where attention
-        is not (SigLIP, MobileCLIP) or the feature is the last token's, the padding is part of it.
+        Attention is causal and the feature is read at the end-of-text token, so later tokens cannot
+        change it; 77 tokens for prompts of ten would take seven times as long. If attention is not
+        causal (SigLIP, MobileCLIP) or the feature is the last token's, padding does change it.
         """
         from torch.func import functional_call
 
@@ -141,7 +141,7 @@ class TextTower:
 
     @property
     def _cuts(self) -> bool:
-        """Whether tokens after a prompt's end can be left out."""
+        """Whether the tokens after a prompt's end can be cut off."""
         import open_clip
 
         model = self._model
@@ -149,7 +149,7 @@ class TextTower:
         return is_plain and model.attn_mask is not None
 
     def check_tunable(self) -> None:
-        """Raise EncoderError unless words between a start and an end token can be tuned."""
+        """Raise EncoderError unless the words after a start token can be tuned."""
         import open_clip
 
         has_start = isinstance(self._tokenize, open_clip.SimpleTokenizer)
@@ -159,12 +159,12 @@ class TextTower:
             )
 
     def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
-        """Embeddings (C, L, W) float32 of tokens (C, L), of a tower that can be tuned."""
+        """Embed tokens (C, L) as (C, L, W) in float32; the tower must be one that can be tuned."""
         return self._word_table(tokens).detach().float()
 
     @property
     def _words(self) -> Any:
-        """What embeds words: the model, or the text tower of its own that it has."""
+        """The module that embeds words: the model, or its separate text tower."""
         return getattr(self._model, "text", self._model)
 
     @property
@@ -174,7 +174,7 @@ class TextTower:
 
     @contextmanager
     def _replacing(self, context: "torch.Tensor | None") -> Iterator[None]:
-        """Put `context` where the embeddings of the tokens after the first one would be."""
+        """Replace the embeddings of the tokens after the first one by `context`, within."""
         import torch
 
         if context is None:

@@ -1,8 +1,8 @@
 """Checkpoints of the library transformers: `--model hf:ORG/NAME`, or hf:/FOLDER as it saves them.
 
-CLIP, SigLIP and SigLIP 2 of a fixed resolution. Weights are read from safetensors alone, no code of
-a repository is ever run. Images are prepared as the checkpoint's preprocessor_config.json says, by
-PIL, as those of all encoders here.
+CLIP, SigLIP and SigLIP 2 of a fixed resolution can be loaded. Weights are only read from
+safetensors, and no code of a repository is ever run. Images are prepared as the checkpoint's
+preprocessor_config.json says, with PIL, as for all encoders here.
 """
 
 import hashlib
@@ -30,10 +30,10 @@ _LARGEST_JSON = 2**24
 
 
 def load_checkpoint(choice: EncoderChoice) -> Loaded:
-    """A checkpoint as a model that encodes as open_clip's do, its tokenizer, and weights' sha256.
+    """Load a checkpoint as a model with open_clip's methods, its tokenizer and its weights' sha256.
 
     Raises:
-        EncoderError: it cannot be had, is of another kind, or transformers is not installed.
+        EncoderError: the checkpoint cannot be loaded, or transformers is not installed.
     """
     import open_clip
     import torch
@@ -63,7 +63,7 @@ def load_checkpoint(choice: EncoderChoice) -> Loaded:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False
         )
-    except Exception as error:  # transformers raises what it likes
+    except Exception as error:  # transformers raises errors of many kinds
         raise EncoderError(f"cannot load {choice.model} ({first_line(error)}).") from error
     length = int(model.config.text_config.max_position_embeddings)
 
@@ -82,7 +82,7 @@ def load_checkpoint(choice: EncoderChoice) -> Loaded:
 
 
 def _digest(weights: Sequence[Path]) -> str:
-    """The sha256 of a file of weights; of several, that of theirs."""
+    """The sha256 of a file of weights; for several files, the sha256 of their digests."""
     digests = [sha256(path) for path in weights]
     if len(digests) == 1:
         return digests[0]
@@ -90,7 +90,7 @@ def _digest(weights: Sequence[Path]) -> str:
 
 
 def _fetched(model: str) -> Path:
-    """The folder of a repository's files in the hub's cache: what lacks is fetched.
+    """Fetch the missing files of a repository, and give their folder in the hub's cache.
 
     Raises:
         EncoderError: the hub cannot be reached, or has no such repository.
@@ -100,9 +100,9 @@ def _fetched(model: str) -> Path:
     name = model.partition(":")[2]
     try:
         if not isinstance(huggingface_hub.try_to_load_from_cache(name, _IMAGES), str):
-            huggingface_hub.model_info(name, timeout=_TIMEOUT)  # fails at once, and not by retries
+            huggingface_hub.model_info(name, timeout=_TIMEOUT)  # fails at once, without retries
         return Path(huggingface_hub.snapshot_download(name, allow_patterns=list(_FILES)))
-    except Exception as error:  # of the hub, of HTTP, of the network
+    except Exception as error:  # errors of the hub, of HTTP or of the network
         raise EncoderError(
             f"cannot get {model}: download the files of https://huggingface.co/{name} and take "
             f"hf:/FOLDER as the model ({type(error).__name__}: {first_line(error)})."
@@ -122,10 +122,10 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _preprocessing(config: dict[str, Any]) -> dict[str, Any]:
-    """How images are prepared, in open_clip's words, of an image processor's configuration.
+    """Translate an image processor's configuration into open_clip's preprocessing.
 
     Raises:
-        EncoderError: it says something else than a resize, a crop of the same size and a mean.
+        EncoderError: it has steps beside a resize, a crop of the same size and a normalisation.
     """
     size, crop = config.get("size"), config.get("crop_size")
     if isinstance(size, dict) and "shortest_edge" in size:
@@ -148,7 +148,7 @@ def _preprocessing(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _side(size: Any) -> int | None:
-    """The side of square images; None of others."""
+    """The side of square images; None if images are not square."""
     if isinstance(size, int):
         return size
     if not isinstance(size, dict) or size.get("height") != size.get("width"):
@@ -158,7 +158,7 @@ def _side(size: Any) -> int | None:
 
 
 def _adapted(model: Any, preprocessing: dict[str, Any], version: str) -> "torch.nn.Module":
-    """A checkpoint behind the names that open_clip's models have."""
+    """Wrap a checkpoint in a module with the names that open_clip's models have."""
     import torch
 
     class Checkpoint(torch.nn.Module):
@@ -173,18 +173,18 @@ def _adapted(model: Any, preprocessing: dict[str, Any], version: str) -> "torch.
             self.logit_bias = getattr(model, "logit_bias", None)
 
         def encode_image(self, images: torch.Tensor, normalize: bool = False) -> torch.Tensor:
-            """Image features (B, D) of pixels (B, 3, H, W)."""
+            """Encode pixels (B, 3, H, W) to image features (B, D)."""
             assert not normalize
             return _features(self.model.get_image_features(pixel_values=images))
 
         def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
-            """Text features (P, D) of tokens (P, L)."""
+            """Encode tokens (P, L) to text features (P, D)."""
             return _features(self.model.get_text_features(input_ids=tokens))
 
     return Checkpoint()
 
 
 def _features(output: Any) -> "torch.Tensor":
-    """The projected features; transformers gives them in an output since version 5."""
+    """The projected features, which transformers wraps in an output since version 5."""
     features: torch.Tensor = getattr(output, "pooler_output", output)
     return features

@@ -1,8 +1,8 @@
-"""Where an encoder's weights come from: the package, the hub, a checkpoint, or chance.
+"""The sources of an encoder's weights: the package, the hub, a checkpoint, or random numbers.
 
-OpenAI's weights were trained with QuickGELU; with plain GELU they load and give wrong features, so
-the activation that the weights want is forced. A file with nothing but tensors does not say which
-one that is: there the model's name decides, and `activation_note` says so.
+OpenAI's weights were trained with QuickGELU. With plain GELU they load and give wrong features, so
+the activation that the weights need is forced. A file with nothing but tensors does not say which
+one that is: then the model's name decides, and `activation_note` says so.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from dataclasses import dataclass
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
 _WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
-_PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # what a tag may say of it
+_PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
 _REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip names them
     "RN50": "timm/resnet50_clip.openai",
     "ViT-B-16": "timm/vit_base_patch16_clip_224.openai",
@@ -60,14 +60,14 @@ def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
 
 
 def misspelt(model: str) -> str:
-    """A clause on a model that is none, with a question after the one that is meant, or nothing."""
+    """A clause that says that a model does not exist and asks for a similar name; else empty."""
     models = [] if ":" in model else _models()
     meant = "" if model.replace("/", "-") in models else near(model, models)
     return f"open_clip has no model '{model}'{meant}" if meant else ""
 
 
 def _models() -> list[str]:
-    """Names of models; files of the package tell them, as importing open_clip takes seconds."""
+    """The names of models, read from the package's files, as importing open_clip takes seconds."""
     if open_clip := sys.modules.get("open_clip"):
         return [TINY, *open_clip.list_models()]
     package = find_spec("open_clip")
@@ -77,10 +77,10 @@ def _models() -> list[str]:
 
 
 def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
-    """A model with its weights, and the sha256 of the weights' file or, without one, of all of it.
+    """Load a model, and the sha256 of its weights' file, or of its tensors if there is no file.
 
     Raises:
-        EncoderError: no such model, or weights that cannot be had or do not fit.
+        EncoderError: there is no such model, or its weights cannot be loaded or do not fit.
     """
     try:
         return _load_tiny(choice.precision) if choice.model == TINY else _load_open_clip(choice)
@@ -114,7 +114,7 @@ def _random(choice: EncoderChoice) -> "open_clip.CLIP":
 
 
 def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
-    """A model by hf-hub:… or local-dir:…, open_clip's own words."""
+    """Load a model by hf-hub:… or local-dir:…, which are open_clip's forms of names."""
     import open_clip
 
     if choice.model.startswith(_HUB):
@@ -123,7 +123,7 @@ def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
 
 
 def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
-    """A model with the weights of a tag or a checkpoint, and the digest of their file."""
+    """Load a model with the weights of a tag or a checkpoint, and the digest of their file."""
     import open_clip
     import torch
 
@@ -134,7 +134,7 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
             f"'{choice.pretrained}' is no file and no weights of {choice.model}"
             f"{near(choice.pretrained, tags)} (known: {', '.join(tags) or 'none'})."
         )
-    archive = _is_torchscript(path)  # only OpenAI's own files are
+    archive = _is_torchscript(path)  # only OpenAI's own files are TorchScript
     model = open_clip.create_model(
         choice.model,
         pretrained=None if archive else str(path),
@@ -150,7 +150,7 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
 
 
 def _weights_file(choice: EncoderChoice) -> tuple[dict[str, Any], Path]:
-    """What open_clip knows of a tag (nothing of a file), and the file of its weights."""
+    """Find open_clip's entry of a tag (empty for a file), and the file of the weights."""
     import open_clip
 
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
@@ -158,14 +158,14 @@ def _weights_file(choice: EncoderChoice) -> tuple[dict[str, Any], Path]:
 
 
 def load_text_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str] | None:
-    """A CLIP model that has its text tower alone, and the sha256 of its weights' file.
+    """Load a CLIP model with only its text tower, and the sha256 of its weights' file.
 
-    Of the file the tensors of the text tower alone are read, and no image tower is made: ViT-B-16
-    takes a third of the memory and a twentieth of the time. None where the whole model is needed:
-    weights that are no safetensors, another precision, or a text tower that is not CLIP's own.
+    Only the tensors of the text tower are read, and no image tower is made, so ViT-B-16 takes a
+    third of the memory and a twentieth of the time. None means that the whole model is needed: the
+    weights are no safetensors, in another precision, or of a text tower that is not CLIP's own.
 
     Raises:
-        EncoderError: no such model, or weights that cannot be had.
+        EncoderError: there is no such model, or its weights cannot be loaded.
     """
     is_apart = choice.model != TINY and ":" not in choice.model and choice.precision in (FP32, AMP)
     if not is_apart or choice.pretrained == RANDOM_WEIGHTS:
@@ -181,7 +181,7 @@ def load_text_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str] | N
 
 
 def _without_images(choice: EncoderChoice, quick_gelu: bool) -> "open_clip.CLIP":
-    """A model without an image tower, whose text tower has shapes and no weights yet."""
+    """Make a model without an image tower, whose text tower has shapes and no weights yet."""
     import open_clip
     import torch
 
@@ -194,7 +194,7 @@ def _without_images(choice: EncoderChoice, quick_gelu: bool) -> "open_clip.CLIP"
 
 
 def _fill(model: "open_clip.CLIP", path: Path) -> bool:
-    """Read the weights of a model's text tower: False where they are not all in the file."""
+    """Read the weights of a model's text tower: False if the file does not have all of them."""
     import open_clip
     import torch
     from safetensors import safe_open
@@ -209,14 +209,14 @@ def _fill(model: "open_clip.CLIP", path: Path) -> bool:
     if any(state[name].shape != shape for name, shape in shapes.items()):
         return False
     model.load_state_dict(state, assign=True)
-    if model.attn_mask is not None:  # which no file has: a token looks at those before it
+    if model.attn_mask is not None:  # no file has the mask: a token attends to those before it
         length = len(model.attn_mask)
         model.attn_mask = torch.full((length, length), -torch.inf).triu_(1)
     return not any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers()))
 
 
 def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
-    """How a tag's images are fed; of a file, what all tags of the model agree on (SigLIP's do)."""
+    """A tag's preprocessing; for a file, the values that all tags of its model share (SigLIP's)."""
     import open_clip
 
     names = open_clip.list_pretrained_tags_by_model(model)
@@ -226,7 +226,7 @@ def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
 
 
 def _download(tag: dict[str, Any]) -> Path:
-    """The weights file of a tag, from the local cache or the hub."""
+    """Get the weights file of a tag, from the local cache or the hub."""
     import open_clip
 
     repository = "/".join(tag["hf_hub"].split("/")[:2])
@@ -234,7 +234,10 @@ def _download(tag: dict[str, Any]) -> Path:
 
 
 def check_reachable(repository: str, file: str) -> Path | None:
-    """A file of the hub in the local cache; where it is not, fail at once without a network."""
+    """Find a file of the hub in the local cache; if it is not there, ask whether the hub answers.
+
+    Without a network this fails at once, where a download would try again and again.
+    """
     import huggingface_hub
 
     cached = huggingface_hub.try_to_load_from_cache(repository, file)
@@ -252,7 +255,7 @@ def _is_torchscript(path: Path) -> bool:
 
 
 def _state_sha256(model: "open_clip.CLIP") -> str:
-    """The digest of weights that no single file holds."""
+    """The digest of a model's tensors, for weights that do not lie in a single file."""
     import torch
 
     digest = hashlib.sha256()
@@ -264,7 +267,7 @@ def _state_sha256(model: "open_clip.CLIP") -> str:
 
 
 def _unavailable(choice: EncoderChoice, error: Exception) -> str:
-    """Why weights cannot be had, and where a person gets the file."""
+    """Say why weights cannot be loaded, and where to get the file."""
     import open_clip
 
     reason = _reason(error)
@@ -276,9 +279,9 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         )
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     if not tag:
-        said = f"cannot load {choice.model} with weights '{choice.pretrained}'"
+        failure = f"cannot load {choice.model} with weights '{choice.pretrained}'"
         fault = _fault(Path(choice.pretrained))
-        return f"{said}: {fault}." if fault else f"{said} ({reason})."
+        return f"{failure}: {fault}." if fault else f"{failure} ({reason})."
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
     url = str(tag.get("url", ""))
@@ -291,13 +294,13 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
 
 
 def _has_weights(content: Any) -> bool:
-    """Whether what a file holds are values by their names, maybe in a `state_dict` of it."""
+    """Whether the content of a file is a mapping of names, or has one as its `state_dict`."""
     within = content.get("state_dict", content) if isinstance(content, Mapping) else None
     return isinstance(within, Mapping) and bool(within) and all(isinstance(n, str) for n in within)
 
 
 def _fault(path: Path) -> str:
-    """Why a file cannot be read as weights; nothing where it can, or where there is none."""
+    """Why a file cannot be read as weights; empty if it can, or if there is no file."""
     if not path.is_file():
         return ""
     try:
@@ -307,12 +310,12 @@ def _fault(path: Path) -> str:
     except pickle.UnpicklingError as error:
         has_objects = "Unsupported global" in str(error)
         return _HAS_OBJECTS if has_objects else _NO_CHECKPOINT
-    except Exception:  # of what is no checkpoint, torch raises nearly anything
+    except Exception:  # torch raises nearly anything for a file that is no checkpoint
         return _NO_CHECKPOINT
 
 
 def _content(path: Path) -> object:
-    """What a file of weights holds, as open_clip reads it."""
+    """Read the content of a file of weights as open_clip does."""
     import torch
     from safetensors.torch import load_file
 
@@ -324,7 +327,7 @@ def _content(path: Path) -> object:
 
 
 def _reason(error: Exception) -> str:
-    """One line of an error; of torch's on weights that do not fit, the first that says what."""
+    """One line of an error; if weights do not fit, torch's first line that says which."""
     first, _, rest = str(error).partition("\n")
     if "loading state_dict" in first and rest:
         return f"they do not fit: {textwrap.shorten(rest.splitlines()[0], 200, placeholder=' …')}"
@@ -332,7 +335,7 @@ def _reason(error: Exception) -> str:
 
 
 def activation_note(choice: EncoderChoice) -> str | None:
-    """What to know of a file under a model whose known weights differ in their activation."""
+    """A note on a file of weights if the model's known weights differ in their activation."""
     import open_clip
 
     path, name = Path(choice.pretrained), choice.model.removesuffix(_QUICK_GELU)
@@ -356,16 +359,16 @@ def activation_note(choice: EncoderChoice) -> str | None:
 
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:
-    """What of an encoder's identity is known without loading it."""
+    """The part of an encoder's identity that is known without loading it."""
     request: dict[str, Any] = {"model": choice.model, "precision": choice.precision}
-    if choice.is_file:  # wherever it lies
+    if choice.is_file:  # its digest identifies it, wherever it lies
         return {**request, "weights_sha256": sha256(Path(choice.pretrained))}
     digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
     return {**request, "pretrained": choice.pretrained, **digest}
 
 
 def whereabouts(choice: EncoderChoice) -> str:
-    """Where the weights of the embedded or one of the paper's encoders are."""
+    """Say where the weights are, for the embedded encoder and the paper's encoders."""
     if choice.folder:
         return "not known"
     if choice.model == TINY:
@@ -382,14 +385,14 @@ class Family:
 
     example: EncoderChoice
     lacks: tuple[str, ...] = ()  # live methods that refuse it
-    sigmoid: bool = False  # trained as SigLIP: `--score match` by its own bias
-    installs: str = ""  # what its tokenizer needs besides
+    sigmoid: bool = False  # trained as SigLIP: `--score match` uses its logit bias
+    installs: str = ""  # the library that its tokenizer needs
     cites: tuple[str, ...] = ()  # keys of report/references.bib
-    sign: str = "none"  # letters that names of its models or of their weights have
+    sign: str = "none"  # letters in the names of its models or of their weights
 
 
 _TRANSFORMERS = "transformers"
-# Families of open_clip's models that were tried, with weights of chance, and what they lack.
+# Families of open_clip's models that were tried with random weights, and what they lack.
 FAMILIES: dict[str, Family] = {
     "MetaCLIP": Family(
         EncoderChoice("ViT-B-16-quickgelu", "metaclip_400m"), cites=("xu2024demystifying",),
@@ -435,7 +438,7 @@ FAMILIES: dict[str, Family] = {
 
 
 def family_of(name: str) -> str:
-    """The family of an encoder by its model's name or its features' folder; nothing of CLIP's."""
+    """The family of an encoder, by its model's name or its features' folder; empty for CLIP."""
     signs = {
         family.sign: known for known, family in FAMILIES.items() if family.sign in name.lower()
     }
@@ -443,7 +446,7 @@ def family_of(name: str) -> str:
 
 
 def encoder_cites(name: str) -> tuple[str, ...]:
-    """What an encoder is of, beside CLIP: keys of report/references.bib."""
+    """The works to cite for an encoder, beside CLIP's: keys of report/references.bib."""
     if is_tiny(name):
         return ("zsntta",)
     return FAMILIES[family].cites if (family := family_of(name)) else ()
