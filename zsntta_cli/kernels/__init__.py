@@ -1,1 +1,1 @@
-"""Loops over items as machine code: how they are compiled, kept and loaded."""
+"""Kernels: loops over items that are compiled to machine code, kept and loaded."""

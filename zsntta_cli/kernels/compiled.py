@@ -1,16 +1,16 @@
 """Kernels: functions as machine code, which Numba makes once and which is kept for later processes.
 
-Kept code is loaded by llvmlite alone, in 30 ms; Numba takes 0.4 s. For that it must need nothing
-of Numba's: a kernel takes C-contiguous arrays, bools, ints and floats, writes what it finds into
-its arrays, returns nothing, makes no array and raises nothing. Functions of its module that it
-calls are compiled with it, and arrays and numbers of its module are constants.
+llvmlite loads kept code without Numba, in 30 ms; importing Numba takes 0.4 s. So kept code must not
+call Numba: a kernel takes C-contiguous arrays, bools, ints and floats, writes its results into its
+arrays, returns nothing, makes no array and raises nothing. Functions of its module that it calls
+are compiled with it, and arrays and numbers of its module are constants.
 
-Code is kept in NUMBA_CACHE_DIR if that is set, beside the module, in the user's cache or, where
-none of them can be written (a read-only container, a service user), in a temporary folder of the
-user's own; where there is none either, or it is full, it is compiled in memory. Whichever it is,
-results are the same. What is kept is found by all that decides it: the function, what it calls, its
-constants, types, the processor and LLVM. It is run, so it is kept and loaded only where nobody but
-this user and root can write (guarded.py); anywhere else it counts as not there.
+Code is kept in NUMBA_CACHE_DIR if that is set, beside the module, in the user's cache or, if none
+of these can be written (a read-only container, a service user), in a temporary folder of the user.
+If there is none either, or it is full, code is compiled in memory. Results are always the same. The
+name of a kept file has a digest of all that decides the code: the function, the functions that it
+calls, its constants, its types, the processor and LLVM. Kept code is run, so it is kept and loaded
+only where nobody but this user and root can write (guarded.py), and ignored anywhere else.
 """
 
 import contextlib
@@ -31,17 +31,17 @@ import numpy as np
 
 from zsntta_cli.kernels.guarded import UnsafeError, read_guarded, write_guarded
 
-Type = tuple[np.dtype[Any], int] | type  # of an array and its dimensions, or of a number
-SYMBOL = "kernel"  # of what is called
+Type = tuple[np.dtype[Any], int] | type  # an array's type and dimensions, or a number's type
+SYMBOL = "kernel"  # the name of the function in the machine code
 _COMPILING = "zsntta_cli.kernels.compiling"  # imports Numba
 _loading = threading.RLock()
-_owners = list[Any]()
+_owners = list[Any]()  # what holds the loaded code in memory: it must never be freed
 
 
 def compiled(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as machine code, for each combination of types that it is called with.
+    """Compile a function to machine code, for each combination of types that it is called with.
 
-    Other threads of Python run beside it.
+    It runs without the GIL, so other threads of Python run beside it.
     """
     assert isinstance(function, FunctionType)
     codes: dict[tuple[Type, ...], Callable[..., Any]] = {}
@@ -68,20 +68,20 @@ def compiled(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _loaded(function: FunctionType, types: tuple[Type, ...]) -> Callable[..., Any]:
-    """What to call: kept code, or code that is made now, and kept if there is a place for it."""
+    """Load kept code, or compile the function now, and keep the code if there is a place for it."""
     name = _file_name(function, types)
     for folder in _places(function):
         try:
             return _linked(_read(folder / name), types)
         except UnsafeError as error:
             _say(f"kept machine code is not used: {error}.")
-        except (OSError, ValueError):  # not there, or damaged
+        except (OSError, ValueError):  # the file is missing or damaged
             pass
     function_in_c = import_module(_COMPILING).c_function(function, types)
     try:
         code = import_module(_COMPILING).machine_code(function_in_c)
         linked = _linked(code, types)
-    except Exception:  # it needs something of Numba's after all: Numba is there now
+    except Exception:  # the code calls Numba after all, which is imported now: it is not kept
         return _called(function_in_c, function_in_c.address, types)
     _keep(code, name, function)
     return linked
@@ -95,16 +95,16 @@ def _file_name(function: FunctionType, types: tuple[Type, ...]) -> str:
 
 
 def processor() -> tuple[str, str]:
-    """The name of the processor and what it can do, as LLVM has them."""
+    """The name and the features of the processor, as LLVM gives them."""
     from llvmlite import binding
 
     with contextlib.suppress(RuntimeError):
         return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
-    return binding.get_host_cpu_name(), ""  # LLVM does not know
+    return binding.get_host_cpu_name(), ""  # LLVM does not know the features
 
 
 def _facts(function: FunctionType) -> Iterator[object]:
-    """What decides the code: a function's own, and that of what it names."""
+    """Give all that decides the code: a function's bytecode and the values of names in it."""
     code = function.__code__
     yield code.co_code, code.co_consts, code.co_names, code.co_varnames
     for name in code.co_names:
@@ -118,18 +118,18 @@ def _facts(function: FunctionType) -> Iterator[object]:
 
 
 def _places(function: FunctionType, make: bool = False) -> Iterator[Path]:
-    """Where code may be kept, in the order in which places are tried; `make` what is our own."""
+    """Give the folders in which code may be kept, in order; `make` makes the temporary one."""
     if chosen := os.environ.get("NUMBA_CACHE_DIR"):
         yield Path(chosen)
     yield Path(importlib.util.cache_from_source(function.__code__.co_filename)).parent
-    with contextlib.suppress(RuntimeError):  # nobody's home
+    with contextlib.suppress(RuntimeError):  # the user has no home
         yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zsntta"
     if folder := _own_folder(make):
         yield folder
 
 
 def _own_folder(make: bool) -> Path | None:
-    """A temporary folder that nobody else can write to: what lies in it is run."""
+    """A temporary folder that only this user can open, as its content is run; None without one."""
     try:
         folder = Path(tempfile.gettempdir()) / f"zsntta-kernels-{os.getuid()}"
         if make:
@@ -142,17 +142,18 @@ def _own_folder(make: bool) -> Path | None:
 
 
 def _say(text: str) -> None:
-    """Tell whoever listens, as `--debug` does; imported here, where it is seldom needed."""
+    """Log a text, which `--debug` shows; logging is imported here, as it is seldom needed."""
     import logging
 
     logging.getLogger(__name__).info(text)
 
 
 def _read(path: Path) -> bytes:
-    """Kept code; the digest before it is there because LLVM crashes on what is no code.
+    """Read kept code and check the digest before it, as LLVM crashes on damaged code.
 
     Raises:
-        OSError: it is not there. UnsafeError: somebody else can have written it.
+        OSError: there is no such file.
+        UnsafeError: somebody else can have written it.
         ValueError: it is damaged.
     """
     content = read_guarded(path)
@@ -170,7 +171,7 @@ def _keep(code: bytes, name: str, function: FunctionType) -> None:
 
 
 def _linked(code: bytes, types: tuple[Type, ...]) -> Callable[..., None]:
-    """Machine code in memory, to be called with arrays and numbers of these types."""
+    """Load machine code into memory, to be called with arrays and numbers of these types."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -183,7 +184,7 @@ def _linked(code: bytes, types: tuple[Type, ...]) -> Callable[..., None]:
 
 
 def _called(owner: Any, address: int, types: tuple[Type, ...]) -> Callable[..., Any]:
-    """What calls the code at an address, which lives as long as its owner does."""
+    """Make a function that calls the code at an address, and keep its owner in memory."""
     import ctypes
 
     _owners.append(owner)
@@ -192,21 +193,22 @@ def _called(owner: Any, address: int, types: tuple[Type, ...]) -> Callable[..., 
 
 
 def flat(types: tuple[Type, ...], address: Any, integer: Any, boolean: Any, real: Any) -> list[Any]:
-    """Types of the C function's arguments: an array is its address and its shape."""
+    """The types of the C function's arguments; an array is passed as its address and its shape."""
     arguments: list[Any] = []
-    for one in types:
-        if isinstance(one, tuple):
-            arguments += [address, *one[1] * [integer]]
-        elif issubclass(one, int | float):
-            arguments.append(boolean if one is bool else integer if issubclass(one, int) else real)
+    for kind in types:
+        if isinstance(kind, tuple):
+            arguments += [address, *kind[1] * [integer]]
+        elif issubclass(kind, int | float):
+            number = integer if issubclass(kind, int) else real
+            arguments.append(boolean if kind is bool else number)
         else:
-            raise TypeError(f"a kernel takes arrays, bools, ints and floats, no {one.__name__}.")
+            raise TypeError(f"a kernel takes arrays, bools, ints and floats, no {kind.__name__}.")
     return arguments
 
 
 @contextlib.contextmanager
 def _ctrl_c_waits() -> Iterator[None]:
-    """Hold Ctrl-C back for a moment: in the midst of LLVM it would be a traceback, and be lost."""
+    """Hold Ctrl-C back within: amid LLVM's callbacks it would print a traceback and be lost."""
     before, held = signal.getsignal(signal.SIGINT), list[int]()
     if before is None or threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""What Numba does for compiled.py: functions to machine code that needs nothing of Numba's."""
+"""Numba's part of compiled.py: functions become machine code that does not call Numba."""
 
 import ctypes
 from collections.abc import Callable
@@ -13,28 +13,28 @@ from zsntta_cli.kernels.compiled import SYMBOL, Type, flat, processor
 
 
 def c_function(function: FunctionType, types: tuple[Type, ...]) -> Any:
-    """A function compiled by Numba, to be called from C: an array is its address and its shape."""
+    """Compile a function with Numba, to be called from C: an array is its address and its shape."""
     return numba.cfunc(_signature(types), error_model="numpy")(_entry(_jitted(function), types))
 
 
 def machine_code(made: Any) -> bytes:
-    """An object file in which SYMBOL is the function, and nothing that is not called.
+    """Make an object file of the function, named SYMBOL, without any code that is not called.
 
     Raises:
-        ValueError: it needs something of Numba's, which is not there where Numba is not loaded.
+        ValueError: the code calls a function of Numba, which a later process does not load.
     """
     module = binding.parse_assembly(made.inspect_llvm())
     for part in module.functions:
         if part.name == made.native_name:
             part.name = SYMBOL
         elif not part.is_declaration:
-            part.linkage = "internal"  # goes if it is not called
+            part.linkage = "internal"  # LLVM removes it if it is not called
     target = binding.Target.from_default_triple()
     machine = target.create_target_machine(*processor(), opt=3, codemodel="jitdefault")
     tuning = binding.create_pipeline_tuning_options(3)
     passes = binding.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(module, passes)
-    process = ctypes.CDLL(None)  # what any process of Python has: libc's, libm's
+    process = ctypes.CDLL(None)  # the functions of any process of Python, from libc and libm
     for part in module.functions:
         outside = part.is_declaration and not part.name.startswith("llvm.")
         if outside and not hasattr(process, part.name):
@@ -43,13 +43,13 @@ def machine_code(made: Any) -> bytes:
 
 
 def _jitted(function: FunctionType) -> Any:
-    """Numba's form of a function, and of what it calls of its module."""
+    """Numba's form of a function, and of the functions of its module that it calls."""
     named = {name: function.__globals__.get(name) for name in function.__code__.co_names}
     called = {
         name: _jitted(value) for name, value in named.items() if isinstance(value, FunctionType)
     }
-    own = FunctionType(function.__code__, function.__globals__ | called, function.__name__)
-    return numba.njit(own, error_model="numpy")
+    linked = FunctionType(function.__code__, function.__globals__ | called, function.__name__)
+    return numba.njit(linked, error_model="numpy")
 
 
 def _signature(types: tuple[Type, ...]) -> Any:
@@ -65,8 +65,8 @@ def _pointer(kind: np.dtype[Any]) -> Any:
 def _entry(kernel: Any, types: tuple[Type, ...]) -> Callable[..., None]:
     """The C function in Python: it makes arrays of addresses and shapes, and calls the kernel."""
     parameters, values = list[str](), list[str]()
-    for i, one in enumerate(types):
-        sizes = [f"n{i}_{axis}" for axis in range(one[1])] if isinstance(one, tuple) else []
+    for i, kind in enumerate(types):
+        sizes = [f"n{i}_{axis}" for axis in range(kind[1])] if isinstance(kind, tuple) else []
         parameters += [f"a{i}", *sizes]
         values += [f"numba.carray(a{i}, ({', '.join(sizes)},))" if sizes else f"a{i}"]
     within: dict[str, Any] = {"kernel": kernel, "numba": numba}

@@ -1,7 +1,8 @@
 """Files whose content is run: read and written only where nobody but this user and root can write.
 
-A folder is looked at from the root down, so that nobody else can replace what was looked at, and of
-the file it is the opened descriptor that is looked at. Each is one call of lstat: 20 µs in all.
+The folders of a path are checked from the root down, so that nobody else can replace one that was
+checked, and the file is checked by its open descriptor. Each check is one system call: 20 µs in
+all.
 """
 
 import contextlib
@@ -15,15 +16,15 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnsafeError(OSError):
-    """Somebody else can write to a file, to a folder of its path or to what a link names."""
+    """The error if somebody else can write to a file, a folder of its path or a link's target."""
 
 
 def read_guarded(path: Path) -> bytes:
-    """The content of a file that nobody else can have written; links are resolved first.
+    """Read a file that nobody else can have written; links are resolved first.
 
     Raises:
-        UnsafeError: somebody else can.
-        OSError: it is not there.
+        UnsafeError: somebody else can have written it.
+        OSError: there is no such file.
     """
     real = Path(os.path.realpath(path, strict=True))
     if real.name != path.name:  # a link to our code of another kernel
@@ -39,7 +40,7 @@ def read_guarded(path: Path) -> bytes:
 
 
 def write_guarded(path: Path, content: bytes) -> None:
-    """Write a file that nobody else can write to, with the folders that are missing.
+    """Write a file that nobody else can write to, and make the folders that are missing.
 
     Raises:
         UnsafeError: somebody else could replace it.
@@ -54,7 +55,7 @@ def write_guarded(path: Path, content: bytes) -> None:
 
 
 def _check_folder(folder: Path, make: bool = False) -> bool:
-    """Whether others can make files in a folder, though not replace ours, as in /tmp.
+    """Whether others can make files in a folder, but not replace ours, as in /tmp.
 
     Raises:
         UnsafeError: others can replace files there, or one of the folders above it.
@@ -70,9 +71,12 @@ def _check_folder(folder: Path, make: bool = False) -> bool:
 
 
 def _check_entry(path: Path, status: os.stat_result, is_shared: bool) -> bool:
-    """Whether what lies at a path is a folder that is shared; `is_shared`: the one above it is."""
-    own = (os.geteuid(),) if is_shared else (0, os.geteuid())
-    if status.st_uid not in own:
+    """Whether a path is a folder that is shared; `is_shared` says so of the folder above it.
+
+    In a shared folder, an entry must belong to this user; elsewhere it may be root's.
+    """
+    trusted = (os.geteuid(),) if is_shared else (0, os.geteuid())
+    if status.st_uid not in trusted:
         raise UnsafeError(f"{path} belongs to somebody else")
     can_write = bool(status.st_mode & _OTHERS_WRITE)
     if can_write and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX):
