@@ -76,6 +76,23 @@ def test_runs_are_chosen_by_what_they_are_of(keep, zsntta):
     )  # fmt: skip
 
 
+def test_a_name_that_no_kept_run_has_is_said(keep, zsntta):
+    keep(kept_run("adand"))
+
+    def listed(*words):
+        result = zsntta("records", "list", "--records", PATH, *words)
+        assert result.exit_code == 0
+        return result.stderr
+
+    assert listed("--method", "adand", "--id", kept_run().record.settings.id_set) == ""
+    assert listed("--method", "adnd,adand") == (
+        "note: no kept run has method 'adnd' (did you mean 'adand'?).\n"
+    )
+    assert listed("--id", "xyz", "--encoder", "qqq") == (
+        "note: no kept run has id 'xyz'.\nnote: no kept run has encoder 'qqq'.\n"
+    )
+
+
 def test_the_best_come_first_by_whichever_metric(keep, zsntta):
     keep(
         kept_run(seed=0, known=5, auroc=0.7), kept_run(seed=1, known=9, auroc=0.6),

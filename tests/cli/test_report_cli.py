@@ -73,7 +73,9 @@ def test_errors_are_a_line_and_leave_what_was_there(stored, tmp_path):
     fails(stored("report", "--records", "none.sqlite"), "there are no kept results at none.sqlite")
     fails(stored("report", "none.jsonl"), "cannot read none.jsonl")
     fails(stored("report", "empty.jsonl"), "empty.jsonl holds no results: it is empty.")
-    fails(stored("report", "broken.jsonl"), "broken.jsonl holds no results (line 1: ")
+    no_json = "broken.jsonl holds no results (line 1: it is no JSON at column 2)."
+    for command in (("report",), ("records", "import"), ("simulate", "--from")):
+        fails(stored(*command, "broken.jsonl"), no_json)
     fails(stored("report", "cut.sqlite"), "the results in cut.sqlite: ")
     fails(stored("report", "."), "cannot read .")
     fails(stored("report", "--baseline", "best"), "baseline is 'best', must be one of", code=2)

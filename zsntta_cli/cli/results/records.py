@@ -18,7 +18,7 @@ from zsntta_cli.cli.options import (
     with_groups,
 )
 from zsntta_cli.cli.output import command_line, form_of, put
-from zsntta_cli.errors import SettingsError, counted
+from zsntta_cli.errors import SettingsError, counted, near, short
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class WantedRuns:
         return any(vars(self).values())
 
     def of(self, runs: "Sequence[RunSummary]") -> "list[RunSummary]":
-        """Those of some runs that are wanted."""
+        """Those of some runs that are wanted; a note says which names none of them has."""
         from zsntta_cli.results.listing import chosen_runs, settings_of
         from zsntta_cli.results.selection import Filters
 
@@ -70,6 +70,12 @@ class WantedRuns:
             self.method or (), self.id_set or (), self.ood_set or (),
             [*map(parse_ratio, self.ratio or ())], self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
+        for name in ("method", "id_set", "ood_set", "encoder"):
+            kept = {getattr(run, name) for run in runs} - {None}
+            for value in dict.fromkeys(getattr(self, name) or ()):
+                if value not in kept:
+                    what = f"{name.replace('_set', '')} '{short(value)}'{near(value, sorted(kept))}"
+                    say(f"note: no kept run has {what}.", err=True)
         return chosen_runs(runs, filters)
 
 
