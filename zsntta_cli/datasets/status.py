@@ -76,8 +76,8 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
     without = sorted(set(range(classes)) - set(np.unique(labels).tolist()))
     if without:
         first = images.class_names[without[0]]
-        classes = counted(len(without), "class", "classes")
-        yield f"{classes} without an image (the first is '{first}')"
+        what = counted(len(without), "class", "classes")
+        yield f"{what} without an image (the first is '{first}')"
 
 
 def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
