@@ -1,6 +1,6 @@
-"""Settings: which encoder, which stream, which threshold; the only place of their defaults.
+"""Settings of the encoder, the stream and the threshold: the only place of their defaults.
 
-How a setting is declared stands in options.py, prompts and word lists in prompts.py.
+options.py has the declaration of a setting, and prompts.py has prompts and word lists.
 """
 
 import os
@@ -21,7 +21,7 @@ PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY, SUBMITIT = "local", "ray", "submitit"
 FLOAT16, FLOAT32 = STORES = ("float16", "float32")  # types of image features in files
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
-_EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # where weights come from without a tag
+_EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # the source of weights without a tag
 
 
 CHECKPOINT = "hf:"  # a model of transformers: hf:ORG/NAME, or hf:/FOLDER, hf:./FOLDER, hf:~/FOLDER
@@ -29,19 +29,19 @@ _FOLDER = re.compile(rf"{CHECKPOINT}(?=[/.~])")
 
 
 def hub_folder(model: str) -> Path | None:
-    """The folder of a model of transformers that is given by one."""
+    """The folder of a model of transformers, if its name is the path of one."""
     match = _FOLDER.match(model)
     return Path(model[match.end() :]).expanduser() if match else None
 
 
 @dataclass(frozen=True)
 class EncoderChoice:
-    """Which encoder, in open_clip's words; the paper's main one by default (Sec. 5.1)."""
+    """An encoder, by open_clip's names; the default is the paper's main one (Sec. 5.1)."""
 
     model: str = "ViT-B-16"
     pretrained: str = OPENAI  # a tag, a checkpoint's path, or "none": random weights
     precision: str = FP32
-    folder: str | None = None  # of features made elsewhere, by an encoder that is not known here
+    folder: str | None = None  # of features that an unknown encoder made elsewhere
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, PRECISIONS)
@@ -61,12 +61,12 @@ class EncoderChoice:
 
     @property
     def has_own_weights(self) -> bool:
-        """Whether the model says all, and `pretrained` nothing: the embedded one, checkpoints."""
+        """Whether the model brings its weights, so that `pretrained` says nothing."""
         return self.pretrained in (_EMBEDDED, _CHECKPOINT)
 
     @property
     def slug(self) -> str:
-        """The folder name of this encoder's features; a file's lacks the digits of its content."""
+        """The folder name of this encoder's features, without the digits of a file's digest."""
         if self.folder:
             return self.folder
         weights = Path(self.pretrained).stem if self.is_file else self.pretrained
@@ -79,19 +79,19 @@ class EncoderChoice:
 
     @property
     def is_file(self) -> bool:
-        """Whether `pretrained` is a checkpoint's path and no tag."""
+        """Whether `pretrained` is the path of a file and not a tag."""
         return Path(self.pretrained).is_file()
 
     @property
     def as_published(self) -> "EncoderChoice":
-        """The choice with the tag that its file of weights is known by, as it is without one."""
+        """The same choice with the tag of its weights instead of their file, if they are known."""
         tag = self.is_file and published_tag(self.model, Path(self.pretrained))
         return replace(self, pretrained=tag) if tag else self
 
 
 # Sec. 5.1 and the table of backbones.
 PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
-# These and the embedded one, in any precision, by the folders of their features.
+# The paper's encoders and the embedded one, in any precision, by the folders of their features.
 KNOWN_FOLDERS = {
     choice.slug: choice
     for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
@@ -100,16 +100,17 @@ KNOWN_FOLDERS = {
 
 
 def is_tiny(folder: str) -> bool:
-    """Whether a folder's name is that of the embedded encoder, in any precision."""
+    """Whether a folder is that of the embedded encoder's features, in any precision."""
     return folder in KNOWN_FOLDERS and KNOWN_FOLDERS[folder].model == TINY
 
 
 @dataclass(frozen=True)
 class ExtractSettings:
-    """How images are encoded; only the batch size and `store` can change a feature's bits."""
+    """The settings of an extraction; only the batch size and `store` can change features' bits."""
 
     batch_size: int = 128
-    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # reading, a device
+    # Threads that read images, for each device.
+    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))
     skip_broken: bool = False  # leave unreadable images out instead of stopping
     overwrite: bool = False  # replace a file that holds something else
     engine: str = LOCAL  # this machine's devices, a Ray cluster, or SLURM jobs
@@ -124,13 +125,13 @@ class ExtractSettings:
 
 @dataclass(frozen=True)
 class LiveSettings:
-    """How live methods get at images and the encoder; no decision depends on it."""
+    """The settings by which live methods find images and the encoder; they change no decision."""
 
     data_root: str = "data"
     datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
     device: str = "auto"
     workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # threads
-    pretrained: str | None = None  # where the file of weights lies now, should it have moved
+    pretrained: str | None = None  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:
         for path in (self.data_root, *self.datasets, self.pretrained or ""):
@@ -138,18 +139,19 @@ class LiveSettings:
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
 
 
-# Above so many Pillow warns of a file that may be made to fill the memory, and refuses it.
+# Pillow warns of an image above the first size, as it may fill the memory; above the second one it
+# refuses the image.
 LARGE_MEGAPIXELS, MOST_MEGAPIXELS = 89, 179
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
-EACH = "each"  # of sets in turn
+EACH = "each"  # a reset at each of the sets in turn
 MCM, MATCH = SCORES = ("mcm", "match")
 
 
 @dataclass(frozen=True)
 class StreamSettings(Settings):
-    """Which items a stream has and in which order (see simulation/stream.py)."""
+    """The items of a stream and their order (see simulation/stream.py)."""
 
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
@@ -159,7 +161,7 @@ class StreamSettings(Settings):
     seed: int = option(
         0, "Seed of the stream's order and of a random detector.", within=Range(least=0)
     )
-    order: str = option(  # the paper's is shuffled; real streams are sorted, bursty, clean at first
+    order: str = option(  # the paper's is shuffled; real ones may be sorted, bursty, clean at first
         "shuffled", "Order of the stream (docs/detector.md, docs/streams.md).", choices=ORDERS,
         checked_by=check_order,
     )  # fmt: skip
@@ -179,7 +181,7 @@ class StreamSettings(Settings):
         choices=("repeat", "cap"),
     )
     rounded_odds: bool = option(False, "Round the OOD:ID odds to two digits: 0.33, not 1/3.")
-    swapped_names: bool = option(  # of the released code; nothing to swap in other sets
+    swapped_names: bool = option(  # as in the released code; it concerns no other set
         False,
         "Exchange the names of Food-101's cheesecake and cheese plate, as the released code does.",
     )
@@ -212,7 +214,7 @@ class StreamSettings(Settings):
 class ThresholdSettings(Settings):
     """The noise score, and how its threshold is found (see methods/threshold.py)."""
 
-    score: str = option(  # Eq. 1, or by the best class's logit alone (methods/match.py)
+    score: str = option(  # Eq. 1, or only the best class's logit (methods/match.py)
         MCM, "Noise score of the frozen model.", choices=SCORES
     )
     fixed: float | None = option(

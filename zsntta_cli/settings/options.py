@@ -1,6 +1,6 @@
-"""How a setting is declared: its default, its help text and its range, once.
+"""The declaration of a setting: its default, its help text and its range, in one place.
 
-The command line's options, the checks of values and the reader of records all come from this.
+The command line's options, the checks of values and the reader of records use this declaration.
 """
 
 import dataclasses
@@ -17,12 +17,15 @@ from zsntta_cli.errors import SettingsError, UnknownName, short
 
 _KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
 
-_LARGEST = 2**62  # of whole numbers
+_LARGEST = 2**62  # the largest whole number
 
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a number may take: bounds within or just outside of it."""
+    """The values that a number may take: `least` and `most` belong to it, `above` and `below` not.
+
+    Each side has at most one of its two bounds.
+    """
 
     least: float | None = None
     above: float | None = None
@@ -46,7 +49,7 @@ class Range:
 
 
 def _is_finite(value: float) -> bool:
-    """Whether a number is one that computers take: 10**400 is too large for them."""
+    """Whether a number is finite, and a whole number not too large: 10**400 is."""
     return abs(value) <= _LARGEST if isinstance(value, Integral) else math.isfinite(value)
 
 
@@ -62,12 +65,13 @@ def option(
     before: Any = None,
     checked_by: Callable[[Any], None] | None = None,
 ) -> Any:
-    """A field of a settings class.
+    """Declare a field of a settings class.
 
-    `name` is that of its option and `shown` its default in a help text, where they are others.
-    `before` is what was done before there was the setting, where that is not the default: what a
-    record without it means. `checked_by` raises SettingsError of a wrong text, where `choices`
-    stand for texts that have numbers in them, or numbers may be texts too.
+    `name` is the name of its option and `shown` its default in a help text, if these differ from
+    the field's. `before` is the value that a record without the setting means, if what was done
+    before the setting existed is not its default. `checked_by` raises SettingsError for a wrong
+    text; it is for texts with numbers in them, which `choices` only describe, and for numbers that
+    may also be texts.
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
@@ -78,17 +82,17 @@ def option(
 
 
 def option_name(declared: "Field[Any]") -> str:
-    """What a setting is called on the command line, without the dashes in front."""
+    """The name of a setting on the command line, without the dashes in front."""
     return declared.metadata.get("name") or declared.name.replace("_", "-")
 
 
 def value_before(declared: "Field[Any]") -> Any:
-    """The value that a record without a setting means: its default, or what was done before it."""
+    """The value that a record without the setting means: its default, or the value `before`."""
     return declared.metadata.get("before", declared.default)
 
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
-    """The type of a setting's values, the first of several, and whether it may be None."""
+    """The type of a setting's values (the first one of a union), and whether it may be None."""
     annotation: Any = declared.type
     return _type_and_none(annotation)
 
@@ -101,7 +105,7 @@ def _type_and_none(annotation: Any) -> tuple[type, bool]:
 
 
 class Settings:
-    """Base of all settings: values are of their fields' types and within their ranges."""
+    """The base class of settings: values have their fields' types and are within their ranges."""
 
     def __post_init__(self) -> None:
         for declared in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -110,11 +114,11 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class NoSettings(Settings):
-    """The settings of a method that has none of its own."""
+    """The settings of a method that has no settings."""
 
 
 def _check(declared: "Field[Any]", value: Any) -> None:
-    """Raise SettingsError where a value is not one of its setting."""
+    """Raise SettingsError unless a setting may have this value."""
     name, metadata = option_name(declared), declared.metadata
     kind, optional = value_type(declared)
     if value is None and optional:
@@ -138,7 +142,7 @@ def _check(declared: "Field[Any]", value: Any) -> None:
 
 
 def _value_text(value: Any) -> str:
-    """A value in a message, cut to one short line."""
+    """A value as messages show it, cut to one short line."""
     text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
     return short(text)
 

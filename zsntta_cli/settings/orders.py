@@ -1,4 +1,4 @@
-"""Orders of a stream by their names, with the numbers that some of them take behind a colon."""
+"""Orders of a stream by their names; some names have numbers behind a colon."""
 
 import math
 import re
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from zsntta_cli.errors import SettingsError, UnknownName, short
 
-_PLACING = ("burst", "late", "first")  # they say where OOD samples stand
+_PLACING = ("burst", "late", "first")  # orders that place the OOD samples
 PLAIN = ("shuffled", "class", "separate", *_PLACING)
 DIRICHLET, NOTE, CLASSES = "dirichlet", "note", "classes"
 BLOCKS = "shuffled-blocks"
-_BLOCK = 65_536  # items of a block where no number is given
-# As help texts have them.
+_BLOCK = 65_536  # items of a block if no number is given
+# The names in help texts.
 ORDERS = (*PLAIN, BLOCKS, f"{DIRICHLET}:G", f"{NOTE}:D", f"{CLASSES}:A-B")
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
-_LARGEST = 1e6  # of a concentration; above it is `inf`
+_LARGEST = 1e6  # the largest concentration beside `inf`
 _COUNT = re.compile(r"[1-9]\d{0,9}")
 _EXAMPLES = {DIRICHLET: "0.1", NOTE: "0.1", CLASSES: "1-4", BLOCKS: str(_BLOCK)}
 _SPAN = re.compile(r"([1-9]\d{0,5})-([1-9]\d{0,5})")
@@ -22,9 +22,9 @@ _SPAN = re.compile(r"([1-9]\d{0,5})-([1-9]\d{0,5})")
 
 @dataclass(frozen=True)
 class StreamOrder:
-    """An order's name, and its numbers.
+    """An order's name and its numbers.
 
-    They are a concentration, the fewest and the most classes, or the items of a block.
+    The numbers are a concentration, the fewest and the most classes, or the items of a block.
     """
 
     name: str
@@ -32,10 +32,11 @@ class StreamOrder:
 
 
 def parse_order(text: str) -> StreamOrder:
-    """The order that a text names.
+    """Parse the name of an order.
 
     Raises:
-        UnknownName: no such order. SettingsError: numbers that it does not take.
+        UnknownName: there is no such order.
+        SettingsError: the order does not take these numbers.
     """
     name, colon, rest = text.partition(":")
     if name in PLAIN and not colon:
@@ -60,5 +61,5 @@ def check_order(text: str) -> None:
 
 
 def order_leaves_noise(text: str) -> bool:
-    """Whether an order is one of ID samples alone, and OOD samples may stand anywhere."""
+    """Whether an order only arranges the ID samples, so that OOD samples may be anywhere."""
     return text not in _PLACING

@@ -1,7 +1,7 @@
 """Prompt templates, each with one `{}` for the class name, and the built-in word lists.
 
-A list has one prompt of its own, and so have the class names that its words are held against. Nouns
-and adjectives are two lists of one set: a share is mined of each.
+Each word list has a prompt, and so have the class names that its words are compared with. Nouns and
+adjectives are two lists of one set, and a method mines a share of each.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from zsntta_cli.settings.sentences import is_filed
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
-ENSEMBLE = "clip-"  # what names of ensembles begin with
+ENSEMBLE = "clip-"  # the beginning of an ensemble's name
 _ENSEMBLES = Path(__file__).with_name("ensembles.json")
-PHOTOS = "photos"  # stands for no words: class features that were made of example photos
+PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
 
 # NegLabel's released code: class names have the nouns' prompt, and so have lists of other names.
 NOUN_PROMPT = "the nice {}"
@@ -28,24 +28,24 @@ SPEECH_PROMPTS = {"nouns": NOUN_PROMPT, "adjectives": "This is a {} photo"}
 
 @lru_cache(maxsize=1)
 def ensembles() -> dict[str, list[str]]:
-    """Templates whose features are averaged, by the name of the ensemble.
+    """The templates whose features are averaged, by the name of the ensemble.
 
-    CLIP's own (Radford et al., 2021; data/prompts.md and the notebook "Prompt Engineering for
-    ImageNet" of its repository): 80 and the 7 best for ImageNet, 18 for CIFAR, 8 for cars, 2 for
-    aircraft.
+    The ensembles are CLIP's (Radford et al., 2021; data/prompts.md and the notebook "Prompt
+    Engineering for ImageNet" of its repository): 80 templates and the 7 best ones for ImageNet, 18
+    for CIFAR, 8 for cars and 2 for aircraft.
     """
     named: dict[str, list[str]] = json.loads(_ENSEMBLES.read_text())
     return named
 
 
 def prompt_template(prompt: str) -> str:
-    """What class features are filed under that are made by a prompt.
+    """The key under which a feature file keeps the class features of a prompt.
 
-    For a name in PROMPTS that is the template in full. A template, joined ones, the name of an
-    ensemble and that of a file's sentences stay as they are.
+    A name in PROMPTS becomes its template. A template, joined templates, the name of an ensemble
+    and the name of a file's sentences stay as they are.
 
     Raises:
-        SettingsError: none of these, or a text without one `{}`.
+        SettingsError: the prompt is none of these, or a text without exactly one `{}`.
     """
     if is_filed(prompt) or (prompt.startswith(ENSEMBLE) and prompt in ensembles()):
         return prompt
@@ -62,15 +62,15 @@ def prompt_template(prompt: str) -> str:
 
 
 def is_built_in(prompt: str) -> bool:
-    """Whether a prompt is a name that means the same with every set: no file's sentences."""
+    """Whether a prompt is a name that means the same with every set, unlike a file's sentences."""
     return prompt in (PHOTOS, *PROMPTS, *ensembles())
 
 
 def cached_prompt(prompt: str) -> str:
-    """What class features are filed under: of a prompt, or the name for example photos.
+    """The key of class features in a feature file, of a prompt or of PHOTOS.
 
     Raises:
-        SettingsError: none of these.
+        SettingsError: the text is no prompt.
     """
     if prompt == PHOTOS:
         return PHOTOS
@@ -81,12 +81,12 @@ def cached_prompt(prompt: str) -> str:
 
 
 def averaged_prompt(templates: Sequence[str]) -> str:
-    """What templates are filed under that are averaged; those of an ensemble, by its name.
+    """The key of class features that are averaged over templates; an ensemble's is its name.
 
-    Each may be given by a name, and counts once however often it is there.
+    Each template may be given by a name, and counts once even if it is given twice.
 
     Raises:
-        SettingsError: one that is no template, as the sentences of a file.
+        SettingsError: one of them is no template, but for example the sentences of a file.
     """
     resolved = [part for t in templates for part in templates_of(prompt_template(t))]
     for part in resolved:
@@ -96,7 +96,7 @@ def averaged_prompt(templates: Sequence[str]) -> str:
 
 
 def speech_prompt(words: str) -> str | None:
-    """The prompt of a word list's part of speech, if its name ends with one: "wordnet-nouns"."""
+    """The prompt of a part of speech, if the name of a word list ends with one: "wordnet-nouns"."""
     return next((p for speech, p in SPEECH_PROMPTS.items() if words.endswith(speech)), None)
 
 
@@ -105,18 +105,18 @@ _AND = " | "  # between templates whose features are averaged; none can be typed
 
 
 def join_templates(*templates: str) -> str:
-    """Several templates as one name: a class's feature is the mean of theirs."""
+    """Join several templates into one key: a class's feature is the mean of theirs."""
     return _AND.join(templates)
 
 
 def ensemble_name(templates: Sequence[str]) -> str:
-    """What templates whose features are averaged are filed under: a known name, or all of them."""
+    """The key of averaged templates: the name of their ensemble, or all of them joined."""
     named = (name for name, known in ensembles().items() if sorted(known) == sorted(templates))
     return next(named, join_templates(*templates))
 
 
 def templates_of(name: str) -> list[str]:
-    """The templates that a name of text features stands for: itself, or those joined to it."""
+    """The templates that a key of text features stands for: itself, or those joined in it."""
     if name.startswith(ENSEMBLE) and name in ensembles():
         return ensembles()[name]
     parts = name.split(_AND)
@@ -124,19 +124,19 @@ def templates_of(name: str) -> list[str]:
 
 
 def prompt_label(prompt: str) -> str:
-    """A prompt as a table has it: of many templates the first, how many more, and a digest."""
+    """A prompt as tables show it: long ones are the first template, a count and a digest."""
     if len(prompt) <= _LONGEST_LABEL or len(templates_of(prompt)) == 1:
         return prompt
-    first, *others = templates_of(prompt)
+    first, *rest = templates_of(prompt)
     digest = hashlib.sha256(prompt.encode()).hexdigest()[:8]
-    return f"{short(first, _LONGEST_LABEL // 2)} | {len(others)} more ({digest})"
+    return f"{short(first, _LONGEST_LABEL // 2)} | {len(rest)} more ({digest})"
 
 
 def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
-    """The prompts of all classes; underscores in names become spaces.
+    """Make the prompts of all classes; underscores in names become spaces.
 
     Raises:
-        SettingsError: an ensemble's name, or a file's: no template.
+        SettingsError: `template` is the name of an ensemble or a file's sentences.
     """
     if "{}" not in template:
         raise SettingsError(
@@ -159,11 +159,11 @@ CSP_PHRASE_PROMPT = join_templates(
 
 @dataclass(frozen=True)
 class WordSet:
-    """A name for word lists, and the prompts that they are embedded under."""
+    """A set of word lists, and the prompts under which their words are encoded."""
 
     prompts: dict[str, str]  # by the list's name
-    class_prompt: str | None  # of the class names beside them; None: the run's
-    of_method: bool = False  # one method's own, no choice for the others where none is named
+    class_prompt: str | None  # of the class names that words are compared with; None: the run's
+    of_method: bool = False  # for one method only: never the default of the others
 
 
 WORD_SETS: dict[str, WordSet] = {
@@ -182,14 +182,14 @@ WORD_SETS: dict[str, WordSet] = {
 
 
 def set_of(words: str) -> str | None:
-    """The name of the built-in set that a list belongs to; None for a list of one's own."""
+    """The name of the built-in set that a word list belongs to; None for a user's list."""
     return next((name for name, word_set in WORD_SETS.items() if words in word_set.prompts), None)
 
 
 def lists_of(words: str) -> dict[str, str]:
-    """The built-in lists that a name stands for, with their prompts: a set's, or the one.
+    """The built-in lists that a name stands for, a set's or only one, with their prompts.
 
-    Of a list of one's own there are none.
+    For a user's list there are none.
     """
     if words in WORD_SETS:
         return WORD_SETS[words].prompts
@@ -198,6 +198,6 @@ def lists_of(words: str) -> dict[str, str]:
 
 
 def class_prompts_beside(lists: Iterable[str]) -> list[str]:
-    """The prompts that class names need beside word lists, each once."""
+    """The prompts under which class names are needed beside word lists, each once."""
     sets = (WORD_SETS[name] for words in lists if (name := set_of(words)))
     return list(dict.fromkeys(word_set.class_prompt for word_set in sets if word_set.class_prompt))

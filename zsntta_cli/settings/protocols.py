@@ -1,4 +1,4 @@
-"""Protocols: which streams and metrics the field's papers report on, as bundles of settings."""
+"""Protocols: the streams and metrics on which the field's papers report, as groups of settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from zsntta_cli.settings.ratios import NATURAL
 
 @dataclass(frozen=True)
 class Protocol:
-    """What a protocol fixes; the sets of images are those that are named beside it."""
+    """The settings that a protocol fixes; the user names the sets of images beside it."""
 
     source: str
     stream: Mapping[str, Any]  # settings of the stream
-    block: int  # items that are classified together, by methods that do so
-    report: str  # whose metrics it reports
+    block: int  # items that block classifiers classify together
+    report: str  # the report with its metrics
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings that it fixes."""
+        """All settings that the protocol fixes."""
         return {**self.stream, "block": self.block}
 
 
@@ -48,10 +48,10 @@ PROTOCOLS = {
 
 
 def check_fixed(name: str, value: Any, protocol: str) -> None:
-    """Refuse another value of a setting than a protocol has.
+    """Refuse a value of a setting that differs from the protocol's.
 
     Raises:
-        SettingsError: what it has.
+        SettingsError: the value differs; the message names the protocol's value.
     """
     fixed = PROTOCOLS[protocol].settings[name]
     check(

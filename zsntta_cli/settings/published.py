@@ -1,8 +1,8 @@
-"""Weights that are known by their content: OpenAI's files, whatever they are called.
+"""Weights that are recognised by their content: OpenAI's files, under any name.
 
-The digests stand in OpenAI's own addresses of the files, which open_clip lists; a test holds these
-against the list of the open_clip that is installed. Files of the hub are others: the same weights
-in another format, of which no digest is published.
+The digests are those in OpenAI's addresses of the files, which open_clip lists; a test compares
+them with the list of the installed open_clip. The hub's files have the same weights in another
+format, and their digests are not published.
 """
 
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ OPENAI_SHA256 = {  # by open_clip's name of the model
 
 
 def published_tag(model: str, weights: Path) -> str:
-    """The tag of a model's weights that a file has; nothing of any other file."""
+    """The tag of a model's weights in a file; empty if the file is not known."""
     return _tag(model, digest_of(weights)) if _plain(model) in OPENAI_SHA256 else ""
 
 
 def by_tag(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """What is recorded of an encoder, with the tag of its weights instead of their file's path."""
+    """An encoder's identity, with the tag of its weights instead of their file's path."""
     tag = _tag(str(identity.get("model")), identity.get("weights_sha256"))
     return {**identity, "pretrained": tag} if tag else dict(identity)
 
@@ -46,7 +46,7 @@ def _plain(model: str) -> str:
 
 
 def digest_of(weights: Path) -> str:
-    """The sha256 of a file of weights; computed once, unless the file changes."""
+    """The sha256 of a file of weights, which is computed once unless the file changes."""
     status = weights.stat()
     return _digest(weights.absolute(), status.st_size, status.st_mtime_ns, status.st_ino)
 

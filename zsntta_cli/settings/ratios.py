@@ -1,8 +1,8 @@
-"""Noise ratios: a share, the sets' own mix, or a share that changes along the stream.
+"""Noise ratios: a share, the mix that the sets' sizes make, or a share that changes in the stream.
 
-A number is the share of OOD samples all along; `natural` takes every image of both sets once;
-`0.1..0.7` drifts in a line from the first share to the last; `steps:0.1,0.5,0.1` has as many parts
-of equal length as shares.
+A number is the share of OOD samples everywhere in the stream. `natural` takes every image of both
+sets once. `0.1..0.7` changes linearly from the first share to the last. `steps:0.1,0.5,0.1` has one
+part for each share, all of equal length.
 """
 
 import re
@@ -12,16 +12,16 @@ from zsntta_cli.errors import SettingsError, short
 Ratio = float | str
 NATURAL = "natural"
 _STEPS, _DRIFT, _MOST_STEPS = "steps:", "..", 100
-_DRIFT_PARTS = 100  # in each of which a drifting share stays as it is
+_DRIFT_PARTS = 100  # parts of the stream with a constant share, by which a share drifts
 _SHARE = re.compile(r"\d+(\.\d*)?(e-?\d+)?|\.\d+(e-?\d+)?")
 _FORMS = "a number in [0, 1), natural, 0.1..0.7 or steps:0.1,0.5,0.1"
 
 
 def parse_ratio(text: str) -> Ratio:
-    """The ratio that a text says, in one spelling.
+    """Parse a ratio, and bring it to its usual spelling.
 
     Raises:
-        SettingsError: it says none.
+        SettingsError: the text is no ratio.
     """
     if text == NATURAL:
         return NATURAL
@@ -37,12 +37,12 @@ def parse_ratio(text: str) -> Ratio:
 
 
 def check_ratio(text: str) -> None:
-    """Raise SettingsError unless a text says a ratio."""
+    """Raise SettingsError unless a text is a ratio."""
     parse_ratio(text)
 
 
 def _shares(text: str, parts: list[str], least: int, most: int) -> list[float]:
-    """The shares of a changing ratio, of which one at least is above 0."""
+    """Parse the shares of a changing ratio, at least one of which must be above 0."""
     if not (least <= len(parts) <= most and all(map(_SHARE.fullmatch, parts))):
         raise _wrong(text)
     shares = [float(f"{float(part):g}") for part in parts]
@@ -56,7 +56,7 @@ def _wrong(text: str) -> SettingsError:
 
 
 def changing_shares(ratio: Ratio) -> list[float]:
-    """The OOD shares of parts of equal length; none where the share is the same all along."""
+    """The OOD shares of parts of equal length; none if the share does not change."""
     if not isinstance(ratio, str) or ratio == NATURAL:
         return []
     if ratio.startswith(_STEPS):
@@ -67,7 +67,7 @@ def changing_shares(ratio: Ratio) -> list[float]:
 
 
 def mean_share(ratio: Ratio) -> float:
-    """The OOD share of the whole stream; nan of `natural`, which only the sets say."""
+    """The OOD share of the whole stream; nan for `natural`, which depends on the sets."""
     if ratio == NATURAL:
         return float("nan")
     shares = changing_shares(ratio)
@@ -75,10 +75,10 @@ def mean_share(ratio: Ratio) -> float:
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """A ratio as messages have it, which can be typed."""
+    """A ratio as messages show it, which can be typed."""
     return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
 
 
 def ratio_place(ratio: Ratio) -> tuple[bool, float, str]:
-    """Where a ratio stands in lists: shares first, rising, then what is none."""
+    """The sort key of a ratio: numbers come first in rising order, and then texts."""
     return (True, 0.0, ratio) if isinstance(ratio, str) else (False, ratio, "")

@@ -1,8 +1,8 @@
-"""Prompts that are a file: sentences by class, whose features are averaged.
+"""Files of prompts: sentences for each class, whose features are averaged.
 
-JSON `{class name: [sentence, …]}`, as CuPL's (Pratt et al., ICCV 2023) and those of "Visual
-Classification via Description from Large Language Models" (Menon & Vondrick, ICLR 2023). Class
-features that are made of one are filed under NAME@DIGEST: another file of the same name is another
+A file is JSON, `{class name: [sentence, …]}`, as those of CuPL (Pratt et al., ICCV 2023) and of
+"Visual Classification via Description from Large Language Models" (Menon & Vondrick, ICLR 2023).
+Class features made of a file have the key NAME@DIGEST, so another file of the same name is another
 prompt.
 """
 
@@ -28,20 +28,20 @@ _SHOWN = 3  # classes in an error
 class Sentences:
     """The sentences of a file, by class name in lower case with spaces for underscores."""
 
-    name: str  # of the file, without its ending
+    name: str  # the file's name without its ending
     by_class: Mapping[str, tuple[str, ...]]
 
     @property
     def filed(self) -> str:
-        """What class features made of them are filed under."""
+        """The key of class features that are made of these sentences."""
         content = json.dumps(dict(sorted(self.by_class.items())), ensure_ascii=False)
         return f"{self.name}@{hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]}"
 
     def of(self, set_name: str, class_names: Sequence[str]) -> list[tuple[str, ...]]:
-        """The sentences of some classes, in their order.
+        """The sentences of the classes of a set, in their order.
 
         Raises:
-            SettingsError: classes that the file does not have.
+            SettingsError: the file has no sentences for a class.
         """
         lacking = [name for name in class_names if _plain(name) not in self.by_class]
         if lacking:
@@ -54,24 +54,24 @@ class Sentences:
         return [self.by_class[_plain(name)] for name in class_names]
 
     def surplus(self, class_names: Sequence[str]) -> str:
-        """The classes of the file that are none of these, in words; nothing where all are."""
-        others = [*self.by_class.keys() - {*map(_plain, class_names)}]
-        if not others:
+        """The number and names of the file's classes that are none of these; empty if all are."""
+        extra = [*self.by_class.keys() - {*map(_plain, class_names)}]
+        if not extra:
             return ""
-        shown = ", ".join(f"'{short(name)}'" for name in sorted(others)[:_SHOWN])
-        return f"{len(others)} ({shown}{', …' * (len(others) > _SHOWN)})"
+        shown = ", ".join(f"'{short(name)}'" for name in sorted(extra)[:_SHOWN])
+        return f"{len(extra)} ({shown}{', …' * (len(extra) > _SHOWN)})"
 
 
 def is_filed(prompt: str) -> bool:
-    """Whether a prompt is the name of a file's sentences, with its digest."""
+    """Whether a prompt is the key of a file's sentences, NAME@DIGEST."""
     return _FILED.fullmatch(prompt) is not None
 
 
 def filed_as(prompt: str, cached: Sequence[str]) -> str:
-    """The prompt that a file's name stands for among those that are cached; any other as it is.
+    """Replace a file's name by its key among the cached prompts; other prompts stay as they are.
 
     Raises:
-        SettingsError: two files of that name are cached.
+        SettingsError: sentences of several files of that name are cached.
     """
     meant = [name for name in cached if is_filed(name) and name.partition("@")[0] == prompt]
     if len(meant) > 1:
@@ -82,10 +82,10 @@ def filed_as(prompt: str, cached: Sequence[str]) -> str:
 
 
 def read_sentences(path: Path) -> Sentences:
-    """The sentences of a file.
+    """Read the sentences of a file.
 
     Raises:
-        SettingsError: it cannot be read, or is not `{class name: [sentence, …]}`.
+        SettingsError: the file cannot be read, or is not `{class name: [sentence, …]}`.
     """
     what = f"{path} is not {{class name: [sentence, …]}}, as CuPL's files are"
     if not _NAME.fullmatch(path.stem):
@@ -93,7 +93,7 @@ def read_sentences(path: Path) -> Sentences:
     try:
         text = read_input(path, _LARGEST).decode("utf-8-sig")
         plain = json.loads(text, object_pairs_hook=_once)
-        json.dumps(plain, ensure_ascii=False).encode()  # half of a character is no text
+        json.dumps(plain, ensure_ascii=False).encode()  # half of a surrogate pair is no text
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
