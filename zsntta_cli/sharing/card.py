@@ -1,4 +1,4 @@
-"""The card of a place (README.md): what lies there, in words and tables, made from its index."""
+"""The card of a place (README.md): its content in words and tables, made from the index."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _DIGITS = 12
 
 
 def card(address: str, index: Index) -> str:
-    """The card, as Markdown with a hub's metadata before it."""
+    """Make the card as Markdown, with the metadata of a hub before it."""
     lines = [
         "---",
         "license: other",
@@ -68,6 +68,6 @@ def _row(name: str, entry: IndexEntry) -> str:
 
 
 def _text(value: str) -> str:
-    """A text that stays one in a cell of Markdown."""
+    """Escape a text so that a cell of Markdown shows it as it is."""
     shown = "".join(c if c.isprintable() else " " for c in value)
     return "".join(f"\\{c}" if c in "\\|`*_<>[]" else c for c in shown)

@@ -1,7 +1,7 @@
 """Features in a data set repository of the Hugging Face hub: hf://USER/REPO[@REVISION].
 
-`@REVISION` is a branch, a tag or a commit; what is read is of one commit, the one that it named
-when the index was read.
+`@REVISION` is a branch, a tag or a commit. All files are read from one commit, the one that the
+revision named when the index was read.
 """
 
 import os
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from huggingface_hub import HfFileMetadata
 
 _ADDRESS = re.compile(rf"{HUB}://([\w.-]+/[\w.-]+)(?:@([\w./-]+))?/?")
-_KIND = "dataset"  # of the repository
+_KIND = "dataset"  # the hub's type of the repository
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
-_FIRST = "*.h5"  # files that are uploaded before those that name them
+_FIRST = "*.h5"  # feature files are uploaded before the index, which names them
 
 
 class HubStore:
     """A data set repository of the hub."""
 
     def __init__(self, repository: str, wanted: str | None = None) -> None:
-        """`wanted`: a branch, a tag or a commit."""
+        """`wanted` is a branch, a tag or a commit."""
         self.address, self._repository, self._wanted = f"{HUB}://{repository}", repository, wanted
         self._commit: str | None = None
         self._endpoint = os.environ.get("HF_ENDPOINT") or None
 
     @classmethod
     def at(cls, address: str) -> "HubStore":
-        """The repository of an address: StoreError where it is none."""
+        """Open the repository of an address: StoreError if it is no such address."""
         match = _ADDRESS.fullmatch(address)
         if not match:
             raise StoreError(f"'{address}' is no repository: must be {HUB}://USER/REPO[@REVISION].")
@@ -45,13 +45,13 @@ class HubStore:
 
     @property
     def revision(self) -> str | None:
-        """The commit that is read, or was written last."""
+        """The commit that is read, or that was written last."""
         return self._commit
 
     def read(self, path: str) -> bytes:
-        """A small file whole, of the commit that is meant: MissingAtStore where there is none.
+        """Read a small file whole, of the wanted revision: MissingAtStore if there is none.
 
-        Without a network it is the hub's copy on this machine, where there is one.
+        Without a network, the copy in the hub's cache on this machine is read, if there is one.
         """
         from huggingface_hub import hf_hub_download
 
@@ -61,12 +61,12 @@ class HubStore:
                 self._repository, path, repo_type=_KIND, revision=self._wanted,
                 endpoint=self._endpoint, etag_timeout=_TIMEOUT, local_files_only=is_out_of_reach,
             )  # fmt: skip
-        depth = len(Path(path).parts)  # it lies in the hub's cache: …/snapshots/COMMIT/PATH
+        depth = len(Path(path).parts)  # the file is …/snapshots/COMMIT/PATH of the hub's cache
         self._commit = Path(file).parents[depth - 1].name
         return Path(file).read_bytes()
 
     def _is_reached(self, path: str) -> bool:
-        """Whether the hub answers: asked once, without the retries that a download makes.
+        """Ask once whether the hub answers, without the retries that a download makes.
 
         Raises:
             StoreError: the file is too large to be read whole.
@@ -77,7 +77,7 @@ class HubStore:
             size = self._metadata(path, self._wanted).size
         except (errors.HfHubHTTPError, errors.HFValidationError):
             raise
-        except Exception:  # of the network: the library's, its HTTP client's and the system's
+        except Exception:  # network errors of the library, its HTTP client and the system
             return False
         if size is not None and size > LARGEST_TEXT:
             raise StoreError(f"{self.address}/{path} has more than {LARGEST_TEXT:,} bytes.")
@@ -97,7 +97,7 @@ class HubStore:
         )
 
     def fetch(self, path: str, target: Path, size: int) -> None:
-        """Bring a file of so many bytes to `target`, from the byte where an earlier attempt ended.
+        """Fetch a file of `size` bytes into `target`, from the byte where an earlier attempt ended.
 
         `hf_hub_download` would begin anew in each process.
         """
@@ -113,7 +113,7 @@ class HubStore:
                     f"bytes, must have {size:,}."
                 )
             if urlsplit(metadata.location).netloc != urlsplit(self._url(path, revision)).netloc:
-                headers.pop("authorization", None)  # it is not for the host that has the bytes
+                headers.pop("authorization", None)  # another host must not get the user's token
             with target.open("ab") as part:
                 if part.tell() > size:
                     part.truncate(0)
@@ -124,9 +124,9 @@ class HubStore:
                 )  # fmt: skip
 
     def publish(self, folder: Path) -> str | None:
-        """Upload a folder's files, those that name others last; the repository is made if need be.
+        """Upload the files of a folder, feature files first; the repository is made if need be.
 
-        What an interrupted upload has brought is not uploaded again.
+        What an interrupted upload has transferred is not uploaded again.
         """
         from huggingface_hub import HfApi
 
@@ -143,7 +143,7 @@ class HubStore:
 
     @contextmanager
     def _asking(self, path: str) -> Iterator[None]:
-        """Turn what the hub's library raises into one line."""
+        """Turn errors of the hub's library into one line."""
         from huggingface_hub import errors
 
         place = f"{self.address}/{path}".rstrip("/")
@@ -179,5 +179,5 @@ class HubStore:
             raise StoreError(f"'{self.address}' is no repository ({first_line(error)}).") from error
         except StoreError:
             raise
-        except Exception as error:  # of the network: the library's, httpx's and the system's
+        except Exception as error:  # network errors of the library, httpx and the system
             raise StoreError(f"cannot reach {place}{at} ({first_line(error)}).") from error

@@ -1,4 +1,4 @@
-"""The index of a place: what its feature files are, in one small file, read with suspicion."""
+"""The index of a place: one small file that describes its feature files, and is never trusted."""
 
 import json
 import re
@@ -25,13 +25,13 @@ _LARGEST = 2**44  # bytes of a feature file
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """What an index says of one feature file."""
+    """The entry of one feature file in an index."""
 
     size: int  # bytes
     sha256: str  # of the file
     header: Header
     licence: str = ""  # of the images, in short
-    shots: tuple[ZeroShotAccuracy, ...] = ()  # zero-shot accuracies, one a prompt
+    shots: tuple[ZeroShotAccuracy, ...] = ()  # zero-shot accuracies, one for each prompt
     has_ids: bool = True  # sample ids, and not numbers in their place
 
     @property
@@ -42,7 +42,7 @@ class IndexEntry:
 
 @dataclass(frozen=True)
 class Index:
-    """What lies at a place: entries by path, ENCODER/SET.h5."""
+    """The content of a place: entries by path, ENCODER/SET.h5."""
 
     files: Mapping[str, IndexEntry] = field(default_factory=dict)
 
@@ -57,26 +57,26 @@ class Index:
         return [path.stem for path in paths if path.parent.name == encoder]
 
     def with_files(self, new: Mapping[str, IndexEntry]) -> "Index":
-        """This index with further files, or others in the place of some."""
+        """This index with files that are added or replaced."""
         return Index({**self.files, **new})
 
     def to_json(self) -> str:
-        """The index as it is written."""
+        """The index as the text that is written."""
         files = {path: asdict(entry) for path, entry in sorted(self.files.items())}
         content = {"format": FORMAT, "zsntta": __version__, "files": files}
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def path_of(encoder: str, name: str) -> str:
-    """Where a feature file lies at a place."""
+    """The path of a feature file at a place."""
     return f"{encoder}/{name}.h5"
 
 
 def read_index(store: FeaturePlace) -> Index:
-    """The index of a place.
+    """Read the index of a place.
 
     Raises:
-        StoreError: it has none, or one that is broken or of a newer version.
+        StoreError: there is no index, or it is broken or of a newer version.
     """
     where = f"{store.address}/{INDEX}"
     try:
@@ -94,7 +94,7 @@ def read_index(store: FeaturePlace) -> Index:
 
 
 def parse_index(content: bytes) -> Index:
-    """An index as it was written; anything but a StoreError where it is none."""
+    """Parse an index; errors of several types, but no StoreError, if the content is none."""
     plain = json.loads(content)
     version = plain["format"]
     if version != FORMAT:
@@ -153,6 +153,6 @@ def _is_count(value: Any) -> bool:
 def local_entry(
     path: Path, licence: str, shots: Sequence[ZeroShotAccuracy], has_ids: bool
 ) -> IndexEntry:
-    """The entry of a feature file here."""
+    """Make the entry of a feature file on this machine."""
     header, size = hdf5.read_header(path), path.stat().st_size
     return IndexEntry(size, sha256_of(path), header, licence, tuple(shots), has_ids)

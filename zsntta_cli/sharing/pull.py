@@ -1,6 +1,6 @@
-"""Feature files from a place into a features folder: each as its index says, or not there.
+"""Pulling feature files from a place into a features folder: each is as its index says, or absent.
 
-A file comes into `.SET.DIGEST.part` beside its place, is verified there, and then takes its name.
+A file is fetched into `.SET.DIGEST.part` beside its path, verified, and then takes its name.
 """
 
 import glob
@@ -24,15 +24,15 @@ from zsntta_cli.sharing.stores import FeaturePlace
 
 @dataclass(frozen=True)
 class Pulled:
-    """What became of one feature file."""
+    """The result of pulling one feature file."""
 
     path: Path
     entry: IndexEntry
-    is_new: bool  # False: it was there already
+    is_new: bool  # False: it existed already
 
     @property
     def line(self) -> str:
-        """It in a line."""
+        """The result in one line."""
         header, mebibytes = self.entry.header, self.entry.size / 2**20
         facts = (
             counted(header.images, "image") if header.images else counted(header.classes, "word")
@@ -43,10 +43,12 @@ class Pulled:
 def chosen(
     index: Index, address: str, names: Sequence[str] = (), encoder: str | None = None
 ) -> list[tuple[str, str]]:
-    """The encoder's folder and the set's name of each file that is meant; without names, all.
+    """Choose files by sets and encoder, and give their encoders' folders and sets' names.
+
+    Without names, all files are chosen.
 
     Raises:
-        StoreError: an encoder or a set that the place does not have.
+        StoreError: the place does not have the encoder or a set.
     """
     if encoder is not None and encoder not in index.encoders:
         raise StoreError(
@@ -54,10 +56,10 @@ def chosen(
         )
     encoders = [encoder] if encoder is not None else index.encoders
     files = [(folder, name) for folder in encoders for name in index.names(folder)]
-    there = sorted({name for _, name in files})
+    set_names = sorted({name for _, name in files})
     for name in names:
-        if name not in there:
-            raise StoreError(f"{address} has no features of '{name}'{near(name, there)}.")
+        if name not in set_names:
+            raise StoreError(f"{address} has no features of '{name}'{near(name, set_names)}.")
     return [(folder, name) for folder, name in files if not names or name in names]
 
 
@@ -68,11 +70,11 @@ def pull(
     files: Sequence[tuple[str, str]],
     reporter: Reporter,
 ) -> Iterator[Pulled]:
-    """Bring files, by their encoder's folder and their set's name, into a features folder.
+    """Pull files, by their encoders' folders and their sets' names, into a features folder.
 
     Raises:
-        StoreError: another file has the place of one, before any is fetched; or a file that cannot
-            be had, or is not what its index says. Files that came before it stay.
+        StoreError: a path has other features, which is checked before anything is fetched; or a
+            file cannot be fetched, or is not what its index says. Files before it stay.
     """
     wanted = [
         (feature_path(root, *file), index.files[path_of(*file)]) for file in dict.fromkeys(files)
@@ -86,7 +88,7 @@ def pull(
 
 
 def _is_there(path: Path, entry: IndexEntry) -> bool:
-    """Whether the same features are there already: StoreError where others are."""
+    """Whether a path has the same features already: StoreError if it has others."""
     if not path.exists():
         return False
     header = read_header(path)
@@ -96,15 +98,15 @@ def _is_there(path: Path, entry: IndexEntry) -> bool:
 
 
 def _check_encoders(root: Path, wanted: Sequence[tuple[Path, IndexEntry]]) -> None:
-    """Refuse files of another encoder than those that their folder has, or that come into it."""
+    """Refuse a file of another encoder than the other files of its folder, old or new ones."""
     firsts: dict[str, tuple[Path, Mapping[str, Any]]] = {}
     for path, entry in wanted:
         folder, identity = path.parent.name, entry.header.identity
         if folder not in firsts:
-            there = ((f.path, f.header.identity) for f in stored(root, folder) if f.header)
-            firsts[folder] = next(there, (path, identity))
-        first, known = firsts[folder]
-        if mismatch := difference(known, identity):
+            cached = ((f.path, f.header.identity) for f in stored(root, folder) if f.header)
+            firsts[folder] = next(cached, (path, identity))
+        first, first_identity = firsts[folder]
+        if mismatch := difference(first_identity, identity):
             raise StoreError(
                 f"{first} is of another encoder than '{path.stem}' ({mismatch.key}: "
                 f"{mismatch.one}, not {mismatch.other})",
@@ -117,8 +119,8 @@ def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporte
         path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{entry.sha256[:16]}.part")
     where = f"{store.address}/{path.parent.name}/{path.name}"
-    with FileLock(lock_path(path)):  # the one that an extraction takes
-        if path.exists():  # by somebody else, meanwhile
+    with FileLock(lock_path(path)):  # an extraction takes the same lock
+        if path.exists():  # another process has made it meanwhile
             _is_there(path, entry)
             return
         with reporter.waiting(lambda: f"fetching {where}"), writing(part):
@@ -127,11 +129,11 @@ def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporte
         note_source(path, store.address, store.revision, entry.digest)
         take_name(part, path)
         for older in path.parent.glob(f".{glob.escape(path.stem)}.*.part"):
-            older.unlink(missing_ok=True)  # of a version that the place does not have any more
+            older.unlink(missing_ok=True)  # a part of a version that the place no longer has
 
 
 def _verify(part: Path, path: Path, entry: IndexEntry, where: str) -> None:
-    """Refuse what is not the file that the index tells of; what is too short is kept."""
+    """Refuse a file that is not the one in the index; a file that is too short is kept."""
     size = part.stat().st_size
     if size < entry.size:
         raise StoreError(
@@ -149,9 +151,9 @@ def _verify(part: Path, path: Path, entry: IndexEntry, where: str) -> None:
     except StoreError as error:
         part.unlink()
         raise StoreError(f"{where} is no sound feature file: {error}") from error
-    is_told = (header.digest, header.identity, header.kind) == (
+    is_as_listed = (header.digest, header.identity, header.kind) == (
         entry.digest, entry.header.identity, entry.header.kind,
     )  # fmt: skip
-    if not is_told or features.name != path.stem:
+    if not is_as_listed or features.name != path.stem:
         part.unlink()
         raise StoreError(f"{where} holds other features than its index says. It was not kept.")

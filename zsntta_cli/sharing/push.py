@@ -1,4 +1,4 @@
-"""Feature files to a place: copies without anything private, an index and a card beside them."""
+"""Publishing feature files at a place: copies without private data, with an index and a card."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,43 +25,43 @@ from zsntta_cli.sharing.index import INDEX, Index, IndexEntry, local_entry, path
 from zsntta_cli.sharing.stores import FeaturePlace
 
 CARD = "README.md"
-OWN = "MIT"  # what this project draws itself, and its lists of words
+OWN = "MIT"  # of images that this project draws, and of its word lists
 NOT_KNOWN = "not known"
-_FREE = ("MIT", "BSD", "CC0", "CC BY")  # beginnings of licences that let anybody pass copies on
+_FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
 _BLOCK = 2**16  # rows
 _NAMED = 6  # sets in an error
 
 
 @dataclass(frozen=True)
 class PushPlan:
-    """What to publish, from which features folder."""
+    """The sets to publish, and the features folder that they are in."""
 
     root: Path
-    names: Sequence[str] = ()  # all without any
+    names: Sequence[str] = ()  # empty: all sets
     encoder: str | None = None
-    without_ids: bool = False  # sample ids, file names mostly, become numbers
-    may: bool = False  # sets whose terms do not say so may be passed on: the user has looked
+    without_ids: bool = False  # sample ids, which are mostly file names, become numbers
+    may: bool = False  # the user has read the terms that do not allow this to everybody
     overwrite: bool = False  # replace other features of the same name
 
 
 @dataclass(frozen=True)
 class Published:
-    """What became of one feature file."""
+    """The result of publishing one feature file."""
 
     path: str  # at the place
     entry: IndexEntry
-    is_new: bool  # False: it was there already
+    is_new: bool  # False: the place had it already
 
     @property
     def line(self) -> str:
-        """It in a line."""
+        """The result in one line."""
         return f"{self.path}: {self.entry.size / 2**20:,.1f} MiB" + ", there already" * (
             not self.is_new
         )
 
 
 def licence_of(name: str, kind: str = DATASET) -> str:
-    """The terms of a set's images or words, in short."""
+    """The short name of the licence of a set's images or words."""
     parsed = SetName.parse(SetParts.parse(name).whole)
     if kind == WORDS:
         return OWN if set_of(parsed.bare) else NOT_KNOWN
@@ -72,15 +72,15 @@ def licence_of(name: str, kind: str = DATASET) -> str:
 
 
 def is_free(licence: str) -> bool:
-    """Whether terms let anybody pass copies on, by their first words."""
+    """Whether a licence lets anybody pass copies on, by its first words."""
     return licence.startswith(_FREE)
 
 
 def files_to_push(plan: PushPlan) -> list[Path]:
-    """The feature files that are meant.
+    """Find the feature files of a plan.
 
     Raises:
-        StoreError: none, or some whose terms do not let everybody pass them on.
+        StoreError: there are none, or the terms of some do not let everybody pass them on.
     """
     paths = find(plan.root, plan.names, plan.encoder)
     if not paths:
@@ -104,10 +104,10 @@ def files_to_push(plan: PushPlan) -> list[Path]:
 
 
 def push(store: FeaturePlace, plan: PushPlan, reporter: Reporter) -> Iterator[Published]:
-    """Publish feature files beside those that are at a place already.
+    """Publish feature files beside those that a place has already.
 
     Raises:
-        StoreError: other features of a name are there already, or the upload fails.
+        StoreError: the place has other features of this name, or the upload fails.
     """
     paths = files_to_push(plan)
     index = _index_there(store)
@@ -115,8 +115,8 @@ def push(store: FeaturePlace, plan: PushPlan, reporter: Reporter) -> Iterator[Pu
         new, published = dict[str, IndexEntry](), list[Published]()
         for path in paths:
             place = path_of(path.parent.name, path.stem)
-            if (there := index.files.get(place)) and _is_same(path, there, plan):
-                published.append(Published(place, there, is_new=False))
+            if (entry := index.files.get(place)) and _is_same(path, entry, plan):
+                published.append(Published(place, entry, is_new=False))
                 continue
             copy = staging / place
             _write_copy(path, copy, plan)
@@ -140,10 +140,10 @@ def _index_there(store: FeaturePlace) -> Index:
 
 
 def _is_same(path: Path, there: IndexEntry, plan: PushPlan) -> bool:
-    """Whether a place has these features under all these prompts, and no ids that are not wanted.
+    """Whether a place has these features with all their prompts, and no ids that must go.
 
     Raises:
-        StoreError: it has others.
+        StoreError: the place has other features of this name.
     """
     header = hdf5.read_header(path)
     texts = dict(zip(header.templates, header.text_digests, strict=True))
@@ -160,7 +160,7 @@ def _is_same(path: Path, there: IndexEntry, plan: PushPlan) -> bool:
 
 
 def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
-    """Write a feature file anew: what HDF5 deletes in place would still be in its bytes."""
+    """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file."""
     features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
     if not plan.without_ids and (telling := [name for name in ids if _leads(name)]):
         raise StoreError(
@@ -180,11 +180,11 @@ def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
 
 
 def _leads(sample_id: str) -> bool:
-    """Whether a sample id is a whole path, of this machine."""
+    """Whether a sample id is an absolute path, which names folders of this machine."""
     return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
 
 
 def _blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
     rows = features.image_features
-    starts = range(0, max(len(rows), 1), _BLOCK)  # of words there is one, without rows
+    starts = range(0, max(len(rows), 1), _BLOCK)  # word lists have one block without rows
     return (rows[start : start + _BLOCK] for start in starts)

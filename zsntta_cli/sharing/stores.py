@@ -1,6 +1,6 @@
-"""Places that feature files are published at: a hub's repository, a folder, a bucket, a server.
+"""Places where feature files are published: a hub's repository, a folder, a bucket, a server.
 
-What is at a place lies as in a features folder: ENCODER/SET.h5, with index.json and README.md.
+A place has the layout of a features folder, ENCODER/SET.h5, with index.json and README.md.
 """
 
 import shutil
@@ -24,50 +24,50 @@ LARGEST_TEXT = 2**25  # bytes of an index or a card
 
 
 class FeaturePlace(Protocol):
-    """A place that feature files are published at."""
+    """A place where feature files are published."""
 
     address: str  # as it was typed, without a revision
 
     @property
     def revision(self) -> str | None:
-        """The commit that is read; None where a place has none."""
+        """The commit that is read; None if the place has no commits."""
         ...
 
     def read(self, path: str) -> bytes:
-        """A small file whole.
+        """Read a small file whole.
 
         Raises:
-            MissingAtStore: there is none.
+            MissingAtStore: there is no such file.
             StoreError: the place cannot be reached.
         """
         ...
 
     def fetch(self, path: str, target: Path, size: int) -> None:
-        """Bring a file of so many bytes to `target`, going on where an earlier attempt ended.
+        """Fetch a file of `size` bytes into `target`, from the byte where an earlier attempt ended.
 
         Raises:
-            StoreError: it cannot be had; what came is kept.
+            StoreError: the file cannot be fetched; what came of it is kept.
         """
         ...
 
     def publish(self, folder: Path) -> str | None:
-        """Upload the files of a folder, index.json last; gives the new revision, if any.
+        """Upload the files of a folder, index.json last, and return the new revision, if any.
 
         Raises:
-            StoreError: the place takes nothing, or the upload fails.
+            StoreError: the place takes no uploads, or the upload fails.
         """
         ...
 
 
 class MissingPlace(MissingAtStore):
-    """A place that there is not, or not for everybody."""
+    """The error for a place that does not exist, or that this user may not see."""
 
 
 def open_store(address: str) -> FeaturePlace:
-    """The place of an address: hf://USER/REPO[@REVISION], file:///FOLDER, https://…, s3://….
+    """Open the place of an address: hf://USER/REPO[@REVISION], file:///FOLDER, https://…, s3://….
 
     Raises:
-        StoreError: no such kind of address, or the library that reads it is not installed.
+        StoreError: the text is no such address, or the library that reads it is not installed.
     """
     scheme = urlsplit(address).scheme
     if scheme not in SCHEMES:
@@ -92,7 +92,7 @@ class FolderStore:
         self._system, self._root = file_system(address)
 
     def read(self, path: str) -> bytes:
-        """A small file whole: MissingAtStore where there is none."""
+        """Read a small file whole: MissingAtStore if there is none."""
         with reaching(f"{self.address}/{path}"), self._system.open(self._at(path), "rb") as file:
             content: bytes = file.read(LARGEST_TEXT + 1)
         if len(content) > LARGEST_TEXT:
@@ -100,12 +100,12 @@ class FolderStore:
         return content
 
     def fetch(self, path: str, target: Path, size: int) -> None:
-        """Bring a file to `target`, from the byte where an earlier attempt ended."""
+        """Fetch a file into `target`, from the byte where an earlier attempt ended."""
         begun = target.stat().st_size if target.exists() else 0
         with reaching(f"{self.address}/{path}"):
             try:
                 append(self._system, self._at(path), target, begun, size)
-            except ValueError:  # of a server that sends whole files alone
+            except ValueError:  # the server only sends whole files
                 if not begun:
                     raise
                 append(self._system, self._at(path), target, 0, size)
@@ -127,7 +127,7 @@ class FolderStore:
             with whole_file(Path(place)) as temporary:
                 shutil.copyfile(file, temporary)
             return
-        with reaching(f"{self._scheme}://{place}"):  # object stores take a file whole or not
+        with reaching(f"{self._scheme}://{place}"):  # object stores take a file whole or not at all
             self._system.put_file(str(file), place)
 
     def _at(self, path: str) -> str:
