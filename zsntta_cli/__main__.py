@@ -1,4 +1,4 @@
-"""`zsntta`, also as `python -m zsntta_cli`: what may happen before a command runs and after it."""
+"""The command `zsntta`, also as `python -m zsntta_cli`, and what happens before and after it."""
 
 import contextlib
 import io
@@ -14,10 +14,10 @@ from zsntta_cli import garbage
 
 
 def main() -> None:
-    """The entry point: whatever ends the program, it says so in one line."""
-    sys.stdout = sys.stdout or io.StringIO()  # None where it is closed, as by `>&-`
+    """Run the command line; whatever ends the program, it says so in one line."""
+    sys.stdout = sys.stdout or io.StringIO()  # None if it is closed, as by `>&-`
     sys.stderr = sys.stderr or io.StringIO()
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have what the terminal has not
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with garbage.held_back():
@@ -35,9 +35,10 @@ def main() -> None:
 
 
 def _loaded() -> Callable[[], None]:
-    """The command line, imported with the command; Ctrl-C meanwhile ends the process at once.
+    """Import the command line with the command; Ctrl-C meanwhile ends the process at once.
 
-    As an exception it would come out of the midst of some library's import, in any shape.
+    As an exception, Ctrl-C would be raised amid a library's import, which may turn it into any
+    other error.
     """
     with contextlib.suppress(ValueError):  # not the main thread
         before = signal.getsignal(signal.SIGINT)
@@ -55,12 +56,12 @@ def _loaded() -> Callable[[], None]:
 
 
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Repeat a Ctrl-C a moment later that came within a callback or a finaliser.
+    """Repeat a Ctrl-C that came within a callback or a finaliser a moment later.
 
     Python cannot raise anything there: it would print a traceback and go on.
     """
     if unraisable.exc_type is KeyboardInterrupt:
-        main_thread = threading.main_thread().ident  # whose waiting it is to end
+        main_thread = threading.main_thread().ident  # the signal must end what it waits for
         threading.Timer(0.01, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
     else:
         sys.__unraisablehook__(unraisable)
@@ -72,14 +73,14 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _end(error: OSError | MemoryError | ImportError) -> NoReturn:
-    """An error outside of any command: a full disk under stdout, no memory to load with."""
+    """End with one line on an error outside any command: a full disk, or not enough memory."""
     from zsntta_cli.errors import first_line
 
     reason = "there is not enough memory" if isinstance(error, MemoryError) else first_line(error)
     with contextlib.suppress(OSError):
         sys.stderr.write(f"error: {reason}.\n")
         sys.stderr.flush()
-    os._exit(1)  # nothing more can be written, and leaving in order would try
+    os._exit(1)  # nothing more can be written, and an orderly exit would try to
 
 
 if __name__ == "__main__":

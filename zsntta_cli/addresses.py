@@ -1,4 +1,4 @@
-"""Files at addresses, https://…, s3://…, hf://… or file://…: the only module that knows fsspec."""
+"""Files at addresses, https://…, s3://…, hf://… or file://…: the only module that uses fsspec."""
 
 import hashlib
 import shutil
@@ -20,7 +20,7 @@ _BLOCK = 2**22  # bytes at a time
 
 
 class MissingAtStore(StoreError):
-    """A file that a place does not have."""
+    """The error for a file that a place does not have."""
 
 
 def is_address(text: str) -> bool:
@@ -29,10 +29,10 @@ def is_address(text: str) -> bool:
 
 
 def file_system(address: str) -> "tuple[AbstractFileSystem, str]":
-    """The file system of an address, and the path within it.
+    """Find the file system of an address, and the path within it.
 
     Raises:
-        StoreError: the library that reads it is not installed, or it is no address.
+        StoreError: the library that reads the address is not installed, or it is no address.
     """
     from fsspec.core import url_to_fs
 
@@ -51,11 +51,11 @@ def file_system(address: str) -> "tuple[AbstractFileSystem, str]":
 
 @contextmanager
 def reaching(place: str) -> Iterator[None]:
-    """Turn what a file system raises into one line."""
+    """Turn errors of a file system into one line."""
     try:
         yield
     except FileNotFoundError as error:
-        cause = error.__cause__  # fsspec says so of a server that does not answer, too
+        cause = error.__cause__  # fsspec raises this also for a server that does not answer
         if isinstance(cause, OSError) and not isinstance(cause, FileNotFoundError):
             raise StoreError(f"cannot read {place} ({first_line(cause)}).") from error
         raise MissingAtStore(f"there is no {place}.") from error
@@ -70,9 +70,9 @@ def reaching(place: str) -> Iterator[None]:
 def append(
     system: "AbstractFileSystem", path: str, target: Path, begun: int, size: int | None
 ) -> None:
-    """Write a file from some byte on behind what there is of it; from 0 on: anew.
+    """Append a file's bytes from `begun` on to the `target` that has those before; 0: begin anew.
 
-    `size` is how many bytes it has, where that is known.
+    `size` is the size of the file in bytes, if that is known.
     """
     start = begun if size is None or begun <= size else 0
     with system.open(path, "rb") as source:
@@ -84,7 +84,7 @@ def append(
 
 
 def _blocks(source: IO[bytes], lacking: int | None) -> Iterator[bytes]:
-    """At most so many bytes of an open file, if that is known; it may end before."""
+    """Read blocks of an open file, up to `lacking` bytes if that is known; it may end before."""
     if lacking is None:
         yield from iter(lambda: source.read(_BLOCK), b"")
         return
@@ -94,11 +94,11 @@ def _blocks(source: IO[bytes], lacking: int | None) -> Iterator[bytes]:
 
 
 def fetch_file(address: str, target: Path) -> None:
-    """Bring a file to `target`, which is absent or whole; what came before an error is kept beside.
+    """Fetch a file into `target`, which is absent or whole; an incomplete file is kept beside it.
 
     Raises:
-        MissingAtStore: there is none.
-        StoreError: it cannot be had, or came in part.
+        MissingAtStore: there is no such file.
+        StoreError: the file cannot be fetched, or only a part of it came.
     """
     if target.exists():
         return
@@ -113,7 +113,7 @@ def fetch_file(address: str, target: Path) -> None:
         start = begun.stat().st_size if begun.exists() and size is not None else 0
         try:
             append(system, path, begun, start, size)
-        except ValueError:  # of a server that sends whole files alone
+        except ValueError:  # the server only sends whole files
             if not start:
                 raise
             append(system, path, begun, 0, size)
@@ -128,16 +128,16 @@ def fetch_file(address: str, target: Path) -> None:
 
 
 def _version(info: Mapping[str, Any]) -> str:
-    """What tells one content of an address from another, as far as its file system says so."""
-    told = [str(info.get(key, "")) for key in ("ETag", "etag", "LastModified", "mtime", "size")]
-    return hashlib.sha256(" ".join(told).encode()).hexdigest()[:8]
+    """A digest of what a file system says of a file's version: versions must not be mixed."""
+    facts = [str(info.get(key, "")) for key in ("ETag", "etag", "LastModified", "mtime", "size")]
+    return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:8]
 
 
 def read_text(address: str, most: int) -> bytes | None:
-    """A small file whole; None where there is none.
+    """Read a small file whole; None if there is none.
 
     Raises:
-        StoreError: it cannot be had, or is larger.
+        StoreError: the file cannot be read, or has more than `most` bytes.
     """
     try:
         with reaching(address):

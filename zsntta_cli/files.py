@@ -1,7 +1,8 @@
 """Files that are absent or whole, whatever happens while they are written; inputs that end.
 
 A file is written under a name that cannot be guessed, opened exclusively and locked, and takes its
-own name once it is durable. A killed writer leaves it unlocked: the next one in the folder sweeps.
+final name once it is durable. A killed writer leaves its file unlocked, and the next writer in the
+folder removes it.
 """
 
 import contextlib
@@ -25,10 +26,10 @@ _OWN_FOLDER = re.compile(r"\.zsntta-[0-9a-f]{16}\.tmp")
 
 
 def checked_path(value: str | Path, what: str) -> Path:
-    """A path that a caller gives, as one that the system takes.
+    """Turn the path that a caller gives into one that the system takes.
 
     Raises:
-        SettingsError: it has a NUL, at which the system's own paths end.
+        SettingsError: the path has a NUL, at which paths end for the system.
     """
     if "\0" in str(value):
         raise SettingsError(f"{what} is {str(value)!r}: a path has no NUL.")
@@ -41,7 +42,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises RuntimeError where a flush fails
-        if isinstance(error.__context__, KeyboardInterrupt):  # HDF5 cannot close what it broke off
+        # After a Ctrl-C amid a write, HDF5 cannot close the file, and its error hides the Ctrl-C.
+        if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
         reason = getattr(error, "strerror", None) or first_line(error)
         raise StoreError(f"cannot write {path}: {reason}. What was finished is kept.") from error
@@ -49,13 +51,13 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path to write to, which takes the name `path` once it is finished and durable.
+    """Give a temporary path to write to, which takes the name `path` once finished and durable.
 
-    A symbolic link stays, and what it names is written. What exists and is no regular file (a pipe,
-    a device) stays too, and gets the content.
+    A symbolic link stays, and its target is written. What exists and is no regular file (a pipe, a
+    device) stays too, and gets the content.
 
     Raises:
-        StoreError: it cannot be written; what was at `path` before is still there.
+        StoreError: the file cannot be written; what was at `path` before is still there.
     """
     with writing(path):
         special = check_target(path)
@@ -72,17 +74,17 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def take_name(finished: Path, path: Path) -> None:
-    """Give a finished file the name that it was written for, once it is durable."""
+    """Give a finished file its final name, once its content is durable."""
     sync(finished)
     os.replace(finished, path)
     sync(path.parent)
 
 
 def check_target(path: Path) -> bool:
-    """Whether what is to be written exists and is no regular file.
+    """Whether the target of a write exists and is no regular file.
 
     Raises:
-        StoreError: it is a folder, or cannot be looked at.
+        StoreError: it is a folder, or cannot be inspected.
     """
     with writing(path):
         try:
@@ -96,9 +98,10 @@ def check_target(path: Path) -> bool:
 
 @contextlib.contextmanager
 def scratch_file(folder: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A new file in a folder, gone at the end; what killed writers left there is swept.
+    """Make a new file in a folder, and remove it at the end, unless it was renamed.
 
-    `mode`: who may read and write it from its first moment, less what the umask takes.
+    Files that killed writers left there are removed first. `mode` has the permissions that the file
+    has from its first moment, less what the umask takes.
     """
     sweep(folder)
     with _temporary(folder, mode) as path:
@@ -107,7 +110,7 @@ def scratch_file(folder: Path, mode: int = 0o666) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _temporary(folder: Path, mode: int = 0o666) -> Iterator[Path]:
-    """A new file, locked as long as its writer lives, gone at the end unless it was renamed."""
+    """Make a new file that is locked while its writer lives; remove it unless it was renamed."""
     path, descriptor = _create_temporary(folder, mode)
     try:
         yield path
@@ -120,16 +123,17 @@ def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        with contextlib.suppress(OSError):  # a file system without locks: nobody can sweep either
+        with contextlib.suppress(OSError):  # without locks here, nobody can sweep the file either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if path.exists():  # not swept before it was locked
+        # Another process may have swept the file in the moment before it was locked.
+        if path.exists():
             return path, descriptor
         os.close(descriptor)
 
 
 @contextlib.contextmanager
 def scratch_folder(folder: Path) -> Iterator[Path]:
-    """A new folder in a folder, gone at the end unless it was renamed; see `scratch_file`."""
+    """Make a new folder in a folder, and remove it at the end unless it was renamed."""
     sweep(folder)
     path, descriptor = _create_folder(folder)
     try:
@@ -153,7 +157,7 @@ def _create_folder(folder: Path) -> tuple[Path, int]:
 
 
 def sweep(folder: Path) -> None:
-    """Remove what killed writers left behind: one's own temporary files that nobody has locked."""
+    """Remove what killed writers left: temporary files of this user that nobody has locked."""
     for path in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -169,15 +173,15 @@ def sweep(folder: Path) -> None:
 
 
 class Sink(io.FileIO):
-    """A file that takes whatever is written, and keeps the error where there was no room for it.
+    """A file for HDF5 that accepts every write, and keeps the error of the first one that failed.
 
-    For HDF5, which does not outlive a failed write: what it does later crashes the process.
+    After a failed write, HDF5 crashes the process in what it does later.
     """
 
     error: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Write all of the bytes, as far as the writer is told."""
+        """Write all of the bytes, and return their number even if that has failed."""
         done = 0
         try:
             while self.error is None and done < len(content):
@@ -187,7 +191,7 @@ class Sink(io.FileIO):
         return len(content)
 
     def truncate(self, size: int | None = None) -> int:
-        """Set the size, as far as the caller is told."""
+        """Set the size, and return it even if that has failed."""
         try:
             return super().truncate(size)
         except OSError as error:
@@ -196,7 +200,7 @@ class Sink(io.FileIO):
 
 
 def sha256(path: Path) -> str:
-    """The digest of a file's content."""
+    """The SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -217,10 +221,10 @@ def sync(path: Path) -> None:
 
 
 def open_regular(path: Path) -> int:
-    """A descriptor of a regular file, for reading: a pipe or device may never end, or never begin.
+    """Open a regular file for reading; a pipe or a device may never end, or never begin.
 
     Raises:
-        OSError: it cannot be opened, or is something else.
+        OSError: the file cannot be opened, or is no regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -230,16 +234,16 @@ def open_regular(path: Path) -> int:
 
 
 def input_size(path: Path) -> int:
-    """Bytes of a regular file that can be read: OSError where it is none."""
+    """The size in bytes of a regular file that can be read: OSError if it is none."""
     with os.fdopen(open_regular(path), "rb") as file:
         return os.fstat(file.fileno()).st_size
 
 
 def read_input(path: Path, most: int) -> bytes:
-    """The bytes of a regular file.
+    """Read the bytes of a regular file.
 
     Raises:
-        OSError: it cannot be read, is something else, or has more than `most` bytes.
+        OSError: it cannot be read, is no regular file, or has more than `most` bytes.
     """
     with os.fdopen(open_regular(path), "rb") as file:
         content = file.read(most + 1)

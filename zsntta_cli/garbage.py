@@ -1,4 +1,4 @@
-"""When Python searches for cycles of objects: seldom in a command, and afterwards as before it."""
+"""Python's search for cycles of objects: seldom during a command, and afterwards as before it."""
 
 import atexit
 import gc
@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SELDOM = 50_000  # objects; at the usual threshold the search takes a tenth of a replay's time
-_held = list[bool]()  # one a command that is being loaded or run
+# One item for each command that is loaded or run: whether the frozen objects are ours alone.
+_held = list[bool]()
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Search for no cycles until `search_seldom`; at the end all is as it was before."""
+    """Search for no cycles until `search_seldom`; restore the collector's state at the end."""
     was_on, thresholds, frozen = gc.isenabled(), gc.get_threshold(), gc.get_freeze_count()
     gc.disable()
-    _held.append(not frozen)  # who has frozen something could not tell ours from theirs
+    _held.append(not frozen)  # unfreezing at the end would also unfreeze what the caller has frozen
     atexit.unregister(_leave)
     atexit.register(_leave)
     try:
@@ -28,7 +29,7 @@ def held_back() -> Iterator[None]:
 
 
 def search_seldom() -> None:
-    """Search again within `held_back`, and not in what was imported meanwhile, which stays."""
+    """Search again within `held_back`, but not in what was imported meanwhile, as that stays."""
     if _held and not gc.isenabled():
         if _held[-1]:
             gc.freeze()
@@ -37,9 +38,9 @@ def search_seldom() -> None:
 
 
 def _leave() -> None:
-    """Let go of the search, 30 ms, that ends a process: all goes with it.
+    """Skip the search at the end of a process, which takes 30 ms: all memory is freed anyway.
 
-    Not with torch, whose libraries tell of what they find left over.
+    With torch the search is needed, as its libraries report objects that are left over.
     """
     if "torch" not in sys.modules:
         gc.freeze()

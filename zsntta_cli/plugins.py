@@ -1,8 +1,8 @@
-"""Methods, classifiers and data sets from outside the package: of scripts and distributions.
+"""Plugins: methods, classifiers and data sets from scripts and installed distributions.
 
-A table that takes them is watched: METHODS, CLASSIFIERS, CATALOGUE. `load_script` executes a
-script, which adds lines to them; `load_declared` adds the entry points of installed distributions,
-a line each. No line takes the place of another one.
+The tables METHODS, CLASSIFIERS and CATALOGUE are watched. `load_script` executes a script, which
+adds lines to them. `load_declared` adds the entry points of installed distributions, one line for
+each. No line replaces another one.
 """
 
 import os
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 class _Table:
     """A table that may be added to."""
 
-    what: str  # a line of it, in words
+    what: str  # what a line is, in words
     lines: dict[str, Any]
     kind: type[Any]  # of its lines
-    group: str  # of the entry points that are lines of it
-    complete: Callable[[], None]  # what follows from new lines
-    before: dict[str, Any] = field(default_factory=dict)  # the lines as they are to stay
-    is_asked: bool = False  # whether its entry points were looked for
+    group: str  # of the entry points that become its lines
+    complete: Callable[[], None]  # called after lines were added
+    before: dict[str, Any] = field(default_factory=dict)  # the lines that must stay as they are
+    is_asked: bool = False  # whether its entry points were searched
 
     def remember(self) -> None:
-        """Take its lines as those that are to stay."""
+        """Remember the present lines, which must stay as they are."""
         self.before = dict(self.lines)
 
     @property
     def added(self) -> list[str]:
-        """The names of its new lines."""
+        """The names of the lines that were added since."""
         return [name for name in self.lines if name not in self.before]
 
     def restore(self) -> None:
-        """Put the lines back that it had."""
+        """Restore the lines that were remembered."""
         self.lines.clear()
         self.lines.update(self.before)
 
     def check(self, whose: str) -> None:
-        """Refuse new lines that are none, or that take the place of others.
+        """Refuse new lines of a wrong type, and lines that replace others.
 
         Raises:
-            PluginError: which line, and why.
+            PluginError: a line is refused; the message names it and says why.
         """
         for name, line in self.lines.items():
             if name in self.before and self.before[name] is not line:
@@ -68,7 +68,7 @@ class _Table:
 
 
 _tables: dict[str, _Table] = {}
-_added: dict[Path, Mapping[str, list[str]]] = {}  # by script, in order, what `load_script` gives
+_added: dict[Path, Mapping[str, list[str]]] = {}  # the results of `load_script`, by script
 _loading: list[Path] = []
 
 
@@ -79,16 +79,16 @@ def watch(
     group: str,
     complete: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let scripts and entry points of a group add lines to a table; `complete` is called behind."""
+    """Let scripts and entry points of a group add lines to a table, and call `complete` after."""
     _tables[what] = _Table(what, lines, kind, group, complete)
     _tables[what].remember()
 
 
 def load_script(script: Path) -> Mapping[str, list[str]]:
-    """Execute a script that adds to tables, once, as a module; the names that it adds, by table.
+    """Execute a script once, as a module, and return the names that it adds to each table.
 
     Raises:
-        PluginError: it cannot be executed, or what it adds is none; it says where.
+        PluginError: the script fails, or adds a wrong line; the message says where.
     """
     path = script.resolve()
     if _loading:
@@ -122,9 +122,9 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
 
 
 def _execute(name: str, path: Path) -> None:
-    """Execute a script as a module of a name; it imports from beside itself first, as scripts do.
+    """Execute a script as the module `name`, which imports from its own folder first.
 
-    Behind everything else its folder stays where modules are looked for: functions import later.
+    Afterwards the folder stays at the end of sys.path, as the script's functions may import later.
     """
     spec = spec_from_file_location(name, path)
     assert spec is not None
@@ -144,7 +144,7 @@ def _execute(name: str, path: Path) -> None:
 
 
 def _place(error: BaseException, path: Path) -> str:
-    """The line of a script that an error came from."""
+    """The line of a script at which an error was raised."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f", line {error.lineno}"
     import traceback
@@ -160,14 +160,14 @@ def _words(error: BaseException) -> str:
 
 
 def is_loading() -> bool:
-    """Whether a script is being executed."""
+    """Whether a script is being executed now."""
     return bool(_loading)
 
 
 class LoadedScripts:
-    """The scripts that are loaded: another process loads them as soon as it is given this.
+    """The loaded scripts, which another process loads when it unpickles this object.
 
-    So it has them before it is given anything that is of their classes.
+    It must be unpickled before any object whose class is from a script.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -193,9 +193,9 @@ def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
 
 
 def is_any_declared() -> bool:
-    """Whether an installed distribution may add something: a millisecond.
+    """Whether an installed distribution may add a line, which takes a millisecond to find out.
 
-    importlib.metadata, which tells what, takes forty to be imported.
+    importlib.metadata, which lists the entry points, takes 40 ms to import.
     """
     for folder in sys.path:
         try:
@@ -213,7 +213,7 @@ def is_any_declared() -> bool:
 
 
 def _add_declared(table: _Table) -> Iterator[str]:
-    """Add a table's entry points; why some are left out."""
+    """Add the entry points of a table, and say why some are left out."""
     from importlib.metadata import entry_points
 
     points = list(entry_points(group=table.group))

@@ -12,34 +12,34 @@ from zsntta_cli.errors import printable
 if TYPE_CHECKING:
     from rich.console import Console
 
-_PLAIN_WIDTH = 240  # what goes to a file is not folded
-_SECONDS_TO_A_WORD = 2  # of waiting without any
-_SECONDS_A_LINE = 10  # of progress where there is no terminal
+_PLAIN_WIDTH = 240  # lines that go to a file are not folded
+_SECONDS_TO_A_WORD = 2  # of waiting before the first note
+_SECONDS_A_LINE = 10  # between lines of progress without a terminal
 _MINUTE, _HOUR = 60, 3600  # seconds
 
 
 class Advance(Protocol):
-    """What moves a progress on."""
+    """A function that advances a progress."""
 
     def __call__(self, images: int, status: str = "") -> None:
-        """Move it on by so many images; `status` says how it goes."""
+        """Advance the progress by `images` images; `status` is a short text beside it."""
 
 
 class Reporter(Protocol):
-    """Where long work tells how it goes."""
+    """An object to which long work reports its progress and its notes."""
 
     def note(self, text: str) -> None:
-        """Tell one thing."""
+        """Show a note."""
 
     def track(self, name: str, total: int, unit: str = "images") -> AbstractContextManager[Advance]:
-        """Show progress; the function advances it by so many images, or what `unit` says."""
+        """Show progress; the function that is given advances it, by images or another `unit`."""
 
     def waiting(
         self, doing: Callable[[], str], share: Callable[[], float] | None = None
     ) -> AbstractContextManager[None]:
         """Say what is being done, if it takes long and no progress is shown.
 
-        `share` is the share of the work that is done, in [0, 1], from which the rest is estimated.
+        `share` gives the share of the work that is done, in [0, 1], to estimate the time left.
         """
 
 
@@ -53,23 +53,24 @@ def time_text(seconds: float) -> str:
 
 
 def console(stderr: bool = False, plain: bool = False) -> "Console":
-    """A console; `plain`, or where its output is no terminal: wide and without colours."""
+    """Make a console; without a terminal, or if `plain`, it is wide and has no colours."""
     from rich.console import Console
 
     terminal = Console(stderr=stderr, highlight=False, emoji=False)
     if terminal.is_terminal and not terminal.is_jupyter and not plain:
         return terminal
-    return Console(  # which in a notebook does not show by itself what is to become a text
+    # In a notebook, rich would show at once what is to become a text; `force_jupyter` stops that.
+    return Console(
         stderr=stderr, highlight=False, emoji=False, force_terminal=False, force_jupyter=False,
         width=_PLAIN_WIDTH,
     )  # fmt: skip
 
 
 class Silent:
-    """A reporter that tells nothing."""
+    """A reporter that shows nothing."""
 
     def note(self, _text: str) -> None:
-        """Tell nothing."""
+        """Show nothing."""
 
     @contextmanager
     def track(self, _name: str, _total: int, _unit: str = "") -> Iterator[Advance]:
@@ -88,19 +89,19 @@ class Silent:
 
 
 class ConsoleReporter:
-    """A reporter that tells on stderr how long work goes."""
+    """A reporter that shows progress and notes on stderr."""
 
     def __init__(self) -> None:
         self._console = console(stderr=True)
         self._tracking = False
 
     def note(self, text: str) -> None:
-        """Tell one thing."""
+        """Show a note."""
         self._console.print(printable(text), markup=False, soft_wrap=True)
 
     @contextmanager
     def track(self, name: str, total: int, unit: str = "images") -> Iterator[Advance]:
-        """Show progress; the function advances it by so many images, and says how it goes."""
+        """Show progress; the function that is given advances it, and may show a status."""
         self._tracking = True
         try:
             if self._console.is_terminal:
@@ -128,7 +129,9 @@ class ConsoleReporter:
                 wait = _SECONDS_A_LINE
 
         thread = threading.Thread(target=tell, daemon=True)
-        with contextlib.suppress(RuntimeError):  # no memory for a thread: the work goes on unsaid
+        with contextlib.suppress(
+            RuntimeError
+        ):  # no memory for a thread: work goes on without notes
             thread.start()
         try:
             yield
@@ -145,7 +148,7 @@ class ConsoleReporter:
         def advance(images: int, status: str = "") -> None:
             nonlocal done, first, last
             done += images
-            first = done if first is None else first  # what an earlier run had finished
+            first = done if first is None else first  # what an earlier run has finished already
             now = time.monotonic()
             if now - last >= _SECONDS_A_LINE and done > first:
                 last, rate = now, (done - first) / (now - started)
@@ -159,7 +162,7 @@ class ConsoleReporter:
 
     @property
     def _bar_width(self) -> int:
-        """Characters of the bar: what the other columns leave of 80, as they matter more."""
+        """The width of the bar in characters: the other columns take 72, and matter more."""
         return max(4, min(40, self._console.width - 72))
 
     @contextmanager
