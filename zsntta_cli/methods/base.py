@@ -1,4 +1,4 @@
-"""What a cached method is given and what it returns, at once or step by step."""
+"""The input of a cached method and its results, for a whole stream or step by step."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -26,11 +26,11 @@ from zsntta_cli.settings.options import check
 
 @dataclass(frozen=True, eq=False)
 class MoreText:
-    """What a method asked for beside the class names: the fields of a pool that it fills."""
+    """The texts that a method needs besides the class names: some fields of a pool."""
 
     more_text: NDArray[np.float32]  # (W, D)
     more_sizes: tuple[int, ...] = ()  # rows of each word list
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names under another prompt
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names in another prompt
 
     @cached_property
     def digest(self) -> str:
@@ -41,29 +41,29 @@ class MoreText:
         return digest.hexdigest()
 
     def without(self, names: NDArray[np.float32]) -> "MoreText":
-        """The words that are none of the classes, of one list; `names` (C, D) where it has none.
+        """Leave out the words that are classes; `names` (C, D) are used if it has no names.
 
         Raises:
-            SettingsError: no word is left.
+            SettingsError: no word remains.
         """
-        beside = names if self.more_names is None else self.more_names
-        words = without_names(self.more_text, beside)
+        class_names = names if self.more_names is None else self.more_names
+        words = without_names(self.more_text, class_names)
         check(len(words) > 0, "every word of the list is one of the classes: there must be others.")
         return MoreText(words, more_names=self.more_names)
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The P images a stream may show, ID then OOD then noise, and the zero-shot classifier."""
+    """The P images of a stream, ID, then OOD, then injected noise, and the zero-shot classifier."""
 
-    image_features: NDArray[np.float32] | Rows  # (P, D) raw, as the encoder gives them
+    image_features: NDArray[np.float32] | Rows  # (P, D) raw output of the encoder
     text_features: NDArray[np.float32]  # (C, D) unit norm
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
-    more_text: NDArray[np.float32] | None = None  # (W, D) what else a method asked for
-    more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, where it has several
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names under the words' prompt
-    known_detail: ZeroShotDetail | None = None  # where it was found with the scores
+    more_text: NDArray[np.float32] | None = None  # (W, D) other texts that a method needs
+    more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
+    known_detail: ZeroShotDetail | None = None  # if it was computed with the scores
 
     @classmethod
     def scored(
@@ -72,25 +72,25 @@ class Pool:
         text_features: NDArray[np.float32],
         logit_scale: float,
     ) -> "Pool":
-        """The pool of images whose scores and detail are found here, by one product."""
+        """Make a pool and compute the scores and the detail of its images by one product."""
         both = zero_shot_and_detail(image_features, text_features, logit_scale)
         return cls(image_features, text_features, logit_scale, both[0], known_detail=both[1])
 
     def beside(self, more: MoreText) -> "Pool":
-        """The same images, for a method that gets more text than the class names."""
+        """The same images for a method that needs more texts than the class names."""
         text, sizes, names = more.more_text, more.more_sizes, more.more_names
         return replace(self, more_text=text, more_sizes=sizes, more_names=names)
 
     @cached_property
     def detail(self) -> ZeroShotDetail:
-        """Entropies and largest logits of the P images, found once for a pool."""
+        """The entropies and largest logits of the P images, computed once for a pool."""
         if self.known_detail is not None:
             return self.known_detail
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
 
     @cached_property
     def word_scores(self) -> WordScores | None:
-        """How much better words fit the P images than the classes, found once; None of no words."""
+        """How much better words fit the P images than classes do; None if there are no words."""
         if self.more_text is None:
             return None
         names = self.text_features if self.more_names is None else self.more_names
@@ -99,12 +99,12 @@ class Pool:
 
 @dataclass(frozen=True)
 class StreamData:
-    """A stream of T items as a method sees it: no labels, and no mark on which items are OOD."""
+    """A stream of T items as a method sees it: without labels and without the truth on noise."""
 
     pool: Pool
     index: NDArray[np.int64]  # (T,) row of each item in the pool
-    injected: NDArray[np.bool_]  # (T,) items that the method itself put in: known noise
-    seed: int = 0  # for what a method draws itself
+    injected: NDArray[np.bool_]  # (T,) noise that the method itself injected
+    seed: int = 0  # for the random choices of a method
     own_score: NDArray[np.float64] | None = None  # (T,) noise scores in place of the pool's
 
     def __len__(self) -> int:
@@ -112,18 +112,18 @@ class StreamData:
 
     @cached_property
     def class_index(self) -> NDArray[np.int32]:
-        """Zero-shot classes (T,)."""
+        """The zero-shot classes (T,)."""
         return self.pool.zero_shot.class_index[self.index]
 
     @cached_property
     def noise_score(self) -> NDArray[np.float64]:
-        """Zero-shot noise scores u, (T,): 1 - MCM, where the stream has none of its own."""
+        """The zero-shot noise scores u (T,): the stream's own, or 1 - MCM if it has none."""
         if self.own_score is not None:
             return self.own_score
         return self.pool.zero_shot.noise_score[self.index].astype(np.float64, copy=False)
 
     def features(self, items: slice) -> NDArray[np.float32]:
-        """Raw image features (B, D) of a run of items."""
+        """The raw image features (B, D) of consecutive items."""
         rows = self.pool.image_features
         if isinstance(rows, Rows) and rows.is_mapped:
             return self._read_ahead(items)
@@ -135,9 +135,9 @@ class StreamData:
         return ReadAhead(self.pool.image_features, self.index)
 
     def detail(self, items: slice) -> ZeroShotDetail:
-        """Entropies and largest logits of a run of items.
+        """The entropies and largest logits of consecutive items.
 
-        Those of rows that stay on the disk are found anew for these items alone.
+        If the rows stay on the disk, they are computed again for these items alone.
         """
         rows = self.pool.image_features
         if isinstance(rows, Rows) and rows.is_mapped and self.pool.known_detail is None:
@@ -146,24 +146,24 @@ class StreamData:
         return self.pool.detail.part(self.index[items])
 
     def word_scores(self, items: slice) -> WordScores | None:
-        """How much better words fit a run of items than the classes; None where there are none."""
+        """How much better words fit some items than classes do; None if there are no words."""
         scores = self.pool.word_scores
         return None if scores is None else scores.part(self.index[items])
 
     def part(self, items: slice) -> "StreamData":
-        """A run of the stream's items as a stream of its own."""
-        own = None if self.own_score is None else self.own_score[items]
-        return StreamData(self.pool, self.index[items], self.injected[items], self.seed, own)
+        """Consecutive items of the stream as a stream of their own."""
+        own_score = None if self.own_score is None else self.own_score[items]
+        return StreamData(self.pool, self.index[items], self.injected[items], self.seed, own_score)
 
     def seen_as(self, items: slice, features: NDArray[np.float32]) -> "StreamData":
-        """A run of the items with other features (B, D), and the zero-shot scores of their own."""
+        """Consecutive items with other features (B, D) and their own zero-shot scores."""
         pool, part = self.pool, self.part(items)
         scores = ZeroShot(part.class_index, part.noise_score)
-        shown = Pool(features, pool.text_features, pool.logit_scale, scores)
-        return StreamData(shown, np.arange(len(features)), part.injected, self.seed)
+        new_pool = Pool(features, pool.text_features, pool.logit_scale, scores)
+        return StreamData(new_pool, np.arange(len(features)), part.injected, self.seed)
 
     def logits(self, items: slice, raw: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        """Zero-shot logits (B, C) of a run of items, whose features are `raw` if at hand."""
+        """The zero-shot logits (B, C) of consecutive items; `raw`: their features, if available."""
         raw = self.features(items) if raw is None else raw
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
 
@@ -172,15 +172,15 @@ _AHEAD = 2**14  # items: 32 MiB of 512 dims
 
 
 class ReadAhead:
-    """The features of a stream whose rows lie on the disk: read in blocks, each in files' order."""
+    """The features of a stream on the disk, read in blocks, each in the order of the files."""
 
     def __init__(self, rows: Rows, index: NDArray[np.integer]) -> None:
-        """`index` (T,) are the items' rows."""
+        """`index` (T,): the rows of the items."""
         self._rows, self._index = rows, index
         self._first, self._block = 0, rows.stored(index[:0])
 
     def __call__(self, items: slice) -> NDArray[np.float32]:
-        """Raw features (B, D) of a run of items, which the caller may change."""
+        """The raw features (B, D) of consecutive items, which the caller may change."""
         start, stop, step = items.indices(len(self._index))
         assert step == 1, "items in their order"
         if not self._first <= start <= stop <= self._first + len(self._block):
@@ -189,7 +189,7 @@ class ReadAhead:
         return self._rows.converted(stored, self._index[start:stop])
 
     def _read(self, start: int, stop: int) -> NDArray[np.floating]:
-        """Rows as the files have them, in the order of the stream."""
+        """Read rows as the files have them, and return them in the order of the stream."""
         rows = self._index[start:stop]
         order = np.argsort(rows)
         place = np.empty(len(rows), np.intp)
@@ -198,14 +198,14 @@ class ReadAhead:
 
 
 class Evidence(NamedTuple):
-    """What a stream says for noise of another kind than the classes, at one moment."""
+    """The evidence of a stream for noise of another kind than the classes, at one moment."""
 
     value: float  # in [0, 1]
-    kind: int  # index in EVIDENCE_KINDS: NONE below SURE
+    kind: int  # index in EVIDENCE_KINDS; NONE if the value is below SURE
 
     @property
     def is_sure(self) -> bool:
-        """Whether it is enough to call images noise, and not only doubtful."""
+        """Whether it is enough to call images noise, and not only unsure."""
         return self.value >= SURE
 
 
@@ -217,32 +217,32 @@ NO_EVIDENCE = Evidence(0.0, NONE)
 
 @dataclass(frozen=True)
 class Decisions:
-    """A method's answer for all T items, injected ones included."""
+    """A method's decisions on all T items, including injected noise."""
 
-    class_index: NDArray[np.int32]  # (T,) the class, should the item be clean
-    is_noise: NDArray[np.bool_] | None  # (T,) None: a score without a decision rule
+    class_index: NDArray[np.int32]  # (T,) the class, if the item is clean
+    is_noise: NDArray[np.bool_] | None  # (T,); None: there is no decision rule
     id_score: NDArray[np.float64]  # (T,) higher = more ID
-    zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, where one was found
+    zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, if there is one
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
-    evidence: NDArray[np.float64] | None = None  # (T,) Evidence.value, of methods that have it
+    evidence: NDArray[np.float64] | None = None  # (T,) Evidence.value, if the method has it
     evidence_kind: NDArray[np.int8] | None = None  # (T,) Evidence.kind
-    suspicion: NDArray[np.float64] | None = None  # (T,) margins that rank better; or nan
+    suspicion: NDArray[np.float64] | None = None  # (T,) margins that rank better, or nan
 
     def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
-        """The answer for some of the items."""
+        """The decisions on some of the items."""
         columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
         return Decisions(*columns)
 
     @classmethod
     def joined(cls, parts: Sequence["Decisions"]) -> "Decisions":
-        """Join the answers for runs of items, in order."""
+        """Join the decisions on consecutive parts of a stream, in order."""
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
 
 
 def collected(total: int, runs: Iterable[Decisions]) -> Decisions:
-    """Collect the answers for runs of items, `total` in all, as they come: none is held twice."""
+    """Collect the decisions on the `total` items of a stream as they come, without copies."""
     columns: dict[str, Any] = {}
     start = 0
     for run in runs:
@@ -258,44 +258,44 @@ def collected(total: int, runs: Iterable[Decisions]) -> Decisions:
 
 
 class Judge(Protocol):
-    """What a stepper would decide by at one moment: it never changes, whatever is learned later."""
+    """The rule of a stepper at one moment; what is learned later does not change it."""
 
     def __call__(self, data: StreamData) -> Decisions:
-        """Decide on each item by itself: none of them counts for another, none is learned."""
+        """Decide on each item by itself; items do not affect each other and are not learned."""
 
 
 class Stepper(Protocol):
-    """A method that decides online, as its stream runs.
+    """A method that decides online, while its stream runs.
 
-    Whatever pieces a stream is pushed in, its items get the decisions of the whole stream pushed at
-    once, bit for bit: what products make of an item does not depend on the items beside it. With a
-    batch size above 1 pieces are of whole batches, but for the last one.
+    The pieces in which a stream is pushed do not change a bit of the decisions: the products of an
+    item do not depend on the items beside it. With a batch size above 1 all pieces except the last
+    one are whole batches.
     """
 
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, in order, and learn from them."""
 
     def judge(self) -> Judge:
-        """What decides by all that was learned up to now."""
+        """The rule by all that was learned so far."""
 
     @property
     def warm_up(self) -> int:
-        """How many items ZS-CLIP decides in the method's stead, before there is a rule."""
+        """The number of first items on which ZS-CLIP decides in place of the method."""
 
     @property
     def adapted(self) -> bool:
-        """Whether the method's own rule decides on the next item, and no more ZS-CLIP's."""
+        """Whether the method's own rule, not ZS-CLIP's, decides on the next item."""
 
     @property
     def evidence(self) -> Evidence | None:
-        """What speaks for noise of another kind now; None of a method that does not say."""
+        """The evidence for noise of another kind now, or None if the method has none."""
 
     def state(self) -> State:
-        """Everything learned; the arrays are the stepper's own."""
+        """Everything that was learned; the arrays are the stepper's own, not copies."""
 
     def restore(self, state: State) -> None:
-        """Go on from a state of a stepper of the same settings, classes and dims.
+        """Continue from the state of a stepper of the same settings, classes and dims.
 
         Raises:
-            ValueError: it is one of another, or none; nothing is changed then.
+            ValueError: it is no such state; nothing is changed then.
         """

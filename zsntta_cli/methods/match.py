@@ -1,12 +1,12 @@
-"""The noise score "match": by the best class's logit alone, so for any number of classes, one too.
+"""The noise score "match", which depends on the largest logit alone, even of a single class.
 
-A sigmoid model (SigLIP, arXiv 2303.15343) has a bias b: l + b is the log-odds of a pair of image
-and text at prior 1/B, B the pairs that it was trained with at a time. Adding ln B is even odds for
-one pair; half of it lies between pairs that match and pairs that do not, and T softens the rest for
-a threshold that splits on a grid: u = σ(-(l + b + ½ ln B) / T), l the largest logit.
+A sigmoid model (SigLIP, arXiv 2303.15343) has a bias b: l + b is the log odds that an image and a
+text match at prior 1/B, where B is the number of pairs in a training batch. With ln B added the
+prior is even; half of it lies between pairs that match and pairs that do not. T spreads the scores
+over the threshold's grid: u = σ(-(l + b + ½ ln B) / T), where l is the largest logit.
 
-A softmax model has no bias: u = σ(-1.5 z), z that logit standardised by its mean and deviation over
-the stream up to the item itself. Items that the method put in count for neither.
+A softmax model has no bias: u = σ(-1.5 z), where z is the largest logit, standardised by its mean
+and standard deviation over the stream up to this item. Injected noise enters neither of them.
 """
 
 import math
@@ -21,19 +21,19 @@ from zsntta_cli.methods.ood_scores import image_scores
 
 _HALF_PRIOR = 0.5 * math.log(32_768)  # B of SigLIP and SigLIP 2
 _TEMPERATURE = 2.0
-_SHARPNESS = 1.5  # of the sigmoid that deviations go through
-_LARGEST = 500.0  # argument of exp: beyond it u is 0 all the same
+_SHARPNESS = 1.5  # factor of z in the sigmoid
+_LARGEST = 500.0  # largest argument of exp: beyond it u is 0 anyway
 Floats = NDArray[np.float64]
 
 
 def match(logits: Floats, bias: float) -> Floats:
-    """Noise scores u (N,) of the largest logits (N,), by a sigmoid model's bias."""
+    """The noise scores u (N,) of largest logits (N,), by a sigmoid model's bias."""
     return _sigmoid(-(logits + bias + _HALF_PRIOR) / _TEMPERATURE)
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Count, sum and sum of squares of the logits so far."""
+    """The count, sum and sum of squares of the logits so far."""
 
     count: int = 0
     total: float = 0.0
@@ -43,10 +43,10 @@ class Moments:
 def standardised(
     logits: Floats, before: Moments, counts: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, Moments]:
-    """Noise scores u (N,) of the largest logits (N,), each by those up to its own that `counts`."""
+    """The noise scores u (N,) of logits (N,), each by the logits up to its own that `counts`."""
     counted = np.ones(len(logits), bool) if counts is None else counts
     values = np.where(counted, logits, 0.0)
-    # Added one after another to what there was: the same sums whatever the pieces.
+    # Values are added one by one to the old sums, so that sums do not depend on the pieces.
     count = before.count + np.cumsum(counted)
     total = np.cumsum(np.append(before.total, values))
     square = np.cumsum(np.append(before.square, values * values))
@@ -57,7 +57,7 @@ def standardised(
 
 
 def by_moments(logits: Floats, mean: Floats, square: Floats) -> Floats:
-    """Scores u of logits beside their mean and mean square; 0.5 where none varies."""
+    """The scores u of logits, given mean and mean square; 0.5 if the logits do not vary."""
     spread = np.sqrt(np.maximum(square - mean * mean, 0))
     varies = spread > 1e-6 * (1 + np.abs(mean))
     z = np.where(varies, logits - mean, 0) / np.where(varies, spread, 1)
@@ -69,7 +69,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 
 def matched(data: StreamData, bias: float | None) -> StreamData:
-    """A whole stream with these noise scores in place of MCM's."""
+    """A whole stream whose noise scores are "match" in place of 1 - MCM."""
     kept = data.pool.zero_shot.largest_logit
     if kept is None:
         logits = image_scores(data, scores.max_logit)

@@ -1,7 +1,7 @@
 """Zero-shot OOD detection: scores of single images, without a decision rule (Sec. 5.2).
 
-Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv 2211.13445), LogitGap (arXiv
-2510.20134) and CLIPN (arXiv 2308.12213) on the same features. Higher = more ID.
+All use the same features: Max-logit (arXiv 1911.11132), Energy (arXiv 2010.03759), MCM (arXiv
+2211.13445), LogitGap (arXiv 2510.20134) and CLIPN (arXiv 2308.12213). Higher scores mean more ID.
 """
 
 from collections.abc import Callable
@@ -17,22 +17,22 @@ from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.methods.settings import LogitGapSettings, McmSettings
 from zsntta_cli.settings import ThresholdSettings
 
-_CHUNK = 1024  # images at a time: bounds memory where there are many words
+_CHUNK = 1024  # images at a time: it limits memory if there are many words
 Array = NDArray[np.float32]
 
 
 def max_logit(data: StreamData, *_: object) -> Decisions:
-    """The largest scaled cosine."""
+    """Score each item by its largest scaled cosine."""
     return _decisions(data, scores.max_logit)
 
 
 def energy(data: StreamData, *_: object) -> Decisions:
-    """Minus the free energy at temperature 1: log Σ exp(logit)."""
+    """Score each item by minus the free energy at temperature 1: log Σ exp(logit)."""
     return _decisions(data, scores.energy)
 
 
 def logit_gap(data: StreamData, options: LogitGapSettings, _: ThresholdSettings) -> Decisions:
-    """The largest logit above the mean of the next N: of a share of the classes, or so many."""
+    """Score each item by its largest logit minus the mean of the next N, a number or a share."""
     classes = len(data.pool.text_features)
     others = options.logitgap_others or max(1, round(options.logitgap_share * classes))
     return _decisions(data, partial(scores.logit_gap, others=others))
@@ -41,17 +41,17 @@ def logit_gap(data: StreamData, options: LogitGapSettings, _: ThresholdSettings)
 def maximum_concept_matching(
     data: StreamData, options: McmSettings, _: ThresholdSettings
 ) -> Decisions:
-    """max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ); without a temperature τ, logits for cos / τ.
+    """Score each item by max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ).
 
-    The model's logits are its logit scale times the cosines, so 1 / scale, 0.01 for CLIP, is the
-    default temperature.
+    Without a temperature τ the model's logits take the place of cos / τ. They are the logit scale
+    times the cosines, so the default temperature is 1 / scale, which is 0.01 for CLIP.
     """
     scale = None if options.temperature is None else 1 / options.temperature
     return _decisions(data, scores.mcm, scale=scale)
 
 
 def clipn(data: StreamData, *_: object) -> Decisions:
-    """Agreeing-to-differ: Σ p(class) · p("yes" | class), the probability of no "no"."""
+    """Score each item by Σ p(class) · p("yes" | class), CLIPN's agreeing-to-differ."""
     no = data.pool.more_text
     assert no is not None
     names = data.pool.text_features
@@ -70,10 +70,10 @@ def image_scores(
     text: Array | None = None,
     scale: float | None = None,
 ) -> NDArray[np.float64]:
-    """Scores (T,) of the items: every image of the pool is scored once, whatever often it is shown.
+    """The scores (T,) of the items; each image of the pool is scored once, even if it is repeated.
 
-    `score` takes logits (B, W) for W texts: the class names where no others are given; the scale of
-    logits is the model's where no other is.
+    `score` takes logits (B, W) for W texts. By default the texts are the class names, and the scale
+    of the logits is the model's.
     """
     pool = data.pool
     images, scale = pool.image_features, pool.logit_scale if scale is None else scale

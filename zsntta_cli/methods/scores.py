@@ -1,12 +1,12 @@
-"""Zero-shot scores: pure functions of logits (N, C) or features; higher = more ID.
+"""Zero-shot scores: pure functions of logits (N, C) or features. A higher score means more ID.
 
-MCM: "Delving into Out-of-Distribution Detection with Vision-Language Representations",
-arXiv 2211.13445. The noise score u = 1 - MCM is what thresholds are found on.
+MCM is from "Delving into Out-of-Distribution Detection with Vision-Language Representations",
+arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 
 If features were made under autocast (`--precision amp`), logits are computed as autocast computes
-them on a GPU, in the released code's order, (scale * image / |image|) @ text.T: norms and quotients
-in float32; both sides of the product in float16; its sums exact, or nearly so, and then rounded to
-float16, which has steps of 1/64 near 25; softmax in float32.
+them on a GPU, in the released code's order, (scale * image / |image|) @ text.T. Norms and quotients
+are float32, and both sides of the product are float16. The sums are exact, or nearly so, and then
+rounded to float16, which has steps of 1/64 near 25. Softmax is float32.
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,14 @@ from zsntta_cli.cache.features import Rows, float32_of
 from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.settings import AMP
 
-_CHUNK = 1024  # rows a product at a time: bounds memory, and stays in the cache
+_CHUNK = 1024  # rows in one product: it limits memory, and they fit in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
-_FEW = 8  # classes below which rows go one by one
+_FEW = 8  # number of classes below which rows are multiplied one by one
 _DEAR = (
     2**17
-)  # numbers in the text features: above, a larger product takes a third of a millisecond
-SAME_NAME = 0.98  # cosine of two names that are one: in the plural, or with another letter
-TOP = 5  # largest logits kept of an image: with all C of them no figure of ridge changes by 0.2
+)  # numbers in the text features above which a larger product takes a third of a millisecond
+SAME_NAME = 0.98  # cosine of two forms of one name: the plural, or another spelling
+TOP = 5  # largest logits that are kept: with all C no result of ridge changes by 0.2 points
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ZeroShot:
 
 
 class AutocastScale(float):
-    """The logit scale of an encoder that ran under autocast: with it logits are rounded as there.
+    """The logit scale of an encoder that ran under autocast; with it logits are rounded likewise.
 
     It is a float, so it can be passed wherever a logit scale is expected.
     """
@@ -59,7 +59,7 @@ def unit(features: NDArray[np.floating]) -> NDArray[Any]:
 def cosine_logits(
     features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
 ) -> NDArray[np.float32]:
-    """Scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D).
+    """The scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D).
 
     A row's result may depend on the number of rows beside it, but only in its last bits. With
     BLAS's kernels for AVX-512 and at most 2**17 numbers in the text features (256 classes of 512
@@ -75,7 +75,7 @@ def _logits_in(
     text_features: NDArray[np.float32],
     logit_scale: float,
 ) -> NDArray[np.float32]:
-    """Scaled cosines made in `room` (2, N, D), used again: getting memory is what costs."""
+    """The scaled cosines, computed in `room` (2, N, D): new memory would cost most of the time."""
     if isinstance(logit_scale, AutocastScale):
         return _autocast_logits(features, text_features, logit_scale)
     return _product(_scaled_in(room, features, logit_scale), text_features)
@@ -84,10 +84,10 @@ def _logits_in(
 def _autocast_logits(
     features: NDArray[np.floating], text_features: NDArray[np.float32], scale: AutocastScale
 ) -> NDArray[np.float32]:
-    """Scaled cosines (N, C) that are float16 numbers, as autocast makes them.
+    """The scaled cosines (N, C) as float16 numbers, as autocast computes them.
 
-    Products of halves have few digits: float64 sums of them are exact but for the last bits, so no
-    order of adding, number of rows or processor moves a logit by one of its large steps.
+    Products of float16 numbers have few digits, so their float64 sums are exact up to the last
+    bits. No order of adding, number of rows or processor moves a logit by one of its large steps.
     """
     images = unit(features.astype(np.float32)) * np.float32(scale)
     rows, text = (side.astype(np.float16).astype(np.float64) for side in (images, text_features))
@@ -97,20 +97,20 @@ def _autocast_logits(
 def _scaled_in(
     room: NDArray[np.float32], features: NDArray[np.floating], logit_scale: float
 ) -> NDArray[np.float32]:
-    """Features (N, D) of the norm that the logits' scale is."""
+    """Features (N, D) scaled so that their norm is the logit scale."""
     images, squares = room
     float32_of(features, images)
     norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
-    # The scale goes to the small side of the product; a zero feature gets zero logits, not NaN.
+    # The smaller side of the product is scaled; a zero feature gets zero logits, not NaN.
     images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
     return images
 
 
 def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Products (N, C) of rows, each sum in the same order however many rows there are, if cheap.
+    """Products (N, C) whose sums do not depend on the number of rows, where that is cheap.
 
-    Small products and those of one row have kernels of their own in BLAS: rows of zeros make them
-    as large as the others. Of few classes that would be many rows, of many it would be slow.
+    BLAS has other kernels for small products and for single rows, so rows of zeros are added. For
+    few classes these would be too many, and for many classes the product would be slow.
     """
     if len(text) < _FEW:
         return np.stack([np.vecdot(rows, one) for one in text], axis=1)
@@ -124,7 +124,7 @@ def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Row-wise softmax of (N, C) logits, in their precision."""
+    """The row-wise softmax of (N, C) logits, in their precision."""
     powers: NDArray[Any] = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -146,9 +146,9 @@ def max_logit(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
-    """The largest logit of each row above the mean of the next `others` (arXiv 2510.20134), (N,).
+    """The largest logit of each row minus the mean of the next `others` (arXiv 2510.20134), (N,).
 
-    With one class it is the logit itself.
+    With one class this is the logit itself.
     """
     count = min(others, logits.shape[1] - 1)
     if count < 1:
@@ -163,9 +163,9 @@ def logit_gap(logits: NDArray[np.float32], others: int) -> NDArray[np.float32]:
 class ZeroShotDetail:
     """How certain the frozen model is of N images: entropies, and the largest logits."""
 
-    entropy: NDArray[np.float64]  # (N,) of the softmax over C classes, / log C: in [0, 1]
+    entropy: NDArray[np.float64]  # (N,) of the softmax over C classes, divided by log C: in [0, 1]
     top_logits: NDArray[np.float32]  # (N, K) the K = min(5, C) largest logits, descending
-    top_classes: NDArray[np.int32]  # (N, K) whose they are; the first is the zero-shot class
+    top_classes: NDArray[np.int32]  # (N, K) their classes; the first is the zero-shot class
 
     def part(self, items: slice | NDArray[np.integer]) -> "ZeroShotDetail":
         """The detail of some of the images."""
@@ -185,7 +185,7 @@ def zero_shot(
 def zero_shot_columns(
     features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
 ) -> dict[str, NDArray[Any]]:
-    """Class, noise score, entropy in nats and largest logit of N features (N, D), (N,) each."""
+    """The class, noise score, entropy in nats and largest logit, (N,) each, of features (N, D)."""
     scores = _no_scores(len(features))
     nats, largest = np.empty(len(features), np.float32), np.empty(len(features), np.float32)
     for part, logits in _in_chunks(features, text_features, logit_scale):
@@ -223,7 +223,7 @@ def zero_shot_and_detail(
 def _in_chunks(
     features: StoredRows | Rows, text: NDArray[np.float32], scale: float
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Runs of rows, and their logits."""
+    """Iterate over slices of rows and their logits."""
     room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
     for start in range(0, len(features), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -252,7 +252,7 @@ def _look(detail: ZeroShotDetail, part: slice, logits: NDArray[np.float32]) -> N
 
 
 def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Entropy (N,) of the softmax of (N, C) logits, in nats."""
+    """The entropy (N,) in nats of the softmax of (N, C) logits."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     powers = np.exp(shifted)
     total = powers.sum(axis=1)
@@ -263,7 +263,7 @@ def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 def _mcm_noise_and_entropy(
     logits: NDArray[np.float32], top: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What `1 - mcm` and `entropy` give, to the bit, with one softmax for both."""
+    """Compute `1 - mcm` and `entropy`, equal to the bit, with one softmax for both."""
     shifted = logits - top[:, None]
     powers = np.exp(shifted)
     total = powers.sum(axis=1)
@@ -273,9 +273,9 @@ def _mcm_noise_and_entropy(
 
 
 def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
-    """Columns (N, kept) of the largest logits, descending; of equal ones the first first.
+    """The columns (N, kept) of the largest logits, descending; equal ones are in column order.
 
-    Taken one by one: argmax breaks ties as the zero-shot class does.
+    They are found one by one, because argmax breaks ties as it does for the zero-shot class.
     """
     remaining, rows = logits.copy(), np.arange(len(logits))
     columns = np.empty((len(logits), kept), np.intp)
@@ -289,7 +289,7 @@ def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
 class WordScores:
     """How well words that name none of the classes fit N images, compared with the classes."""
 
-    ratio: NDArray[np.float64]  # (N,) t: log of the words' mass over the classes'
+    ratio: NDArray[np.float64]  # (N,) t: log of the words' mass divided by the classes'
     is_word: NDArray[np.bool_]  # (N,) whether the best match of all texts is a word
 
     def part(self, items: slice | NDArray[np.integer]) -> "WordScores":
@@ -305,7 +305,7 @@ def word_scores(
 ) -> WordScores:
     """Score N raw image features (N, D) by W words (W, D) beside C class names (C, D).
 
-    t = log sum_w exp(logit_w) - log sum_c exp(logit_c). Expensive: W products of D an image.
+    t = log sum_w exp(logit_w) - log sum_c exp(logit_c). An image takes W products of D numbers.
     """
     scores = WordScores(np.empty(len(features)), np.empty(len(features), np.bool_))
     room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
@@ -324,9 +324,9 @@ def word_scores(
 def _mass_and_top(
     images: NDArray[np.float32], text: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """The energy and the largest of the logits (B, W) of scaled images, a run of texts at a time.
+    """The energy and the largest of the logits (B, W) of scaled images.
 
-    Few enough texts that no image's logits depend on the images beside it.
+    It takes few texts at a time, so that an image's logits do not depend on the images beside it.
     """
     few = max(_FEW, _DEAR // text.shape[1])
     mass, top = np.full(len(images), -np.inf), np.full(len(images), -np.inf, np.float32)
@@ -338,7 +338,7 @@ def _mass_and_top(
 
 
 def without_names(words: NDArray[np.float32], names: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Leave out the words (W, D) that are class names (C, D), also in another spelling."""
+    """Leave out the words (W, D) that are class names (C, D), even in another spelling."""
     parts = (words[start : start + _CHUNK] for start in range(0, len(words), _CHUNK))
     cosines = [(part @ names.T).max(axis=1) for part in parts]
     return words[np.concatenate(cosines) < SAME_NAME] if cosines else words

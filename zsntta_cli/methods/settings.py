@@ -1,6 +1,6 @@
 """The settings of methods: dataclasses whose fields are options on the command line.
 
-Those of words/ and live/ stand there.
+The settings of words/ and live/ are in those folders.
 """
 
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ GAP = (
 
 @dataclass(frozen=True)
 class ZsClipSettings(Settings):
-    """ZS-CLIP, Sec. 2: frozen CLIP and the threshold."""
+    """ZS-CLIP, Sec. 2: frozen CLIP with an online threshold on its noise score."""
 
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
 
 
 @dataclass(frozen=True)
 class AdaNDSettings(Settings):
-    """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learned from ZS-CLIP's decisions."""
+    """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learns from ZS-CLIP's decisions."""
 
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     # At batch sizes above 1 each batch is one queue.
@@ -44,7 +44,7 @@ class AdaNDSettings(Settings):
     reevaluate: bool = option(  # Sec. 4.1
         True, "Decide on the items that trigger an update after the update."
     )
-    # Of the first item (batch size 1) or the first batch, as the released code does.
+    # It concerns the first item (batch size 1) or the first batch, as in the released code.
     late_start: bool = option(False, "Leave the first item or batch out of all steps.")
     pseudo_labels: str = option(  # appendix
         "frozen",
@@ -68,26 +68,26 @@ class AdaNDSettings(Settings):
 
     @property
     def queue_items(self) -> int:
-        """Items to an update: L one by one, else one update a batch."""
+        """The number of items in an update: L at batch size 1, and else a batch."""
         return self.update_every if self.batch_size == 1 else self.batch_size
 
     @property
     def stage1_items(self) -> int:
-        """How many items ZS-CLIP decides: those up to the N-th optimisation step."""
+        """The number of items that ZS-CLIP decides: those up to the N-th optimisation step."""
         late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
         return self.warmup * self.queue_items + late
 
 
 @dataclass(frozen=True)
 class RidgeSettings(Settings):
-    """Ridge: a noise detector without labels (ours); the same values for all sets and encoders."""
+    """Ridge: our noise detector without labels, with the same values for all sets and encoders."""
 
     ridge_first: int = option(
         64,
         "Items that ZS-CLIP decides at first; fewest items between updates.",
         within=Range(least=2),
     )
-    # One update whenever an eighth more was seen.
+    # An update comes when the number of items has grown by an eighth.
     ridge_block: int = option(256, "Largest number of items between two updates.", within=_FROM_ONE)
     ridge_ring: int = option(
         2048, "M: last items from which thresholds are found.", within=_FROM_ONE
@@ -135,7 +135,7 @@ class RidgeSettings(Settings):
     ridge_order: bool = option(
         True, "Use the last classes if neighbouring items share a class more often than by chance."
     )
-    words: str = option("", WORDS)  # what else there may be; without any as if there were no t
+    words: str = option("", WORDS)  # for what else an image may show; without words there is no t
     cautious: bool = option(
         False, "Call an image noise only where there is evidence of noise of another kind."
     )
@@ -149,7 +149,7 @@ class RidgeSettings(Settings):
 
 @dataclass(frozen=True)
 class CmaSettings(Settings):
-    """CMA, arXiv 2405.16766: neutral texts beside the classes."""
+    """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
 
     words: str = option("cma", WORDS)
     cma_times: int = option(
@@ -159,7 +159,7 @@ class CmaSettings(Settings):
 
 @dataclass(frozen=True)
 class OoddSettings(Settings):
-    """OODD, arXiv 2503.10468: a dictionary of the items that look least like ID."""
+    """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
 
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
@@ -214,13 +214,13 @@ class SydeSettings(Settings):
 
     @property
     def stage1_items(self) -> int:
-        """How many items ZS-CLIP decides: those up to the N-th step."""
+        """The number of items that ZS-CLIP decides: those up to the N-th step."""
         return self.warmup * self.update_every
 
 
 @dataclass(frozen=True)
 class EtltSettings(Settings):
-    """ETLT, arXiv 2207.08210: the noise score regressed on the features of the whole stream."""
+    """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
     etlt_penalty: float = option(
         1e-5, "Ridge penalty of the least squares, in mean eigenvalues.", within=_ABOVE_ZERO
@@ -233,9 +233,9 @@ class EtltSettings(Settings):
 
 @dataclass(frozen=True)
 class TDASettings(Settings):
-    """TDA, arXiv 2403.18293: a cache of what classes look like, one of what samples are not."""
+    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
 
-    # Of the noise threshold only; the caches always go item by item.
+    # It concerns only the threshold; the caches are always updated item by item.
     batch_size: int = option(1, "Items that are decided on at once.", within=_FROM_ONE)
     positive_shots: int = option(
         3, "Samples of each class in the positive cache.", within=_FROM_ZERO
@@ -274,17 +274,17 @@ class TDASettings(Settings):
 
 @dataclass(frozen=True)
 class OGASettings(Settings):
-    """OGA, arXiv 2501.04352: a Gaussian a class from the samples that are surest of it.
+    """OGA, arXiv 2501.04352: each class has a Gaussian, learned from its most certain samples.
 
-    The values are those that its released code has for all sets.
+    The values are those of its released code for all sets.
     """
 
     oga_shots: int = option(8, "Samples of each class in the memory.", within=_FROM_ONE)
     oga_scale: float = option(0.05, "τ: scale of the Gaussians' log densities.", within=_FROM_ZERO)
-    oga_every: int = option(  # 128 is quicker, and loses up to 3.4 points of Acc_S
+    oga_every: int = option(  # 128 is faster, but loses up to 3.4 points of Acc_S
         1, "Items that are offered between two updates of the covariance.", within=_FROM_ONE
     )
-    # The released code divides sums by the capacity, however few samples a class has.
+    # The released code divides sums by the capacity, even if a class has fewer samples.
     oga_short_means: bool = option(
         False, "Divide the sums of a class by its capacity instead of by its count."
     )
@@ -292,7 +292,7 @@ class OGASettings(Settings):
 
 @dataclass(frozen=True)
 class OnZetaSettings(Settings):
-    """OnZeta, arXiv 2408.13320: class weights and visual proxies, learned online.
+    """OnZeta, arXiv 2408.13320: class weights and visual proxies are learned online.
 
     The values are its paper's for ImageNet.
     """
@@ -306,8 +306,8 @@ class OnZetaSettings(Settings):
         0.04, "Temperature of the visual proxies' softmax.", within=_ABOVE_ZERO
     )
     onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=_SHARE)
-    # The released code takes the length of the stream, which no online method knows: this is the
-    # length of its paper's, the validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
+    # The released code uses the length of the stream, which no online method knows. This is the
+    # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
     onzeta_mix_items: int = option(
         50_000,
         "Items after which the proxies have this weight; 0: all items of the stream.",
@@ -317,14 +317,14 @@ class OnZetaSettings(Settings):
 
 @dataclass(frozen=True)
 class DLASettings(Settings):
-    """DLA: logits of classes that were answered often are lowered. The value is ImageNet's."""
+    """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
 
     dla_strength: float = option(0.8, "α: strength of the lowering.", within=_FROM_ZERO)
 
 
 @dataclass(frozen=True)
 class DMNSettings(Settings):
-    """DMN-weak: a memory of sure images a class, read out for each item. The released values."""
+    """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
 
     dmn_shots: int = option(50, "Images that are kept for each class.", within=_FROM_ONE)
     dmn_sharpness: float = option(
@@ -334,7 +334,7 @@ class DMNSettings(Settings):
 
 @dataclass(frozen=True)
 class ECALPSettings(Settings):
-    """ECALP: labels that go along a graph of texts and images. The released values."""
+    """ECALP, with the released values: labels move along a graph of texts and images."""
 
     ecalp_images: int = option(  # the paper's graph has all images of the stream
         10_000, "Number of the last images in the graph.", within=Range(least=2, most=1_000_000)
@@ -348,12 +348,12 @@ class ECALPSettings(Settings):
     )
 
 
-ALL_ITEMS, ACCEPTED = "all", "accepted"  # what a block classifier solves for
+ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that a block classifier classifies
 
 
 @dataclass(frozen=True)
 class BlockSettings(Settings):
-    """What classifiers that answer for a block of items at once have in common."""
+    """The settings that classifiers of whole blocks of items share."""
 
     block: int = option(64, "Items that are classified together.", within=_FROM_ONE)
     block_takes: str = option(
@@ -365,7 +365,7 @@ class BlockSettings(Settings):
 
 @dataclass(frozen=True)
 class GaussianBlockSettings(BlockSettings):
-    """What StatA and TransCLIP have in common: the values of StatA's paper."""
+    """The settings that StatA and TransCLIP share, with the values of StatA's paper."""
 
     block_neighbours: int = option(
         3, "Nearest other items that influence an item.", within=_FROM_ONE
@@ -376,17 +376,17 @@ class GaussianBlockSettings(BlockSettings):
 
 @dataclass(frozen=True)
 class StatASettings(GaussianBlockSettings):
-    """StatA: Gaussians of the classes, held to their texts."""
+    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
 
 
 @dataclass(frozen=True)
 class TransCLIPSettings(GaussianBlockSettings):
-    """TransCLIP as StatA's paper compares it: Gaussians of one variance, held to nothing."""
+    """TransCLIP as in StatA's paper: Gaussians of one variance are fitted to a block alone."""
 
 
 @dataclass(frozen=True)
 class LAMESettings(BlockSettings):
-    """LAME: assignments alone, pulled by neighbours."""
+    """LAME: the probabilities of a block are smoothed over neighbouring items."""
 
     lame_neighbours: int = option(
         5, "Nearest other items that influence an item.", within=_FROM_ONE
@@ -397,9 +397,9 @@ class LAMESettings(BlockSettings):
 
 @dataclass(frozen=True)
 class BCASettings(Settings):
-    """BCA, arXiv 2503.09248: class means and a prior of the classes that move with the samples.
+    """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples.
 
-    The values are those of a port, not confirmed by the authors' code.
+    The values are those of another implementation; the authors' code does not confirm them.
     """
 
     bca_mean_least: float = option(
@@ -418,9 +418,9 @@ class BCASettings(Settings):
 
 @dataclass(frozen=True)
 class DOTASettings(Settings):
-    """DOTA, arXiv 2409.19375: a Gaussian a class, learned from the frozen model's soft labels.
+    """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels.
 
-    The paper's values are of each set; these are a port's.
+    The paper chooses values for each set; these are from another implementation.
     """
 
     dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=_ABOVE_ZERO)
@@ -441,11 +441,11 @@ class DOTASettings(Settings):
     )
 
     def pools(self, classes: int, dim: int) -> bool:
-        """Whether covariances of C classes of D dims would take more memory than they may."""
+        """Whether covariances of C classes of D dims would exceed the memory for them."""
         return 4 * classes * dim**2 > self.dota_memory * 2**20
 
     def note(self, classes: int, dim: int) -> str:
-        """What differs from the paper on C classes of D dims, if anything does."""
+        """The difference from the paper on C classes of D dims, or "" if there is none."""
         if not self.pools(classes, dim):
             return ""
         return (
@@ -467,7 +467,7 @@ class EnergySettings(Settings):
 
 @dataclass(frozen=True)
 class LogitGapSettings(Settings):
-    """LogitGap, arXiv 2510.20134: the largest logit above the mean of the next N."""
+    """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
 
     logitgap_share: float = option(
         0.2, "N: number of other classes in the gap, as a share of the classes.", within=_SHARE
@@ -481,7 +481,7 @@ class LogitGapSettings(Settings):
 class McmSettings(Settings):
     """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
 
-    # The ZS-NTTA paper's Table 5 quotes MCM's own figures: temperature 1. None: as in its Eq. 1.
+    # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
     temperature: float | None = option(
         None,
         "Temperature of the softmax over cosines; none: 1 / logit scale.",
@@ -491,7 +491,7 @@ class McmSettings(Settings):
 
 @dataclass(frozen=True)
 class ClipnSettings(Settings):
-    """CLIPN, arXiv 2308.12213: needs the features of its own "no" text encoder."""
+    """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
 
     no_text: str = option(
         "", "File .npy of 'no' text features (C, D), in the order of the classes."

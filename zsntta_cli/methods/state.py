@@ -1,8 +1,8 @@
-"""What a detector has learned, as a flat mapping of names to arrays and numbers.
+"""States: what a detector has learned, as a flat mapping of names to arrays and numbers.
 
-`part.name` is a name within a part. Every state of one detector has the same names, types and
-shapes, but for the number of items in a part `waiting`, so that a foreign one is told from its own
-before any of it is taken.
+`part.name` is a name within a part. All states of a detector have the same names, types and shapes,
+except for the number of items in a part `waiting`. So the state of another detector is recognised
+before any of it is used.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ State = dict[str, Value]
 
 
 def nested(**parts: Mapping[str, Value]) -> State:
-    """The states of several parts as one."""
+    """Combine the states of several parts."""
     return {f"{part}.{name}": v for part, state in parts.items() for name, v in state.items()}
 
 
@@ -32,10 +32,10 @@ def copied(state: Mapping[str, Value]) -> State:
 
 
 def checked(state: Mapping[str, Value], like: Mapping[str, Value]) -> State:
-    """A state that is to replace `like`, in arrays of its own.
+    """Check a state that is to replace `like`, and copy it into arrays of its own.
 
     Raises:
-        ValueError: its names, types or shapes are others.
+        ValueError: its names, types or shapes differ.
     """
     for name in sorted({*state} ^ {*like}):
         raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
@@ -59,14 +59,14 @@ def _checked(name: str, new: Value, old: Value) -> Value:
 
 
 def _checked_array(name: str, new: Value, old: NDArray[Any]) -> NDArray[Any]:
-    first = 1 if _waits(name) else 0  # any number of items may wait
+    first = 1 if _waits(name) else 0  # the number of waiting items is free
     if (
         not isinstance(new, np.ndarray)
         or new.ndim != old.ndim
         or (new.shape[first:], new.dtype) != (old.shape[first:], old.dtype)
     ):
         raise ValueError(f"{name} is {_kind(new)}, must be {_kind(old)}")
-    # In memory as products are made for it.
+    # Products depend on the order in memory, so that is kept.
     return new.copy(order="F" if old.flags.fnc else "C")
 
 

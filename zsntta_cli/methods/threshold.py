@@ -1,14 +1,14 @@
 """The online adaptive threshold, Eq. 3 (criterion of OWTTT, arXiv 2308.09942).
 
 A queue holds the last N_q noise scores u. Each grid value λ splits it into a noise class (u >= λ)
-and a clean class (u < λ); the λ with the smallest within-class variance is the threshold, the
-first one on ties. The decision on an item is then "noise" iff u > λ. Scores enter the queue
-before its threshold is found, injected noise included.
+and a clean class (u < λ). The threshold is the λ with the smallest within-class variance, or the
+first of equal ones. An item is then called noise iff u > λ. Its score, even that of injected noise,
+enters the queue before the threshold is found.
 
-How this costs half a microsecond an item: scores fall into 101 cells between grid values, a split
-depends only on the count, sum and sum of squares on either side of it, and a queue that moves by
-one item changes one or two cells. Scores are rounded to a multiple of a power of two first, so that
-sums are exact whatever entered and left, and equal splits stay equal.
+This takes half a microsecond per item: scores fall into 101 cells between grid values, a split
+depends only on the count, sum and sum of squares on either side of it, and a new item changes one
+or two cells. Scores are first rounded to a multiple of a power of two, so that sums are exact
+whatever entered and left, and equal splits stay equal.
 """
 
 import math
@@ -20,18 +20,18 @@ from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.state import State
 from zsntta_cli.settings import ThresholdSettings
 
-GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as the released code
-UNDEFINED = -1.0  # the threshold of a queue that no grid value splits
+GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
+UNDEFINED = -1.0  # threshold of a queue that no grid value splits
 _CELLS = len(GRID) + 1
 
 Floats = NDArray[np.float64]
 
 
 class OnlineThreshold:
-    """The threshold as a stream runs: feed scores in order, in pieces of whole batches.
+    """The threshold while a stream runs: pass scores in order, in pieces of whole batches.
 
-    `batch_size` items share one threshold, found after all of them entered the queue. Only the last
-    piece may end within a batch.
+    `batch_size` items share one threshold, which is found after all of them have entered the queue.
+    Only the last piece may end within a batch.
     """
 
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
@@ -42,10 +42,10 @@ class OnlineThreshold:
         self._ring = np.zeros(settings.queue)
         self._cells = np.zeros((3, _CELLS))  # count, sum, sum of squares
         self._seen = 0
-        self._last = 0.5  # held until the first valid threshold
+        self._last = 0.5  # used until the first valid threshold
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Thresholds (T,) of the next T noise scores (T,)."""
+        """The thresholds (T,) for the next T noise scores (T,)."""
         settings = self._settings
         if settings.fixed is not None:
             return np.full(len(scores), self.latest)
@@ -68,7 +68,7 @@ class OnlineThreshold:
 
     @property
     def queue(self) -> Floats:
-        """The scores that the threshold was last found on, in no order."""
+        """The scores from which the last threshold was found, in any order."""
         return self._ring[: self._seen]
 
     def state(self) -> State:
@@ -78,27 +78,27 @@ class OnlineThreshold:
         }  # fmt: skip
 
     def restore(self, state: State) -> None:
-        """Go on from a state that was checked to be like this one's."""
+        """Continue from a state that was checked against this one's."""
         ring, cells, seen, last = (state[name] for name in ("ring", "cells", "seen", "last"))
         self._ring, self._cells = np.asarray(ring), np.asarray(cells)
         self._seen, self._last = int(seen), float(last)
 
-    def _fill_undefined(self, found: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Replace thresholds of queues that no grid value splits: hold the last one, or zero."""
-        undefined = found == UNDEFINED
+    def _fill_undefined(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Replace the thresholds of queues without a split by the last valid one, or by zero."""
+        undefined = thresholds == UNDEFINED
         if self._settings.degenerate == "zero":
-            found[undefined] = 0.0
+            thresholds[undefined] = 0.0
         else:
-            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(found))))
-            found = np.where(latest >= 0, found[latest], self._last)
-        if len(found):
-            self._last = float(found[-1])
-        return found
+            latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
+            thresholds = np.where(latest >= 0, thresholds[latest], self._last)
+        if len(thresholds):
+            self._last = float(thresholds[-1])
+        return thresholds
 
 
 @compiled
-def _slide(found, scores, ring, cells, seen, batch_size, scale, unweighted):  # type: ignore[no-untyped-def]
-    """Push scores batch by batch through the queue; thresholds, UNDEFINED without one."""
+def _slide(thresholds, scores, ring, cells, seen, batch_size, scale, unweighted):  # type: ignore[no-untyped-def]
+    """Push scores through the queue in batches; write thresholds, or UNDEFINED if there is none."""
     count, total, square = cells[0], cells[1], cells[2]
     n, s, q = count.sum(), total.sum(), square.sum()
     start = 0
@@ -112,16 +112,16 @@ def _slide(found, scores, ring, cells, seen, batch_size, scale, unweighted):  # 
             ring[slot] = scores[i]
             first, second = _move(ring[slot], 1.0, count, total, square, scale)
             n, s, q = n + 1, s + first, q + second
-        found[start:stop] = _best_split(count, total, square, n, s, q, unweighted)
+        thresholds[start:stop] = _best_split(count, total, square, n, s, q, unweighted)
         start = stop
 
 
 def _move(
     score: float, sign: float, count: Floats, total: Floats, square: Floats, scale: float
 ) -> tuple[float, float]:
-    """Add (sign 1) or take away (-1) one score in its cell: the number of grid values <= it.
+    """Add (sign 1) or remove (-1) a score in its cell; return the changes of sum and squares.
 
-    What it adds to the sum and to the sum of squares.
+    The cell is the number of grid values that are not above the score.
     """
     cell = min(max(int(score * len(GRID)), 0), len(GRID))
     while cell < len(GRID) and GRID[cell] <= score:
@@ -139,7 +139,7 @@ def _move(
 def _best_split(
     count: Floats, total: Floats, square: Floats, n: float, s: float, q: float, unweighted: bool
 ) -> float:
-    """The first grid value with the smallest criterion, UNDEFINED where no split has two sides."""
+    """The first grid value of the smallest criterion, or UNDEFINED if no split has two sides."""
     n0 = s0 = q0 = 0.0
     best, threshold = np.inf, UNDEFINED
     for k in range(len(GRID)):
@@ -161,21 +161,21 @@ def _best_split(
 
 
 def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is sure enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
+    """Whether a score is high enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
 
-    The gap rule of several released codes: AdaNeg's (arXiv 2410.20149), TANL's (arXiv 2603.25250)
-    and Syde's.
+    This is the gap rule of several released codes: AdaNeg's (arXiv 2410.20149), TANL's (arXiv
+    2603.25250) and Syde's.
     """
     return np.asarray(u > threshold + gap * (1 - threshold))
 
 
 def is_surely_id(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is sure enough to learn from as ID: u < θ - g θ."""
+    """Whether a score is low enough to learn from as ID: u < θ - g θ."""
     return np.asarray(u < threshold - gap * threshold)
 
 
 def is_sure(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is either; without a gap every one is, that of u = θ too."""
+    """Whether a score is one of the two; without a gap all are, even that of u = θ."""
     if not gap:
         return np.ones(len(u), np.bool_)
     return is_surely_noise(u, threshold, gap) | is_surely_id(u, threshold, gap)

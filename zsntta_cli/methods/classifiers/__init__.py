@@ -1,1 +1,1 @@
-"""Classifiers that adapt, behind whatever decides which items are noise."""
+"""Classifiers that adapt. Each of them stands behind a detector, which decides on noise."""

@@ -1,11 +1,11 @@
 """BCA, "Bayesian Test-Time Adaptation for Vision-Language Models", CVPR 2025, arXiv 2503.09248.
 
-The likelihood of C clusters, whose means start as the texts, times a prior of the classes in each
-cluster, which starts as the identity. A sample is classified by what was learned before it; then it
-moves the mean and the prior of its class, where it is sure enough.
+The means of C clusters start as the class texts, and their priors of the classes as the identity. A
+sample's probabilities are the clusters' likelihoods times these priors. It is classified by what
+was learned before; then it moves the mean and the prior of its class if its probability is large.
 
-The values are those of a port (TTABC), not confirmed by the authors' code: with 20,000 items that
-a text counts for, means hardly move, and nearly all of the effect is the prior's.
+The values are those of another implementation (TTABC); the authors' code does not confirm them. A
+text counts as 20,000 items, so means hardly move, and the prior has nearly all of the effect.
 """
 
 import numpy as np
@@ -16,17 +16,17 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, largest, moved, to_softmax
 from zsntta_cli.methods.settings import BCASettings
 
-_LEAST = 1e-18  # of a cluster's likelihood: less adds nothing that double precision keeps
+_LEAST = 1e-18  # likelihood of a cluster: less is lost in the rounding of double precision
 
 
 def classes(
     data: StreamData, options: BCASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by likelihood and prior; `offered` (T,): the items that are learned."""
+    """Classify T items by likelihood and prior; those that are `offered` (T,) are learned."""
     o, scale = options, float(data.pool.logit_scale)
     means = data.pool.text_features.astype(np.float64)
     prior = np.eye(len(means))
-    counts = np.empty((3, len(means)))  # items of the means and of the prior; whether it moved
+    counts = np.empty((3, len(means)))  # items of means, of priors; whether a prior moved
     counts[0], counts[1], counts[2] = o.bca_mean_items, o.bca_prior_items, 0
     least = np.array([o.bca_mean_least, o.bca_prior_least])
     class_index, room = np.empty(len(data), np.int32), np.empty((3, len(means)))
@@ -44,10 +44,10 @@ def classes(
 
 @compiled
 def _learn(best, cosines, among, offered, prior, counts, steps, least, scale, room):  # type: ignore[no-untyped-def]
-    """Classes (B,) of a block's items; their steps (B, C), the prior and the counts in place.
+    """Write the classes (B,) of a block's items, and change steps (B, C), prior and counts.
 
-    `cosines` (B, C) are those with the block's first means, `among` (B, B) those of its items;
-    cosines are used up, `room` (3, C) is.
+    `cosines` (B, C) are those with the means at the block's start, `among` (B, B) those between
+    its items. `cosines` and `room` (3, C) are overwritten.
     """
     count, total = cosines.shape
     likelihood, posterior, size = room[0], room[1], room[2]  # mean = size (mean⁰ + Σ a v)

@@ -1,8 +1,8 @@
-"""Items a block at a time: what the frozen model says of them, and rows that they move.
+"""Blocks of items: the frozen model's answers for them, and the rows that they move.
 
-A recursion in which each item moves unit rows w_c (proxies, means of classes) by its own feature v
-needs no row before the block's end: with w_c = s_c (w_c⁰ + Σ_j a_jc v_j), cosines are those with
-the rows of the block's start and those among its items, two products.
+In some classifiers each item moves unit rows w_c (proxies or means of classes) by its own feature
+v. The rows need not be computed before the block ends: with w_c = s_c (w_c⁰ + Σ_j a_jc v_j), all
+cosines follow from two products, with the rows at the block's start and between its items.
 """
 
 import itertools
@@ -18,70 +18,70 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.scores import softmax, unit
 
 Floats = NDArray[np.float64]
-# Of a precision matrix Λ: rows (N, D) to rows w(x) (N, D) with w(x)·w(y) = xᵀ Λ y, without Λ itself
+# It maps rows x (N, D) to w(x) (N, D), so that w(x)·w(y) = xᵀ Λ y for a precision matrix Λ.
 Whitening = Callable[[Floats], Floats]
 
-BLOCK = 64  # items a product at a time: bounds memory, changes no decision
+BLOCK = 64  # items in one product: it limits memory and changes no decision
 
 
 @dataclass(frozen=True)
 class Frozen:
-    """What the frozen model says of B items."""
+    """The features of B items and the frozen model's logits."""
 
     features: Floats  # (B, D) unit norm
     logits: Floats  # (B, C)
 
     @classmethod
     def of(cls, data: StreamData, part: slice) -> "Frozen":
-        """Ask it about a run of the stream's items."""
+        """Compute them for consecutive items of the stream."""
         raw = data.features(part)
         return cls(unit(raw).astype(np.float64), data.logits(part, raw).astype(np.float64))
 
     @property
     def probability(self) -> Floats:
-        """Softmax (B, C) of the logits."""
+        """The softmax (B, C) of the logits."""
         return softmax(self.logits)
 
 
 def blocks(total: int, size: int = BLOCK) -> Iterator[slice]:
-    """Runs of at most `size` of a stream's items, in order."""
+    """Cut the items of a stream into consecutive blocks of at most `size`."""
     return (slice(start, min(start + size, total)) for start in range(0, total, size))
 
 
 def cut(cuts: NDArray[np.integer], total: int, size: int) -> Iterator[tuple[slice, bool]]:
-    """Runs that end at every cut, and whether one begins there; none of more than `size` items."""
+    """Blocks of at most `size` items that end at every cut, and whether each begins at one."""
     bounds = [0, *(int(c) for c in cuts if 0 < c < total), total]
-    at = {int(c) for c in cuts}
+    cut_items = {int(c) for c in cuts}
     for start, stop in itertools.pairwise(bounds):
         for first in range(start, stop, size):
-            yield slice(first, min(first + size, stop)), first in at
+            yield slice(first, min(first + size, stop)), first in cut_items
 
 
 def leaving(
     row: NDArray[np.intp], item: NDArray[np.intp], rows: int, end: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The item from which the key of each row, and that of each item that entered, is no more.
+    """The item at which the old key of each row, and each key that entered, is replaced.
 
-    `end` where it stays.
+    It is `end` for a key that stays.
     """
-    left, replaced = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
+    row_until, key_until = np.full(rows, end, np.intp), np.full(len(row), end, np.intp)
     latest: dict[int, int] = {}
     for key, (r, i) in enumerate(zip(row.tolist(), item.tolist(), strict=True)):
         if r in latest:
-            replaced[latest[r]] = i
+            key_until[latest[r]] = i
         else:
-            left[r] = i
+            row_until[r] = i
         latest[r] = key
-    return left, replaced
+    return row_until, key_until
 
 
 def moved(rows: Floats, steps: Floats, features: Floats) -> Floats:
-    """Unit rows (C, D) after the steps (B, C) of a block's features (B, D), unit again."""
+    """Move unit rows (C, D) by the steps (B, C) along a block's features (B, D); keep them unit."""
     return np.asarray(unit(rows + steps.T @ features))
 
 
 def largest(row: Floats) -> float:
-    """The largest value (of none: minus infinity), within kernels."""
+    """The largest value, or minus infinity if there are none; kernels call it."""
     value = -np.inf
     for c in range(len(row)):
         value = max(value, row[c])
@@ -89,7 +89,7 @@ def largest(row: Floats) -> float:
 
 
 def to_softmax(row: Floats) -> None:
-    """Logits (C,) to probabilities in place, within kernels."""
+    """Turn logits (C,) into probabilities in place; kernels call it."""
     highest, total = largest(row), 0.0
     for c in range(len(row)):
         row[c] = np.exp(row[c] - highest)
@@ -99,7 +99,7 @@ def to_softmax(row: Floats) -> None:
 
 
 def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
-    """Entropy (B,) in nats of probabilities (B, C)."""
+    """The entropies (B,) in nats of probabilities (B, C)."""
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1))
 
 
@@ -109,7 +109,7 @@ def whitening_by(factor: float) -> Whitening:
 
 
 def whitening_of_inverse(covariance: Floats) -> Whitening:
-    """The whitening of the inverse of a positive definite matrix (D, D), else LinAlgError."""
+    """The whitening of a matrix's inverse; LinAlgError if it (D, D) is not positive definite."""
     lower = cholesky(covariance, lower=True, check_finite=False)
 
     def whitened(rows: Floats) -> Floats:

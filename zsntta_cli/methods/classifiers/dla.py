@@ -1,13 +1,13 @@
 """DLA, of "Dynamic Logits Adjustment and Exploration for Test-Time Adaptation", CVPR 2026.
 
-A class that was answered more often has its logit lowered: by its share of the answers so far, the
-more so the less sure the frozen model is beside what it usually is of that class. A sample is
+The logit of a class is lowered by its share of the answers so far. It is lowered more if the frozen
+model is less certain of this sample than it usually is of the predicted class. A sample is
 classified by what was learned before it; then its frozen answer is counted. The paper's second
-part, a cache of samples near decision boundaries, is not built.
+part, a cache of samples near decision boundaries, is not implemented.
 
-Logits are multiplied by a factor below 1, which lowers positive ones alone: CLIP's cosines times
-its scale are positive. A negative one, which it would raise, is left as it is. The equations are
-those of the released code (MIT, logits_adjustment), whose α is chosen by set.
+Logits are multiplied by a factor below 1, which lowers positive logits only; CLIP's cosines times
+its scale are positive. A negative logit would rise, so it is left unchanged. The equations are
+those of the released code (MIT, logits_adjustment), which chooses α for each set.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from zsntta_cli.methods.settings import DLASettings
 def classes(
     data: StreamData, options: DLASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by adjusted logits; `offered` (T,): the items that are counted."""
+    """Classify T items by adjusted logits; those that are `offered` (T,) are counted."""
     count = len(data.pool.text_features)
     answers, sure = np.ones(count), np.zeros(count)  # n_c and m_c
     class_index = np.empty(len(data), np.int32)
@@ -34,7 +34,7 @@ def classes(
 
 @compiled
 def _adjust(best, logits, offered, answers, sure, strength):  # type: ignore[no-untyped-def]
-    """Classes (B,) of items by their logits (B, C); counts n (C,) and means m (C,) in place."""
+    """Write classes (B,) by logits (B, C), and change counts n (C,) and means m (C,)."""
     count, total = logits.shape
     everything = answers.sum()
     for i in range(count):
@@ -54,7 +54,7 @@ def _adjust(best, logits, offered, answers, sure, strength):  # type: ignore[no-
                 top, value = c, logit
         best[i] = top
         if offered[i]:
-            seen = answers[frozen]  # one is there before any item
+            seen = answers[frozen]  # it starts at 1
             sure[frozen] += (probability - sure[frozen]) / seen
             answers[frozen] += 1
             everything += 1

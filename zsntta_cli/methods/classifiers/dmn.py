@@ -1,9 +1,9 @@
 """DMN-weak, the dynamic memory of "Dual Memory Networks", CVPR 2024, without its trained part.
 
-A class keeps up to N features of the items that the frozen model takes for it, the surest ones. A
-class's vector is read out for each item: the mean of its memory and its text, by weights that grow
-with their likeness to the item. Its probabilities are the frozen model's and those of these
-vectors, added. An item is stored before it is read, as in the released code.
+Each class keeps up to N features of the items of lowest entropy that the frozen model predicts as
+it. For each item each class gets a vector: the mean of its text and its memory, with weights that
+grow with their similarity to the item. The probabilities by these vectors are added to the frozen
+model's. As in the released code, an item is stored before it is classified.
 """
 
 import numpy as np
@@ -18,12 +18,12 @@ from zsntta_cli.methods.settings import DMNSettings
 def classes(
     data: StreamData, options: DMNSettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by both probabilities; `offered` (T,): the items that are stored."""
+    """Classify T items by both probabilities; those that are `offered` (T,) are stored."""
     texts = data.pool.text_features.astype(np.float64)
     count, dim = texts.shape
-    rows = np.zeros((count, 1 + options.dmn_shots, dim))  # of a class: its text, then its memory
+    rows = np.zeros((count, 1 + options.dmn_shots, dim))  # for each class its text, then its memory
     rows[:, 0] = texts
-    gram = np.zeros((count, rows.shape[1], rows.shape[1]))  # of a class: its rows' products
+    gram = np.zeros((count, rows.shape[1], rows.shape[1]))  # the products of these rows
     gram[:, 0, 0] = np.einsum("cd,cd->c", texts, texts)
     filled, entropies = np.ones(count, np.intp), np.full((count, options.dmn_shots), np.inf)
     values = np.array([float(data.pool.logit_scale), options.dmn_sharpness])
@@ -48,11 +48,11 @@ def _read(  # type: ignore[no-untyped-def]
     best, probability, entropy, likeness, among, offered, gram, filled, entropies, places, values,
     room,
 ):  # fmt: skip
-    """Classes (B,) of a block's items, and the places (B, 2) where they are stored.
+    """Write the classes (B,) of a block's items and the places (B, 2) where they are stored.
 
-    `likeness` (C, 1 + N, B) are products of items with the rows of the block's start, `among`
-    (B, B) those of its items, `gram` (C, 1 + N, 1 + N) those of a class's rows; these, how many
-    rows are `filled` (C,) and their `entropies` (C, N) change in place, `room` (2, ·) is used up.
+    `likeness` (C, 1 + N, B) are the products of items with the rows at the block's start, `among`
+    (B, B) those between items, and `gram` (C, 1 + N, 1 + N) those between the rows of a class.
+    `gram`, the number of `filled` rows (C,) and the `entropies` (C, N) change, `room` (2, ·) too.
     """
     scale, sharpness = values[0], values[1]
     count, total = probability.shape

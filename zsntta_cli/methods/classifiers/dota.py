@@ -1,16 +1,16 @@
 """DOTA, "Distributional Test-Time Adaptation of Vision-Language Models", arXiv 2409.19375.
 
-A Gaussian a class, learned from the frozen model's soft labels p: counts c, means μ and covariances
-Σ_c; all are judged by one precision Λ = ((1-ε) mean Σ_c + ε I)⁻¹. A sample is classified by the
-frozen logits plus the Gaussians', whose weight grows with the counts; then it is learned.
+Each class has a Gaussian, learned from the frozen model's soft labels p: a count c, a mean μ and a
+covariance Σ_c. All classes share one precision Λ = ((1-ε) mean Σ_c + ε I)⁻¹. A sample is classified
+by the frozen logits plus the Gaussians', whose weight grows with the counts; then it is learned.
 
-Counts and means are those of the moment; Λ is made anew after every so many offered samples: after
-each one, as released, for an older one loses accuracy, up to 1.2 points where there are 128
-between. Covariances of C classes are C · D² numbers: where they take too much memory, one Σ of all
-classes takes their place, to which each class adds with the weight p_c (ours, not the paper's).
+Counts and means are always current. Λ is updated after `dota-every` offered samples: after each, as
+in the released code, because 128 between two updates lose up to 1.2 points of accuracy. If the
+C · D² numbers of C covariances take too much memory, all classes share one Σ, to which each adds
+with the weight p_c (ours, not the paper's).
 
-Soft labels are the frozen model's, so that counts and means of a block are known beforehand: with
-U = c μ = U⁰ + Σ_j p_j v_j its items are a few products.
+The soft labels are the frozen model's, so the counts and means of a block are known in advance:
+with U = c μ = U⁰ + Σ_j p_j v_j a block takes a few products.
 """
 
 import numpy as np
@@ -21,15 +21,15 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut, whitening_of_inverse
 from zsntta_cli.methods.settings import DOTASettings
 
-_BLOCK = 128  # items a product at a time
-_START = 0.001  # of all means, as in the released code
-_LEAST = 1e-4  # soft labels below it add to counts and means, but not to a class's covariance
+_BLOCK = 128  # items in one product
+_START = 0.001  # initial value of all means, as in the released code
+_LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a class's covariance
 
 
 def classes(
     data: StreamData, options: DOTASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by the frozen logits plus the Gaussians'; `offered` (T,): what is learned."""
+    """Classify T items by the frozen logits plus the Gaussians'; the `offered` (T,) are learned."""
     total, dim = data.pool.text_features.shape
     gaussians = DOTAGaussians(total, dim, options)
     class_index = np.empty(len(data), np.int32)
@@ -45,7 +45,7 @@ def classes(
 
 
 class DOTAGaussians:
-    """Counts c (C,), sums U = c μ (C, D), and covariances of classes or of all."""
+    """Counts c (C,), sums U = c μ (C, D), and covariances of each class or of all together."""
 
     def __init__(self, classes: int, dim: int, options: DOTASettings) -> None:
         self._options = options
@@ -56,7 +56,7 @@ class DOTAGaussians:
         self.renew()
 
     def renew(self) -> None:
-        """Λ from what was learned up to now."""
+        """Compute Λ from what was learned so far."""
         share, covariance = self._options.dota_shrinkage, self._covariance.mean(self._count)
         shrunk = (1 - share) * covariance + share * np.eye(len(covariance))
         self._whiten = whitening_of_inverse(shrunk)
@@ -64,7 +64,7 @@ class DOTAGaussians:
         self._squares = (self._whitened**2).sum(axis=1)
 
     def learn(self, features: Floats, label: Floats) -> Floats:
-        """Weighted logits (B, C) of items before each is learned by its soft label (B, C)."""
+        """Return the weighted logits (B, C) of items; each is then learned by its soft label."""
         count = self._count + _before(label)
         rows = self._whiten(features)
         among = rows @ rows.T
@@ -82,9 +82,9 @@ class DOTAGaussians:
 
 
 class OfClasses:
-    """Σ_c of each class, times its count: (C, D, D), as Σ_i p_i (v_i - μ_c)(v_i - μ_c)ᵀ.
+    """Σ_c of each class times its count, (C, D, D): Σ_i p_i (v_i - μ_c)(v_i - μ_c)ᵀ.
 
-    They are symmetric: only what is on and below the diagonal is kept.
+    The matrices are symmetric, so only the lower triangle and the diagonal are kept.
     """
 
     def __init__(self, classes: int, dim: int, variance: float) -> None:
@@ -92,7 +92,7 @@ class OfClasses:
         self._variance = variance
 
     def learn(self, features: Floats, label: Floats, count: Floats, sums: Floats) -> None:
-        """Add a block's items, each with the means before it; counts (B, C), first sums (C, D)."""
+        """Add a block's items by the means before each; `sums` (C, D) are those at its start."""
         rows, weight = features.astype(np.float32), label.astype(np.float32)
         share, first = (1 / count).astype(np.float32), sums.astype(np.float32)
         order = np.arange(len(rows))
@@ -120,18 +120,18 @@ class Pooled:
         self._scatter = classes * variance * np.eye(dim)
 
     def learn(self, features: Floats, label: Floats, count: Floats, sums: Floats) -> None:
-        """Add Σ_ic p_ic (v_i - μ_c)(v_i - μ_c)ᵀ of a block, as of `OfClasses`.
+        """Add Σ_ic p_ic (v_i - μ_c)(v_i - μ_c)ᵀ of a block, as `OfClasses` does.
 
-        With μ_c = (U_c⁰ + Σ_j<i p_jc v_j) / c_ic all of it is between the first sums and features.
+        With μ_c = (U_c⁰ + Σ_j<i p_jc v_j) / c_ic it takes products of first sums and features only.
         """
         first, second = label / count, label / count**2
-        left = _before(second[::-1])[::-1]  # of the items after each
+        later = _before(second[::-1])[::-1]  # sums over the items after each
         mean = first @ sums + np.tril(first @ label.T, -1) @ features
-        pairs = np.triu(label @ (label * left).T)
+        pairs = np.triu(label @ (label * later).T)
         pairs = np.triu(pairs, 1).T + pairs
-        own = 0.5 * (label.sum(axis=1)[:, None] * features + pairs @ features) - mean
-        across = 0.5 * second.sum(axis=0)[:, None] * sums + (label * left).T @ features
-        half = features.T @ own + sums.T @ across
+        by_features = 0.5 * (label.sum(axis=1)[:, None] * features + pairs @ features) - mean
+        by_sums = 0.5 * second.sum(axis=0)[:, None] * sums + (label * later).T @ features
+        half = features.T @ by_features + sums.T @ by_sums
         self._scatter += half + half.T
 
     def mean(self, count: Floats) -> Floats:
@@ -140,5 +140,5 @@ class Pooled:
 
 
 def _before(steps: Floats) -> Floats:
-    """Sums (B, C) of the steps before each item."""
+    """The sums (B, C) of the steps before each item."""
     return np.asarray(np.cumsum(steps, axis=0) - steps)

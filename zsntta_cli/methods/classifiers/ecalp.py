@@ -1,13 +1,13 @@
 """ECALP, "Efficient and Context-Aware Label Propagation", ICLR 2025: classes by a graph of images.
 
-Nodes are the class texts and the last N images; a new image is joined to its nearest texts and
-images, by the power of their cosine. Labels go three steps along the edges, W̃ = D^-½ (W + Wᵀ) D^-½:
-texts keep theirs, an image that was seen before begins with a fifth of its largest label, the new
-one with none. Products of features are weighted by the variance of the texts in each dim.
+The nodes are the class texts and the last N images. A new image is connected to its nearest texts
+and images; the weight of an edge is a power of their cosine. Labels move three steps along the
+edges, W̃ = D^-½ (W + Wᵀ) D^-½. Texts keep their labels, an earlier image starts with a fifth of its
+largest label, and the new one has none. Products weight each dim by its variance over texts.
 
-The paper's graph grows with the stream; ours keeps the last images alone (10,000). As α is 1 and an
-image begins with one label, the new image's labels are sums over paths of three edges: the kernel
-goes along these. An item that is not offered is classified, and leaves the graph again.
+The paper's graph grows with the stream; ours keeps only the last 10,000 images. Since α is 1 and an
+image starts with one label, a new image's labels are sums over paths of three edges, which the
+kernel follows. An item that is not offered is classified and then removed from the graph.
 """
 
 from typing import Any
@@ -21,19 +21,19 @@ from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.settings import ECALPSettings
 
-_KEPT_LABEL = 0.2  # of an image's largest label, once it was seen
+_KEPT_LABEL = 0.2  # share of its largest label that an earlier image keeps
 _NONE = -1
 
 
 def classes(
     data: StreamData, options: ECALPSettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by propagated labels; `offered` (T,): the items that stay in the graph."""
+    """Classify T items by propagated labels; those that are `offered` (T,) stay in the graph."""
     o, text = options, data.pool.text_features.astype(np.float64)
     weights = text.std(axis=0) if len(text) > 1 else np.ones(text.shape[1])
     text = unit(text * weights)
     rows, graph = np.zeros((o.ecalp_images, text.shape[1])), _empty_graph(o, len(text))
-    place = np.zeros(1, np.int64)  # where the next image goes
+    place = np.zeros(1, np.int64)  # the place of the next image
     class_index = np.empty(len(data), np.int32)
     for part in blocks(len(data)):
         frozen = Frozen.of(data, part)
@@ -50,9 +50,9 @@ def classes(
 
 
 def _empty_graph(o: ECALPSettings, texts: int) -> tuple[NDArray[Any], ...]:
-    """Edges from N images to images and texts, lists of who points at an image, degrees, labels.
+    """Arrays for the edges of N images, lists of the edges to each image, degrees and labels.
 
-    And room: for the nearest images, the scores, and the mass of paths on their way.
+    The last ones are work space: for nearest images, scores, and the mass and ends of paths.
     """
     images, edges = o.ecalp_images, o.ecalp_neighbours
     to_image, to_text = (np.full((images, n), _NONE) for n in (edges, min(o.ecalp_texts, texts)))
@@ -70,10 +70,10 @@ def _propagate(  # type: ignore[no-untyped-def]
     image_weight, text_weight, following, previous, first, degree, text_degree, label, value,
     height, scores, mass, reached,
 ):  # fmt: skip
-    """Classes (B,) of a block's items, of which those that are offered stay in the graph.
+    """Write the classes (B,) of a block's items, and keep the offered items in the graph.
 
     `cosines` (B, N) are those with the images in the N places at the block's start, `among` (B, B)
-    those of its items. A place without a label is empty.
+    those between its items. A place without a label is empty.
     """
     for i in range(len(best)):
         place = next_place[0]
@@ -105,24 +105,24 @@ def _join_images(  # type: ignore[no-untyped-def]
     place, i, cosines, among, owner, sharpness, to_image, image_weight, following, previous, first,
     degree, label, height,
 ) -> None:  # fmt: skip
-    """Edges of an item in its place to the nearest images, the earlier place of equals."""
-    edges, nearest, found = to_image.shape[1], to_image[place], 0
+    """Connect an item to the nearest images; of equally near ones the earlier place comes first."""
+    edges, nearest, count = to_image.shape[1], to_image[place], 0
     for n in range(len(label)):
         if label[n] == _NONE:
             continue
         cosine = cosines[i, n] if owner[n] == _NONE else among[i, owner[n]]
-        if found == edges and cosine <= height[edges - 1]:
+        if count == edges and cosine <= height[edges - 1]:
             continue
-        at = min(found, edges - 1)
-        found = min(found + 1, edges)
-        while at > 0 and height[at - 1] < cosine:
-            height[at], nearest[at] = height[at - 1], nearest[at - 1]
-            at -= 1
-        height[at], nearest[at] = cosine, n
+        rank = min(count, edges - 1)
+        count = min(count + 1, edges)
+        while rank > 0 and height[rank - 1] < cosine:
+            height[rank], nearest[rank] = height[rank - 1], nearest[rank - 1]
+            rank -= 1
+        height[rank], nearest[rank] = cosine, n
     degree[place], first[place] = 0.0, _NONE
-    for e in range(found, edges):
+    for e in range(count, edges):
         nearest[e] = _NONE
-    for e in range(found):
+    for e in range(count):
         weight, target, edge = max(height[e], 0.0) ** sharpness, nearest[e], place * edges + e
         image_weight[place, e] = weight
         previous[edge], following[edge] = _NONE, first[target]
@@ -136,7 +136,7 @@ def _join_images(  # type: ignore[no-untyped-def]
 def _join_texts(  # type: ignore[no-untyped-def]
     place, cosines, sharpness, to_text, text_weight, degree, text_degree
 ) -> None:
-    """Edges of an item in its place to the nearest texts."""
+    """Connect an item to the nearest texts."""
     for e in range(to_text.shape[1]):
         top = _NONE
         for c in range(len(cosines)):
@@ -155,7 +155,7 @@ def _leave(  # type: ignore[no-untyped-def]
     place, to_image, to_text, image_weight, text_weight, following, previous, first, degree,
     text_degree, label,
 ) -> None:  # fmt: skip
-    """Take an image out of the graph, with all edges from it and to it."""
+    """Remove an image from the graph, with all edges from it and to it."""
     edges = to_image.shape[1]
     for e in range(edges):
         target, edge = to_image[place, e], place * edges + e
@@ -183,9 +183,9 @@ def _spread(  # type: ignore[no-untyped-def]
     place, scores, to_image, to_text, image_weight, text_weight, following, first, degree,
     text_degree, label, value, mass, reached,
 ) -> None:  # fmt: skip
-    """Labels (C,) of the image in a place after three steps: sums over the paths to labels.
+    """Write the labels (C,) of the image in a place after three steps: sums over paths.
 
-    A path's mass is the product of its edges; it ends at a text, or after three edges at an image.
+    A path ends at a text, or after three edges at an image; its mass is the product of its edges.
     """
     edges, count, now = to_image.shape[1], 1, 0
     scores[:] = 0
@@ -194,28 +194,28 @@ def _spread(  # type: ignore[no-untyped-def]
         following_count = 0
         for r in range(count):
             node = reached[now, r]
-            much, mass[now, node] = mass[now, node], 0.0
+            outgoing, mass[now, node] = mass[now, node], 0.0
             if degree[node] <= 0:
                 continue
-            much /= np.sqrt(degree[node])
+            outgoing /= np.sqrt(degree[node])
             for e in range(to_text.shape[1]):
                 text = to_text[node, e]
                 if text_weight[node, e] > 0:
-                    scores[text] += much * text_weight[node, e] / np.sqrt(text_degree[text])
+                    scores[text] += outgoing * text_weight[node, e] / np.sqrt(text_degree[text])
             edge, e = first[node], 0
             while e < edges or edge != _NONE:
                 if e < edges:
-                    other, weight = to_image[node, e], image_weight[node, e]
+                    neighbour, weight = to_image[node, e], image_weight[node, e]
                     e += 1
                 else:
-                    other, weight = edge // edges, image_weight[edge // edges, edge % edges]
+                    neighbour, weight = edge // edges, image_weight[edge // edges, edge % edges]
                     edge = following[edge]
-                if other == _NONE or weight <= 0:
+                if neighbour == _NONE or weight <= 0:
                     continue
-                if mass[1 - now, other] == 0:
-                    reached[1 - now, following_count] = other
+                if mass[1 - now, neighbour] == 0:
+                    reached[1 - now, following_count] = neighbour
                     following_count += 1
-                mass[1 - now, other] += much * weight / np.sqrt(degree[other])
+                mass[1 - now, neighbour] += outgoing * weight / np.sqrt(degree[neighbour])
         now, count = 1 - now, following_count
     for r in range(count):
         node = reached[now, r]

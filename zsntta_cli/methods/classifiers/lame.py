@@ -1,7 +1,7 @@
 """LAME, "Parameter-free Online Test-time Adaptation", CVPR 2022, arXiv 2201.05718.
 
-The frozen model's probabilities of a block's items, smoothed over each item's nearest others until
-nothing moves. It gains where neighbours are of one class, and spreads errors where they are not.
+The frozen model's probabilities of a block's items are smoothed over each item's nearest others
+until they no longer change. Accuracy rises if neighbours share a class; if not, errors spread.
 """
 
 from functools import partial
@@ -15,19 +15,19 @@ from zsntta_cli.methods.classifiers.transduction import classes_by_block, neighb
 from zsntta_cli.methods.scores import softmax
 from zsntta_cli.methods.settings import LAMESettings
 
-_LEAST = 1e-10  # of a probability
-_STILL = 1e-8  # of the energy: the share that a last step moves it by
+_LEAST = 1e-10  # smallest probability
+_STILL = 1e-8  # relative change of the energy at which the steps end
 
 
 def classes(
     data: StreamData, options: LAMESettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,), block by block; `offered` (T,): what a detector calls clean."""
+    """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
     return classes_by_block(data, options, offered, partial(_solve, options))
 
 
 def _solve(options: LAMESettings, features: Floats, logits: Floats) -> Floats:
-    """Assignments (N, C) of a block's items."""
+    """The class probabilities (N, C) of a block's items."""
     graph = options.lame_strength * neighbour_graph(
         features, options.lame_neighbours, weighted=False
     )

@@ -1,13 +1,13 @@
 """OGA, "Online Gaussian Test-Time Adaptation of Vision-Language Models", arXiv 2501.04352.
 
-A Gaussian a class, with one covariance for all, from the few samples of lowest zero-shot entropy
-that each class keeps; its likelihood times the frozen model's probability. A sample first enters
-the memory, then is classified. A class of fewer than two samples has its text as its mean.
+Each class keeps a few samples of lowest zero-shot entropy and gets a Gaussian from them; all share
+one covariance. A sample enters the memory and is then classified by likelihood times the frozen
+model's probability. The mean of a class of fewer than two samples is its text.
 
-Means are those of the moment; the covariance is made anew every so many offered samples, the one
-that completes them included: after each one, as released, for an older one loses accuracy, up to
-3.4 points where there are 128 between two. What enters depends on the frozen model alone, so a
-block of items is one product, corrected where a mean moves within it.
+Means are always current. The covariance is computed again after `oga-every` offered samples, before
+the last of them is classified: after each one, as in the released code, because with 128 between
+two updates up to 3.4 points of accuracy are lost. The frozen model alone determines which samples
+enter, so a block of items takes one product, corrected where a mean moves within the block.
 """
 
 import bisect
@@ -28,14 +28,14 @@ from zsntta_cli.methods.classifiers.blocks import (
 )
 from zsntta_cli.methods.settings import OGASettings
 
-_BLOCK = 256  # items a product at a time
-_NOTHING = 1e-12  # variance a sample: less is rounding
+_BLOCK = 256  # items in one product
+_NOTHING = 1e-12  # variance below which there is only rounding
 
 
 def classes(
     data: StreamData, options: OGASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by p · softmax(τ ℓ); `offered` (T,): the items that may enter the memory."""
+    """Classify T items by p · softmax(τ ℓ); those that are `offered` (T,) may enter the memory."""
     gaussians = OGAGaussians(data.pool.text_features.astype(np.float64), options)
     class_index = np.empty(len(data), np.int32)
     completing = np.flatnonzero(offered)[options.oga_every - 1 :: options.oga_every]
@@ -47,23 +47,23 @@ def classes(
 
 
 class OGAMemory:
-    """Per class, the `shots` samples of lowest entropy, and their sums.
+    """The `shots` samples of lowest entropy of each class, and their sums.
 
-    Sample k of class c has row `c * shots + k` of the keys (C * shots, D).
+    Sample k of class c is row `c * shots + k` of the keys (C * shots, D).
     """
 
     def __init__(self, classes: int, dim: int, shots: int) -> None:
         self._shots, self._most = shots, np.log(classes)  # the entropy of a free place
         self._keys = np.zeros((classes * shots, dim))
         self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(classes)]
-        self._entered: list[Floats] = []  # since the scatter was made
+        self._entered: list[Floats] = []  # since the last `scatter`
         self._left: list[Floats] = []
         self._scatter = np.zeros((dim, dim))
         self.count = np.zeros(classes, np.int64)
         self.sums = np.zeros((classes, dim))
 
     def offer(self, label: int, entropy: float, feature: Floats) -> bool:
-        """Whether a sample entered: there was a free place, or one of more entropy."""
+        """Add a sample if its class has a free place or a sample of higher entropy; say whether."""
         ranked = self._ranked[label]
         full = len(ranked) == self._shots
         if not entropy < (ranked[-1][0] if full else self._most):
@@ -81,15 +81,15 @@ class OGAMemory:
 
     @property
     def changed(self) -> bool:
-        """Whether a sample entered since the scatter was asked for."""
+        """Whether a sample entered since the last `scatter`."""
         return bool(self._entered)
 
     def scatter(self) -> Floats:
-        """Σ x xᵀ (D, D) of the samples."""
+        """Σ x xᵀ (D, D) over the samples."""
         for rows, sign in ((self._entered, 1), (self._left, -1)):
             if rows:
-                several = np.array(rows)
-                self._scatter += sign * (several.T @ several)
+                features = np.array(rows)
+                self._scatter += sign * (features.T @ features)
             rows.clear()
         return self._scatter
 
@@ -106,7 +106,7 @@ class OGAGaussians:
     def densities(
         self, frozen: Frozen, label: NDArray[np.int32], offered: NDArray[np.bool_], renews: bool
     ) -> Floats:
-        """ℓ (B, C) of items, but for what all classes share; where it `renews`, the first does."""
+        """ℓ (B, C) of items, up to a term that all classes share; `renews`: update at the first."""
         entropy = entropy_of(frozen.probability)
         moves: list[tuple[int, int, Floats]] = []
         for i in np.flatnonzero(offered).tolist():
@@ -118,7 +118,7 @@ class OGAGaussians:
         return self._moving(self._whiten(frozen.features), moves)
 
     def _mean(self, label: int) -> Floats:
-        """The mean of a class's samples, its text where there are fewer than two."""
+        """The mean of a class's samples, or its text if there are fewer than two."""
         count = self._memory.count[label]
         if count < 2:
             return self._text[label]
@@ -126,7 +126,7 @@ class OGAGaussians:
         return np.asarray(self._memory.sums[label] / by)
 
     def _moving(self, rows: Floats, moves: list[tuple[int, int, Floats]]) -> Floats:
-        """w(v)·w(μ) - ½ w(μ)² of whitened rows (B, D), with each mean from its item on."""
+        """w(v)·w(μ) - ½ w(μ)² of whitened rows (B, D); a moved mean counts from its item on."""
         density = rows @ self._means.T - 0.5 * (self._means**2).sum(axis=1)
         if moves:
             whitened = self._whiten(np.array([mean for _, _, mean in moves]))
@@ -136,7 +136,7 @@ class OGAGaussians:
         return np.asarray(density)
 
     def _renew(self) -> bool:
-        """A new covariance, if a class has more than two samples and one entered since."""
+        """Update the covariance if a class has over two samples and one entered; say whether."""
         memory = self._memory
         if memory.count.max() <= 2 or not memory.changed:
             return False
@@ -155,7 +155,7 @@ class OGAGaussians:
 
 
 def _whitening(scatter: Floats, count: int) -> Whitening:
-    """The whitening of D ((n-1) Σ + tr(Σ) I)⁻¹ of up to 4 D samples, else of Σ's pseudo-inverse."""
+    """The whitening of D ((n-1) Σ + tr(Σ) I)⁻¹, or of Σ's pseudo-inverse if n is above 4 D."""
     dim = len(scatter)
     trace = np.trace(scatter) / (count - 1)
     if trace <= _NOTHING:

@@ -1,13 +1,13 @@
 """OnZeta, "Online Zero-Shot Classification with CLIP", ECCV 2024, arXiv 2408.13320.
 
-Two corrections of the frozen model, learned online: weights ρ of the classes, by which each gets at
-least α / C of the items, and visual proxies w, which start as the texts and move to where images
-are. A sample is classified by what was learned before it; then it is learned.
+Two corrections of the frozen model are learned online: weights ρ of the classes, by which each gets
+at least α / C of the items, and visual proxies w, which start as the texts and move towards the
+images. A sample is classified by what was learned before it; then it is learned.
 
-The paper's weight of the proxies β √(i / n) needs the length n of the stream; here it reaches β
-after a given number of items, or at the stream's end where that number is 0. With α = 1, as
-published, predictions go to equal shares of the classes: right for balanced test sets, wrong for
-skewed streams, which a smaller α suits.
+The paper's weight of the proxies, β √(i / n), needs the length n of the stream. Here it reaches β
+after a set number of items, or at the stream's end if that number is 0. With α = 1, as published,
+all classes get equal shares of the predictions. This is right for balanced test sets and wrong for
+uneven streams, which need a smaller α.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from zsntta_cli.methods.settings import OnZetaSettings
 def classes(
     data: StreamData, options: OnZetaSettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by both corrections; `offered` (T,): the items that are learned."""
+    """Classify T items by both corrections; those that are `offered` (T,) are learned."""
     o = options
     proxies = data.pool.text_features.astype(np.float64)
     weights, room = np.zeros(len(proxies)), np.empty((2, len(proxies)))
@@ -47,10 +47,10 @@ def classes(
 
 @compiled
 def _learn(best, logits, cosines, among, offered, weights, steps, values, seen, room):  # type: ignore[no-untyped-def]
-    """Classes (B,) of a block's items; their steps (B, C) and the class weights ρ (C,) in place.
+    """Write the classes (B,) of a block's items, and change steps (B, C) and weights ρ (C,).
 
-    `cosines` (B, C) are those with the block's first proxies, `among` (B, B) those of its items;
-    logits (B, C) and cosines are used up, `room` (2, C) is.
+    `cosines` (B, C) are those with the proxies at the block's start, `among` (B, B) those between
+    its items. `logits` (B, C), `cosines` and `room` (2, C) are overwritten.
     """
     balance, prior_rate, proxy_rate = values[0], values[1], values[2]
     temperature, mix, mix_items = values[3], values[4], values[5]

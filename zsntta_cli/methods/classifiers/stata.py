@@ -1,9 +1,9 @@
 """StatA, "Realistic Test-Time Adaptation of Vision-Language Models", CVPR 2025, arXiv 2501.03729.
 
-A block's items are assigned to Gaussians of the classes, which are fitted to them and held to their
-texts: the fewer items a class has, the more. Neighbours in the block pull each other along. Nothing
-is carried from block to block. Built from the paper's equations; the released code (AGPL-3.0) was
-not used.
+A block's items are assigned to Gaussians of the classes. These are fitted to the items and held
+near the class texts, more so if a class has few items. Neighbours in the block pull each other to
+one class. Nothing is kept from block to block. This module follows the paper's equations; the
+released code (AGPL-3.0) was not used.
 """
 
 from collections.abc import Callable
@@ -19,15 +19,15 @@ from zsntta_cli.methods.classifiers.transduction import classes_by_block, neighb
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import GaussianBlockSettings, StatASettings
 
-LEAST = 1e-10  # of variances and of sums of assignments
-_INNER_STEPS = 5  # of assignments, between two fits
-_SHARPNESS = 50.0  # what Gaussians and neighbours are divided by
+LEAST = 1e-10  # smallest variance, and smallest sum of assignments
+_INNER_STEPS = 5  # assignments between two fits
+_SHARPNESS = 50.0  # divisor of the log densities
 
 
 def classes(
     data: StreamData, options: StatASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,), block by block; `offered` (T,): what a detector calls clean."""
+    """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
     texts = data.pool.text_features.astype(np.float64)
     return classes_by_block(data, options, offered, partial(solve, options, texts, fit_to_texts))
 
@@ -35,7 +35,7 @@ def classes(
 def solve(
     options: GaussianBlockSettings, texts: Floats, fit: "Fit", features: Floats, logits: Floats
 ) -> Floats:
-    """Assignments (N, C) of a block's items (N, D), after fits and assignments in turn."""
+    """Fit Gaussians and assign the items (N, D) of a block in turn; return assignments (N, C)."""
     frozen = np.log(np.maximum(softmax(logits), 1e-30))
     graph = neighbour_graph(features, options.block_neighbours, weighted=True)
     pull = options.block_smoothing / (2 * options.block_neighbours) * (graph + graph.T)
@@ -53,31 +53,31 @@ def solve(
 
 @dataclass(frozen=True)
 class Gaussians:
-    """A mean and a variance of each dim, a class."""
+    """The mean of each class, and its variance in each dim."""
 
     means: Floats  # (C, D)
     variances: Floats  # (C, D)
 
     def log_density(self, features: Floats, square: Floats) -> Floats:
-        """Log densities (N, C) of items and their squares (N, D), up to a constant."""
+        """The log densities (N, C) of items, given with their squares (N, D), up to a constant."""
         precision = 1 / self.variances
         far = square @ precision.T - 2 * features @ (self.means * precision).T
         far += (self.means**2 * precision).sum(1) + np.log(self.variances).sum(1)
         return np.asarray(-far / 2)
 
 
-# Assignments (N, C), features and squares (N, D), texts (C, D) and the first variance (D,).
+# From assignments (N, C), features and squares (N, D), texts (C, D) and the first variance (D,).
 Fit = Callable[[Floats, Floats, Floats, Floats, Floats], Gaussians]
 
 
 def fit_to_texts(
     z: Floats, features: Floats, square: Floats, texts: Floats, start: Floats
 ) -> Gaussians:
-    """Means and variances by assignments (N, C), held to the texts where a class has few items."""
+    """Fit Gaussians by assignments (N, C); classes with few items are held near their texts."""
     count = np.bincount(z.argmax(1), minlength=len(texts))
     trust = (count / (1 + count))[:, None]
     total, drawn = z.sum(0)[:, None] + LEAST, z.T @ features
     means = unit(trust * unit(drawn) + (1 - trust) * texts)
-    own = (z.T @ square - 2 * means * drawn) / total + means**2
+    variances = (z.T @ square - 2 * means * drawn) / total + means**2
     anchor = start + (texts - means) ** 2
-    return Gaussians(means, trust * np.maximum(own, 0) + (1 - trust) * anchor + LEAST)
+    return Gaussians(means, trust * np.maximum(variances, 0) + (1 - trust) * anchor + LEAST)

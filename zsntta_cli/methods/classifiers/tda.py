@@ -1,16 +1,16 @@
 """TDA, "Efficient Test-Time Adaptation of Vision-Language Models", arXiv 2403.18293, Sec. 3.2.
 
-Two caches of test samples correct the frozen model's logits: a positive one that says what a class
-looks like, a negative one that says which classes an uncertain sample is not. Each keeps the few
-samples of lowest entropy per predicted class. A sample first enters the caches, then is classified.
+Two caches of test samples correct the frozen model's logits. The positive cache shows what a class
+looks like; the negative one shows which classes an uncertain sample does not belong to. Each keeps
+a few samples of lowest entropy per predicted class. A sample enters before it is classified.
 
-Alone (`run`), noise is what ZS-CLIP calls noise, and every sample is offered to the caches, also
-those called noise, as the decisions of AdaND's released code show. Behind a detector,
-the samples that it calls clean are. Injected noise never is.
+Alone (`run`), TDA calls noise what ZS-CLIP calls noise, and offers every sample to the caches, even
+those called noise, as the decisions of AdaND's released code show. Behind a detector, only samples
+that are called clean are offered. Injected noise is never offered.
 
-What enters and leaves a cache depends on the frozen model alone, not on adapted logits. So a block
-of items is one product: its items against all keys that are in the cache at any time within the
-block, each of which counts within its own time only. The result is that of going item by item.
+The frozen model alone determines what enters and leaves a cache. So a block of items takes one
+product, with all keys that are in the cache at any time within the block; each key counts only for
+the items of that time. The result is the same as item by item.
 """
 
 import bisect
@@ -27,23 +27,23 @@ from zsntta_cli.methods.settings import TDASettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-# Items and keys a product at a time: bound memory, change no decision.
+# Items and keys in one product: they limit memory and change no decision.
 _BLOCK, _KEYS = 512, 4096
 
 
 class Cache:
-    """Per class, the `shots` samples of lowest entropy so far: their features and labels.
+    """The `shots` samples of lowest entropy so far of each class: their features and labels.
 
-    Sample k of class c has row `c * shots + k` of the keys (C * shots, D), the image features. The
-    classes that it speaks for or against are kept as pairs (row, class), in order: few of them, so
-    memory and time grow with C and not with its square.
+    Sample k of class c is row `c * shots + k` of the keys (C * shots, D), the image features. The
+    classes that it counts for or against are kept as sorted pairs (row, class). There are few, so
+    memory and time grow with C and not with C².
     """
 
     def __init__(self, classes: int, dim: int, shots: int, alpha: float, beta: float) -> None:
         self._shots, self._alpha, self._beta = shots, alpha, beta
         self._keys = np.zeros((classes * shots, dim), np.float32)
         self._pairs = np.zeros((2, 0), np.int32)
-        # (entropy, row) of each class's samples, lowest entropy first, on ties the older first
+        # (entropy, row) of each class's samples: the lowest entropy first, of equal ones the older
         self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(classes)]
 
     def adapt(
@@ -54,32 +54,32 @@ class Cache:
         values: NDArray[np.bool_],
         offered: NDArray[np.bool_],
     ) -> NDArray[np.float32]:
-        """Offer samples one by one; the logits alpha * exp(-beta (1 - A)) @ values (B, C) of each.
+        """Offer samples in turn; return the logits alpha * exp(-beta (1 - A)) @ values (B, C).
 
-        A are the cosines of a sample's feature and the keys as they are once it was offered itself.
-        Features (B, D) are of unit norm, values (B, C) are what a sample stores if it enters, and
-        samples that are not `offered` (B,) do not enter.
+        A are the cosines of a sample's feature with the keys, after the sample itself was offered.
+        `features` (B, D) have unit norm, and `values` (B, C) are what a sample stores if it enters.
+        Samples that are not `offered` (B,) do not enter.
         """
         item, row = self._enter(label, entropy, np.flatnonzero(offered))
-        left, replaced = leaving(row, item, len(self._keys), len(features))
+        old_until, new_until = leaving(row, item, len(self._keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
-        self._add(self._keys, self._pairs, np.zeros_like(left), left, features, logits)
+        self._add(self._keys, self._pairs, np.zeros_like(old_until), old_until, features, logits)
         if len(item):
             keys, pairs = features[item], _pairs(values[item])
-            self._add(keys, pairs, item, replaced, features, logits)
-            self._keep(row, keys, pairs, replaced == len(features))
+            self._add(keys, pairs, item, new_until, features, logits)
+            self._keep(row, keys, pairs, new_until == len(features))
         return logits.T
 
     def _enter(
         self, label: NDArray[np.int32], entropy: NDArray[np.float32], items: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Offer items in turn: those that entered, and the row that each took."""
+        """Offer items in turn; return those that entered, and the row of each."""
         rows = map(self._place, label[items].tolist(), entropy[items].tolist())
         row = np.array([-1 if r is None else r for r in rows], np.intp)
         return items[row >= 0], row[row >= 0]
 
     def _place(self, label: int, entropy: float) -> int | None:
-        """The row that a sample takes: a free one, else the worst's if that has more entropy."""
+        """The row of a new sample: a free one, or that of a sample of higher entropy, or None."""
         ranked = self._ranked[label]
         if len(ranked) < self._shots:
             row = label * self._shots + len(ranked)
@@ -99,13 +99,13 @@ class Cache:
         features: NDArray[np.float32],
         logits: NDArray[np.float32],
     ) -> None:
-        """Add to logits (C, B) what keys say of items since … until, some keys at a time."""
-        used, first = np.unique(pairs[0], return_index=True)  # the others say nothing
+        """Add the weights of keys to the logits (C, B) of items `since` to `until`, in parts."""
+        used, first = np.unique(pairs[0], return_index=True)  # other keys have no classes
         bounds, classes = np.append(first, pairs.shape[1]), np.ascontiguousarray(pairs[1])
         for start in range(0, len(used), _KEYS):
             rows = used[start : start + _KEYS]
             weights = keys[rows] @ features.T
-            weights -= 1  # in place: a third of a replay's time are these four
+            weights -= 1  # in place: these four lines take a third of a replay's time
             weights *= self._beta
             np.exp(weights, out=weights)
             weights *= self._alpha
@@ -119,7 +119,7 @@ class Cache:
         pairs: NDArray[np.int32],
         lasts: NDArray[np.bool_],
     ) -> None:
-        """Write what entered, and was not replaced since, into its rows."""
+        """Store the keys that entered and were not replaced later (`lasts`) in their rows."""
         self._keys[row[lasts]] = keys[lasts]
         old = self._pairs[:, ~np.isin(self._pairs[0], row)]
         pairs = pairs[:, lasts[pairs[0]]]
@@ -129,7 +129,7 @@ class Cache:
 
 
 def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """Pairs (2, P) of a row and a class where values (B, C) are true, in order."""
+    """The sorted pairs (2, P) of a row and a class at which values (B, C) are true."""
     return np.stack(np.nonzero(values)).astype(np.int32)
 
 
@@ -137,7 +137,7 @@ def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
 def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[no-untyped-def]
     """Add the weights (K, B) of each key, within its time, to the logits (C, B) of its classes.
 
-    Those of key k are `classes[bound[k]:bound[k + 1]]`.
+    The classes of key k are `classes[bound[k]:bound[k + 1]]`.
     """
     for k in range(len(weights)):
         for i in range(bound[k], bound[k + 1]):
@@ -149,9 +149,9 @@ def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[
 def adapted_classes(
     data: StreamData, options: TDASettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,) by the frozen model's logits, plus the positive, minus the negative cache's.
+    """Classify T items by the frozen logits plus the positive minus the negative cache's logits.
 
-    `offered` (T,): the items that may enter the caches.
+    The items that are `offered` (T,) may enter the caches.
     """
     o = options
     classes, dim = data.pool.text_features.shape
@@ -173,7 +173,7 @@ def adapted_classes(
 
 
 def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise as ZS-CLIP decides it, classes by the adapted logits, every sample offered."""
+    """Decide on noise as ZS-CLIP does; offer every sample, and classify by the adapted logits."""
     u = data.noise_score
     thresholds = OnlineThreshold(threshold, options.batch_size)(u)
     class_index = adapted_classes(data, options, ~data.injected)
@@ -183,6 +183,6 @@ def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) ->
 def _is_uncertain(
     entropy: NDArray[np.float32], classes: int, options: TDASettings
 ) -> NDArray[np.bool_]:
-    """Whether the normalised entropy is within the window; nats over log2(C), as published."""
+    """Whether the normalised entropy is within its limits; it is nats / log2(C), as published."""
     normalised = entropy / np.log2(max(classes, 2))
     return (options.entropy_low < normalised) & (normalised < options.entropy_high)

@@ -1,7 +1,7 @@
 """TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837.
 
-Zero-shot, as StatA's paper (arXiv 2501.03729) has it beside its own method: Gaussians of one
-variance that are fitted to a block's items alone, nothing holds them to the texts.
+This is the zero-shot form in StatA's paper (arXiv 2501.03729). The Gaussians share one variance and
+are fitted to a block's items alone; no term holds them near the texts.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from zsntta_cli.methods.settings import TransCLIPSettings
 def classes(
     data: StreamData, options: TransCLIPSettings, offered: NDArray[np.bool_]
 ) -> NDArray[np.int32]:
-    """Classes (T,), block by block; `offered` (T,): what a detector calls clean."""
+    """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
     texts = data.pool.text_features.astype(np.float64)
     return classes_by_block(data, options, offered, partial(solve, options, texts, fit_to_items))
 
@@ -28,9 +28,9 @@ def classes(
 def fit_to_items(
     z: Floats, features: Floats, square: Floats, texts: Floats, _: Floats
 ) -> Gaussians:
-    """Means by assignments (N, C), and one variance of all classes."""
+    """Fit the means of all classes by assignments (N, C), and one variance."""
     drawn, total = z.T @ features, z.sum(0)[:, None]
     means = unit(drawn)
-    own = (total * means**2 - 2 * means * drawn).sum(0) + square.sum(0)
-    variance = np.maximum(own / len(features), 0) + LEAST
+    squares = (total * means**2 - 2 * means * drawn).sum(0) + square.sum(0)
+    variance = np.maximum(squares / len(features), 0) + LEAST
     return Gaussians(means, np.tile(variance, (len(texts), 1)))

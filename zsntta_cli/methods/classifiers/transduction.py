@@ -1,7 +1,7 @@
-"""A block of items at a time, all of them together: what StatA, TransCLIP and LAME have in common.
+"""The classification of whole blocks of items, which StatA, TransCLIP and LAME share.
 
-An item is classified with those that came before and after it in its block of N items, so that its
-class is known up to N - 1 items later: they look ahead, by so much and no more.
+An item is classified together with the earlier and later items of its block of N items. So its
+class is known up to N - 1 items after it arrives.
 """
 
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
 from zsntta_cli.methods.settings import ALL_ITEMS, BlockSettings
 
-# Unit features (N, D) and logits (N, C) of items to their probabilities (N, C).
+# From unit features (N, D) and logits (N, C) of items to their probabilities (N, C).
 Solver = Callable[[Floats, Floats], Floats]
 
 
 def classes_by_block(
     data: StreamData, options: BlockSettings, offered: NDArray[np.bool_], solve: Solver
 ) -> NDArray[np.int32]:
-    """Classes (T,), block by block; those of items that are not taken are the frozen model's.
+    """Classify T items block by block; items that are left out have the frozen model's class.
 
-    `offered` (T,): the items that a detector calls clean. Injected noise is never taken.
+    The detector calls those that are `offered` (T,) clean. Injected noise is always left out.
     """
-    taken = ~data.injected if options.block_takes == ALL_ITEMS else offered
+    is_included = ~data.injected if options.block_takes == ALL_ITEMS else offered
     class_index = data.class_index.copy()
     for part in blocks(len(data), options.block):
-        rows = np.flatnonzero(taken[part])
+        rows = np.flatnonzero(is_included[part])
         if len(rows):
             frozen = Frozen.of(data, part)
             probability = solve(frozen.features[rows], frozen.logits[rows])
@@ -36,7 +36,7 @@ def classes_by_block(
 
 
 def nearest_others(features: Floats, count: int) -> tuple[NDArray[np.intp], Floats]:
-    """The `count` nearest other items of each, by cosine: which (N, k), and the cosines (N, k)."""
+    """The `count` nearest other items of each item by cosine, (N, k), and these cosines (N, k)."""
     cosines = features @ features.T
     np.fill_diagonal(cosines, -np.inf)
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(features) - 1)]
@@ -44,7 +44,7 @@ def nearest_others(features: Floats, count: int) -> tuple[NDArray[np.intp], Floa
 
 
 def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
-    """Weights (N, N) of each item's nearest others: their cosines, or 1. Not symmetric."""
+    """The weights (N, N) of each item's nearest others: cosines, or 1. It is not symmetric."""
     nearest, cosines = nearest_others(features, count)
     weights = np.zeros((len(features), len(features)))
     np.put_along_axis(weights, nearest, cosines if weighted else 1.0, axis=1)

@@ -1,11 +1,11 @@
 """AdaND, "Noisy Test-Time Adaptation in Vision-Language Models", Sec. 4 and Algorithm 1.
 
 A linear noise detector learns online, on raw image features, from the decisions of ZS-CLIP; the
-classifier stays frozen. Injected noise images are noise by definition. Stage 1: ZS-CLIP decides.
-Stage 2, from the N-th optimisation step on: the detector decides, by a threshold of its own.
+classifier stays frozen. Injected noise images are noise by definition. In stage 1 ZS-CLIP decides.
+In stage 2, from the N-th optimisation step on, the detector decides, by a threshold of its own.
 
-The loop is over updates, not over items: between two updates the detector is constant, and
-thresholds depend on nothing but the scores.
+The loop runs over updates, not over items, because between two updates the detector is constant
+and thresholds depend only on the scores.
 """
 
 import copy
@@ -24,19 +24,19 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def run(data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as it would be online."""
+    """Decide on every item of the stream as if it ran online."""
     return stepper(data, options, threshold).push(data)
 
 
 def stepper(
     data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
 ) -> "AdaNDStepper":
-    """AdaND before the first item."""
+    """Make a stepper of AdaND before the first item."""
     return AdaNDStepper(options, threshold, initial_detector(data, options))
 
 
 def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
-    """The detector as it is before the first item."""
+    """The detector before the first item."""
     dim = data.pool.image_features.shape[1]
     start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
     return start(dim, data.seed)
@@ -45,51 +45,51 @@ def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector
 def adapt(
     data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
 ) -> Decisions:
-    """Algorithm 1 from a given detector."""
+    """Run Algorithm 1, starting from a given detector."""
     return AdaNDStepper(options, threshold, detector).push(data)
 
 
 def pseudo_labels(
     data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
 ) -> NDArray[np.bool_]:
-    """What ZS-CLIP calls noise, and what is known to be (T,): it depends on no feature."""
+    """Items (T,) that ZS-CLIP calls noise or that are injected; features have no influence."""
     u = data.noise_score
     return (u > OnlineThreshold(threshold, options.batch_size)(u)) | data.injected
 
 
 @dataclass(frozen=True)
 class Held:
-    """Items in the queue, of one piece or of several."""
+    """Items in the queue, from one piece or several."""
 
     features: NDArray[np.float32]  # (B, D) raw
-    score: NDArray[np.float64]  # (B,) v, each by the detector of its time
-    evidence: NDArray[np.float64]  # (B,) the frozen model's log odds, weighted
+    score: NDArray[np.float64]  # (B,) v, each by the detector when the item came
+    evidence: NDArray[np.float64]  # (B,) weighted log odds of the frozen model
     label: NDArray[np.bool_]  # (B,) pseudo-labels from ZS-CLIP
     injected: NDArray[np.bool_]  # (B,)
-    sure: NDArray[np.bool_]  # (B,) whether the label is one to learn from
+    sure: NDArray[np.bool_]  # (B,) whether the detector learns from the label
 
     @classmethod
     def joined(cls, parts: list["Held"], dim: int) -> "Held":
-        """Join the items of several pieces; features are of `dim` dims."""
+        """Join the items of several pieces; features have `dim` dims."""
         if not parts:
             return cls(np.empty((0, dim), np.float32), *np.empty((2, 0)), *np.empty((3, 0), bool))
         columns = zip(*(vars(part).values() for part in parts), strict=True)
         return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
 
     def state(self, has_gap: bool) -> State:
-        """The columns; without a gap all labels are sure: states are as before there was one."""
+        """The columns; without a gap all labels are sure, and `sure` is left out."""
         return {name: v for name, v in vars(self).items() if has_gap or name != "sure"}
 
     @classmethod
     def restored(cls, state: State) -> "Held":
-        """Make items of a state that was checked to be like that of others."""
+        """Make items from a state that was checked against that of other items."""
         columns: dict[str, Any] = dict(state)
         return cls(**{"sure": np.ones(len(columns["score"]), np.bool_), **columns})
 
 
 @dataclass(frozen=True)
 class AdaNDJudge:
-    """The detector and the thresholds of one moment; in stage 1 it is ZS-CLIP."""
+    """The detector and the thresholds of one moment; in stage 1 ZS-CLIP decides."""
 
     options: AdaNDSettings
     detector: LinearDetector
@@ -97,7 +97,7 @@ class AdaNDJudge:
     threshold: float  # on v, nan in stage 1
 
     def __call__(self, data: StreamData) -> Decisions:
-        """Decide on items; they enter no queue."""
+        """Decide on items, which do not enter the queue."""
         u, zero_shot = data.noise_score, np.full(len(data), self.zero_shot)
         thresholds = np.full(len(data), self.threshold)
         if np.isnan(self.threshold):
@@ -108,7 +108,7 @@ class AdaNDJudge:
 
 
 class AdaNDStepper:
-    """Algorithm 1 as the stream runs, in pieces of whole batches."""
+    """Algorithm 1 while the stream runs, in pieces of whole batches."""
 
     def __init__(
         self, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
@@ -119,11 +119,11 @@ class AdaNDStepper:
             OnlineThreshold(threshold, size) for _ in "uvv"
         )
         self._held: list[Held] = []  # the queue
-        self._waiting = self._seen = 0  # items in the queue, and in all
+        self._waiting = self._seen = 0  # items in the queue, and all items
 
     @property
     def warm_up(self) -> int:
-        """Items of stage 1."""
+        """The number of items of stage 1."""
         return self._options.stage1_items
 
     @property
@@ -133,10 +133,10 @@ class AdaNDStepper:
 
     @property
     def evidence(self) -> None:
-        """Nothing: a threshold says nothing of whether there is noise."""
+        """None, because a threshold does not tell whether there is noise."""
 
     def push(self, data: StreamData) -> Decisions:
-        """Decide on the next items, and learn wherever the queue fills: ZS-CLIP's in stage 1."""
+        """Decide on the next items, in stage 1 as ZS-CLIP does; learn when the queue is full."""
         u, first = data.noise_score, self._seen
         zero_shot = self._zero_shot(u)
         is_noise = u > zero_shot
@@ -146,11 +146,11 @@ class AdaNDStepper:
         stage1 = np.arange(first, first + len(u)) < self._options.stage1_items
         thresholds = np.full(len(v), np.nan)
         thresholds[~stage1] = self._threshold(v[~stage1])
-        # Known noise is called noise in batches but not one by one, as the released code does;
-        # injected items enter no metric.
-        known = data.injected & (self._options.batch_size > 1)
+        # As in the released code, injected noise is called noise in batches but not one by one;
+        # it enters no metric.
+        is_known_noise = data.injected & (self._options.batch_size > 1)
         return Decisions(
-            data.class_index, np.where(stage1, is_noise | known, v > thresholds),
+            data.class_index, np.where(stage1, is_noise | is_known_noise, v > thresholds),
             1 - np.where(stage1, u, v), zero_shot, thresholds,
         )  # fmt: skip
 
@@ -161,7 +161,7 @@ class AdaNDStepper:
         sure: NDArray[np.bool_],
         evidence: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """The detector's noise scores v (T,) of the next items, which go through the queue."""
+        """The detector's noise scores v (T,) of the next items, which pass through the queue."""
         v = np.empty(len(data))
         start = 0
         while start < len(v):
@@ -172,13 +172,13 @@ class AdaNDStepper:
                 features, score, evidence[part], label[part], data.injected[part], sure[part]
             )
             self._enter(held)
-            v[part] = held.score  # after the step, which may have judged the last of them anew
+            v[part] = held.score  # after the step, which may have scored the last items again
             start += len(score)
         return v
 
     @property
     def _room(self) -> int:
-        """Items until the queue is full; the first one of a late start fills none."""
+        """The number of items until the queue is full; a late start leaves the first item out."""
         return 1 if self._is_late else self._options.queue_items - self._waiting
 
     @property
@@ -186,7 +186,7 @@ class AdaNDStepper:
         return not self._seen and self._options.late_start and self._options.batch_size == 1
 
     def _enter(self, held: Held) -> None:
-        """Put items into the queue, and learn where it is full."""
+        """Put items into the queue, and learn when it is full."""
         counts, size = not self._is_late, len(held.score)
         self._seen += size
         if counts:
@@ -208,10 +208,10 @@ class AdaNDStepper:
                 rule | queue.injected
                 for rule in (v > thresholds, is_sure(v, thresholds, options.gap))
             )
-        if sure.any():  # else there is nothing to learn from
-            taught = slice(None) if sure.all() else sure
+        if sure.any():  # otherwise there is nothing to learn from
+            learned = slice(None) if sure.all() else sure
             self._detector = self._detector.after(
-                queue.features[taught], labels[taught], options.learning_rate
+                queue.features[learned], labels[learned], options.learning_rate
             )
         if options.reevaluate:
             self._judge_anew(self._held[-1])
@@ -222,13 +222,13 @@ class AdaNDStepper:
         return Held.joined(self._held, self._detector.dim)
 
     def _judge_anew(self, held: Held) -> None:
-        """Score the items that triggered the step by what it made."""
+        """Score the items that triggered the step again, by the new detector."""
         last = slice(-self._options.batch_size, None)
         logits = self._detector.logits(held.features[last])
         held.score[last] = _score(logits, held.evidence[last], self._options)
 
     def judge(self) -> AdaNDJudge:
-        """What decides now."""
+        """The rule at this moment."""
         threshold = self._threshold.latest if self.adapted else np.nan
         return AdaNDJudge(self._options, self._detector, self._zero_shot.latest, threshold)
 
@@ -244,7 +244,7 @@ class AdaNDStepper:
         )
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is another's."""
+        """Continue from a state; raise ValueError if it is not one of AdaND's."""
         new = checked(state, self.state())
         held = Held.restored(within(new, "waiting"))
         seen = int(new["items.seen"])
@@ -260,7 +260,7 @@ class AdaNDStepper:
 def _evidence(
     u: NDArray[np.float64], threshold: NDArray[np.float64], options: AdaNDSettings
 ) -> NDArray[np.float64]:
-    """The frozen model's log odds of noise (B,) over its threshold's, weighted."""
+    """The weighted log odds of noise (B,) of the frozen model, minus its threshold's."""
     return options.evidence * (_logit(u, 1e-4) - _logit(threshold, 1e-2))
 
 
@@ -271,12 +271,12 @@ def _score(
 
 
 def _logit(probability: NDArray[np.float64], lowest: float) -> NDArray[np.float64]:
-    """Log odds of probabilities that are kept `lowest` away from 0 and 1."""
+    """The log odds of probabilities, which are kept at least `lowest` from 0 and 1."""
     kept = np.clip(probability, lowest, 1 - lowest)
     return np.log(kept / (1 - kept))
 
 
 def _waiting_at(seen: int, options: AdaNDSettings) -> int:
-    """How many items wait in the queue after so many."""
+    """The number of items in the queue after `seen` items."""
     is_late = options.late_start and options.batch_size == 1
     return max(seen - is_late, 0) % options.queue_items

@@ -1,13 +1,13 @@
 """ETLT, "A Simple Test-Time Method for Out-of-Distribution Detection", arXiv 2207.08210.
 
-Ordinary least squares of the base noise score u = 1 - MCM on the features of the whole stream; the
-fitted value is the noise score. It sees all items before it decides on one: no online method, but
-what an online one such as ridge can be measured by. Then the exact Otsu split of all fitted values.
+The base noise score u = 1 - MCM is regressed on the features of the whole stream by least squares,
+and the fitted value is the noise score. The threshold is the exact Otsu split of all fitted values.
+ETLT sees all items before it decides on any: it is a reference for online methods such as ridge.
 
-Our choices: features of unit norm, an intercept, a tiny ridge so that there may be more dims than
-items, one split for the stream. Known noise counts for neither fit nor split, as for ridge. The
-robust step of its successor (RTL, CVPR 2024) is an option: a second fit without the share with the
-largest residuals of the first (their lasso over principal components is left out).
+Our choices are features of unit norm, an intercept, a very small ridge penalty, which allows more
+dims than items, and one split for the stream. Injected noise enters neither fit nor split, as in
+ridge. The robust step of RTL (CVPR 2024) is an option: a second fit leaves out the share of items
+with the largest residuals. RTL's lasso over principal components is not implemented.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 def run(data: StreamData, options: EtltSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise iff the fitted value is above the split, or above the threshold where that is fixed."""
+    """Call an item noise iff its fitted value is above the split, or above a fixed threshold."""
     test = ~data.injected
     v = fitted(unit(data.features(slice(None))).astype(float), data.noise_score, test, options)
     value = OnlineThreshold(threshold).latest if threshold.fixed is not None else split(v[test])
@@ -35,7 +35,7 @@ def run(data: StreamData, options: EtltSettings, threshold: ThresholdSettings) -
 
 
 def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: EtltSettings) -> Floats:
-    """Fitted noise scores (T,) of features (T, D), learned from the items under test."""
+    """The fitted noise scores (T,) of features (T, D), learned from the `test` items (T,)."""
     if not test.any():
         return u
     v = _least_squares(x, u, test, options.etlt_penalty)
@@ -47,20 +47,20 @@ def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: EtltSettings)
     return v
 
 
-def _least_squares(x: Floats, u: Floats, of: NDArray[np.bool_], penalty: float) -> Floats:
-    """Values (T,) of the regression of some items' scores on their features and a constant."""
-    center, mean = x[of].mean(axis=0), u[of].mean()
+def _least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: float) -> Floats:
+    """The values (T,) of a regression of some items' scores on their features and a constant."""
+    center, mean = x[is_fitted].mean(axis=0), u[is_fitted].mean()
     centered = x - center
-    learned = centered[of]
+    learned = centered[is_fitted]
     covariance = learned.T @ learned / len(learned)
     ridge = penalty * max(np.trace(covariance) / len(covariance), 1e-12)
     covariance[np.diag_indices_from(covariance)] += ridge
-    weight = np.linalg.solve(covariance, learned.T @ (u[of] - mean) / len(learned))
+    weight = np.linalg.solve(covariance, learned.T @ (u[is_fitted] - mean) / len(learned))
     return np.asarray(mean + centered @ weight)
 
 
 def split(v: Floats) -> float:
-    """The Otsu split of values (N,); their largest one where there are no two."""
+    """The Otsu split of values (N,), or their common value if all are equal."""
     if not len(v):
         return 0.5
     return otsu(v) if v.min() < v.max() else float(v[0])

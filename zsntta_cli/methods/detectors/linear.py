@@ -10,9 +10,9 @@ class LinearDetector:
     """`Linear(D, 2)` under softmax and cross-entropy, trained by Adam.
 
     Output 0 is noise, 1 is clean. Softmax over two outputs depends on their difference alone, and
-    the two rows get opposite gradients, hence opposite Adam steps: so only the difference
-    `weight[0] - weight[1]` is kept, and a step moves it twice as far. Bias is the last entry.
-    A detector never changes: a step gives another one.
+    the two rows get opposite gradients, hence opposite Adam steps. So only the difference
+    `weight[0] - weight[1]` is kept, and a step moves it twice as far. The bias is the last entry.
+    A detector never changes; a step returns a new one.
     """
 
     def __init__(self, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
@@ -31,20 +31,20 @@ class LinearDetector:
 
     @classmethod
     def zero(cls, dim: int, _seed: int) -> "LinearDetector":
-        """All zero: no random start for the first steps to overcome (ours, not the paper's)."""
+        """All weights are zero, so there is no random start to overcome (ours, not the paper's)."""
         return cls(np.zeros((2, dim)), np.zeros(2))
 
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Noise logit minus clean logit (B,) of raw image features (B, D)."""
-        # Row by row: a product of several rows adds up in an order that depends on their number.
+        """The noise logits minus the clean logits (B,) of raw image features (B, D)."""
+        # Row by row, because a product of several rows adds up in an order that depends on them.
         return np.vecdot(features, self._weight[:-1].astype(np.float32)) + self._weight[-1]
 
     def after(
         self, features: NDArray[np.float32], is_noise: NDArray[np.bool_], learning_rate: float
     ) -> "LinearDetector":
-        """That after one Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.
+        """The detector after an Adam step (β 0.9/0.999, no weight decay) on mean cross-entropy.
 
-        `features` (B, D) raw, `is_noise` (B,) pseudo-labels.
+        `features` (B, D) are raw, and `is_noise` (B,) are pseudo-labels.
         """
         logits = features @ self._weight[:-1].astype(np.float32) + self._weight[-1]
         error = ((sigmoid(logits) - is_noise) / len(features)).astype(np.float32)
@@ -60,11 +60,11 @@ class LinearDetector:
 
     @property
     def dim(self) -> int:
-        """D, dims of a feature."""
+        """D, the number of dims of a feature."""
         return len(self._weight) - 1
 
     def state(self) -> State:
-        """The layer, and what Adam remembers."""
+        """The layer and Adam's moments."""
         return {
             "weight": self._weight, "mean": self._mean, "square": self._square,
             "steps": self._steps,
@@ -72,7 +72,7 @@ class LinearDetector:
 
     @classmethod
     def restored(cls, state: State) -> "LinearDetector":
-        """From a state that was checked to be like that of a detector of as many dims."""
+        """Make a detector from a state that was checked against one of as many dims."""
         detector = cls(np.zeros((2, 0)), np.zeros(2))
         for name, value in state.items():
             setattr(detector, f"_{name}", value)
@@ -80,5 +80,5 @@ class LinearDetector:
 
 
 def sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Softmax of two outputs, given their difference."""
+    """The softmax of two outputs, given their difference."""
     return 1 / (1 + np.exp(np.minimum(-logits, 500)))

@@ -1,4 +1,4 @@
-"""A self-organising map (Kohonen): cells on a grid, drawn to what they and neighbours win."""
+"""A self-organising map (Kohonen): cells on a grid, which move towards their samples."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +7,13 @@ from zsntta_cli.kernels.compiled import compiled
 
 
 class SelfOrganisingMap:
-    """Cells on a square grid, each a point among the samples, and what each cell stands for.
+    """Cells on a square grid, each a point among the samples, and their prototypes.
 
-    Its prototypes are the running means of the samples that each cell won.
+    A prototype is the running mean of the samples to which its cell was the nearest.
     """
 
     def __init__(self, start: NDArray[np.floating], rate: float, width: float) -> None:
-        """Start from cells (M, D), row by row of a square grid; the first step's rate and width."""
+        """`start` (M, D): the cells, row by row of the grid; `rate`, `width`: of the first step."""
         side = round(len(start) ** 0.5)
         assert side * side == len(start), "cells fill a square"
         place = np.stack(np.divmod(np.arange(len(start)), side), axis=1)
@@ -25,17 +25,17 @@ class SelfOrganisingMap:
 
     @property
     def cells(self) -> NDArray[np.float32]:
-        """Where the cells are (M, D)."""
+        """The positions (M, D) of the cells."""
         return self._cells.T
 
     @property
     def prototypes(self) -> NDArray[np.float32]:
-        """Means of what was won (K, D), of cells that won anything."""
+        """The prototypes (K, D) of the cells that had any samples."""
         won = self._counts > 0
         return (self._sums[won] / self._counts[won, None]).astype(np.float32)
 
     def learn(self, samples: NDArray[np.float32], steps: int) -> None:
-        """Steps on samples (N, D) in turn, then each sample counts for the cell that it is in."""
+        """Take steps on samples (N, D) in turn, then add each sample to its nearest cell."""
         if not len(samples):
             return
         samples = np.ascontiguousarray(samples)
@@ -46,16 +46,16 @@ class SelfOrganisingMap:
         self._counts += np.bincount(winner, minlength=len(self._counts))
 
     def winners(self, samples: NDArray[np.float32]) -> NDArray[np.intp]:
-        """The nearest cell (N,) of each sample (N, D); the first of equals."""
+        """The nearest cell (N,) of each sample (N, D); of equally near cells the first."""
         distance = (self._cells**2).sum(axis=0) - 2 * samples @ self._cells
         return distance.argmin(axis=1)
 
 
 @compiled
 def _train(cells, samples, apart, steps, rate, width, room):  # type: ignore[no-untyped-def]
-    """Draw cells (D, M) to samples in turn; rate and width both fall as 1 / (1 + t / (steps/2)).
+    """Move cells (D, M) to samples in turn; rate and width both fall as 1 / (1 + t / (steps/2)).
 
-    `room` is for two numbers a cell.
+    `room` holds two numbers for each cell.
     """
     distance, pull = room[0], room[1]
     count = len(distance)

@@ -1,21 +1,21 @@
 """Syde without its view of shuffled pixels: AdaND's detector, with labels from visual prototypes.
 
 "Disentangling Signal from Noise: Synergistic Structure Modeling for Zero-shot Noisy Test-time
-Adaptation", by its released code; no article is known. Whenever L items are in the queue:
+Adaptation" is implemented from its released code; we know of no article. When L items are queued:
 
-1. What ZS-CLIP calls noise trains a self-organising map, whose cells' means are prototypes o of
-   noise; of what it calls clean each class keeps the images of lowest entropy: its prototype w is
-   the direction of their sum with the text feature.
-2. The visual noise score is 1 - the mass of w in the softmax of w and o. Only scores far from their
-   threshold are labels, by the gap rule. An item of high entropy is none.
-3. A step of the detector on these.
+1. Items that ZS-CLIP calls noise train a self-organising map; the means of its cells are prototypes
+   o of noise. Of items that it calls clean, each class keeps those of lowest entropy; its prototype
+   w is the direction of their sum with the text feature.
+2. The visual noise score is 1 - the mass of w in the softmax of w and o. Scores far from their
+   threshold give labels, by the gap rule. Items of high entropy get no label.
+3. The detector takes a step on these labels.
 
-From the N-th step on the detector decides, by a threshold of its own; until then ZS-CLIP does. The
-class is the largest of the weighted probabilities by text and by w.
+From the N-th step on the detector decides, by its own threshold; until then ZS-CLIP decides. The
+class has the largest weighted sum of the probabilities by text and by w.
 
-Other than the released code: unit features in the memory (theirs are raw, so that one image
-outweighs the text), one queue for each kind of score (theirs share one), no weight normalisation of
-the detector, its prototypes as they were before the item, injected noise is noise throughout, and
+Differences from the released code: features in the memory have unit norm (theirs are raw, so one
+image outweighs the text), each kind of score has its own queue (theirs share one), the detector has
+no weight normalisation, prototypes are those before the item, injected noise is always noise, and
 entropy alone drops items (theirs also needs shuffled pixels, at a tenth of the logits).
 """
 
@@ -37,7 +37,7 @@ Mask = NDArray[np.bool_]
 
 
 def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as it would be online."""
+    """Decide on every item of the stream as if it ran online."""
     dim = data.pool.image_features.shape[1]
     return adapt(
         data, options, threshold, LinearDetector.random(dim, data.seed),
@@ -46,7 +46,7 @@ def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -
 
 
 def first_cells(count: int, dim: int, seed: int) -> Array:
-    """Random directions (M, D): the map before the first item."""
+    """Random directions (M, D): the cells of the map before the first item."""
     drawn = np.random.default_rng((seed, count)).standard_normal((count, dim))
     return unit(drawn).astype(np.float32)
 
@@ -58,7 +58,7 @@ def adapt(
     detector: LinearDetector,
     cells: Array,
 ) -> Decisions:
-    """Decide on every item, from a given detector and map on."""
+    """Decide on every item, starting from a given detector and map."""
     u, size = data.noise_score, options.update_every
     zero_shot = OnlineThreshold(threshold)(u)
     is_noise = (u > zero_shot) | data.injected
@@ -82,19 +82,19 @@ def adapt(
 
 @dataclass(frozen=True)
 class SydeQueue:
-    """Items of a queue, full or not."""
+    """The items of a full or incomplete queue."""
 
-    raw: Array  # (B, D) features as the encoder gives them
-    x: Array  # (B, D) of unit norm
-    logits: Array  # (B, C) the frozen model's
+    raw: Array  # (B, D) raw output of the encoder
+    x: Array  # (B, D) unit norm
+    logits: Array  # (B, C) of the frozen model
     class_index: NDArray[np.int32]  # (B,)
     entropy: NDArray[np.float64]  # (B,) in nats
-    is_noise: Mask  # (B,) by ZS-CLIP, or known
-    known: Mask  # (B,)
+    is_noise: Mask  # (B,) called noise by ZS-CLIP, or injected
+    known: Mask  # (B,) injected
 
     @classmethod
     def of(cls, data: StreamData, part: slice, is_noise: Mask) -> "SydeQueue":
-        """A run of a stream's items."""
+        """Make a queue of consecutive items of a stream."""
         raw, classes = data.features(part), len(data.pool.text_features)
         entropy = data.detail(part).entropy * np.log(max(classes, 2))
         return cls(
@@ -104,16 +104,16 @@ class SydeQueue:
 
 
 class SydeMemory:
-    """Per class the text feature and the images of lowest entropy: their directions (C, D)."""
+    """The text feature and the images of lowest entropy of each class; their directions (C, D)."""
 
     def __init__(self, text: Array, shots: int) -> None:
         self.proxies = text.copy()
         self._features = np.zeros((len(text), 1 + shots, text.shape[1]), np.float32)
         self._features[:, 0] = text
-        self._entropy = np.full((len(text), shots), np.inf)  # inf: free
+        self._entropy = np.full((len(text), shots), np.inf)  # inf: the place is free
 
     def offer(self, x: Array, class_index: NDArray[np.int32], entropy: NDArray[np.float64]) -> None:
-        """Offer images (B, D): each replaces its class's worst if that has more entropy."""
+        """Offer images (B, D); each replaces the one of highest entropy of its class, if lower."""
         touched = set()
         for feature, c, doubt in zip(x, class_index.tolist(), entropy.tolist(), strict=True):
             worst = int(self._entropy[c].argmax())
@@ -126,7 +126,7 @@ class SydeMemory:
 
 
 class _Syde:
-    """What Syde learns: the detector, the memory, the map and the threshold."""
+    """The parts of Syde that learn: the detector, the memory, the map and the threshold."""
 
     def __init__(
         self,
@@ -140,21 +140,21 @@ class _Syde:
         self._detector = detector
         self._memory = SydeMemory(data.pool.text_features, options.syde_shots)
         self._map = SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
-        self._threshold = OnlineThreshold(threshold, options.update_every)  # one for a full queue
+        self._threshold = OnlineThreshold(threshold, options.update_every)  # a full queue has one
 
     def noise_scores(self, queue: SydeQueue) -> NDArray[np.float64]:
         """The detector's noise scores v (B,)."""
         return sigmoid(self._detector.logits(queue.raw))
 
     def classes(self, queue: SydeQueue) -> NDArray[np.int32]:
-        """Classes (B,) by text and by prototypes."""
+        """The classes (B,) by text and by prototypes."""
         share = np.float32(self._options.syde_visual)
         visual = softmax(self._scale * (queue.x @ self._memory.proxies.T))
         mixed = (1 - share) * softmax(queue.logits) + share * visual
         return mixed.argmax(axis=1).astype(np.int32)
 
     def learn(self, queue: SydeQueue) -> None:
-        """What a full queue changes: prototypes first, then the detector by their labels."""
+        """Learn a full queue: first the prototypes, then the detector from their labels."""
         o, noise = self._options, queue.is_noise
         self._map.learn(queue.x[noise], o.syde_map_steps)
         self._memory.offer(queue.x[~noise], queue.class_index[~noise], queue.entropy[~noise])
@@ -167,7 +167,7 @@ class _Syde:
             self._detector = self._detector.after(queue.raw[used], is_noise[used], o.learning_rate)
 
     def _visual_scores(self, x: Array) -> NDArray[np.float64]:
-        """1 - the mass of the classes' prototypes in the softmax with those of noise, (B,)."""
+        """1 - the mass (B,) of the classes in the softmax over all prototypes."""
         proxies = np.concatenate([self._memory.proxies, unit(self._map.prototypes)])
         mass = softmax(self._scale * (x @ proxies.T))[:, len(self._memory.proxies) :]
         return mass.sum(axis=1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""ZS-CLIP, the baseline of Sec. 2: frozen CLIP, noise where u = 1 - MCM is above the threshold."""
+"""ZS-CLIP, the baseline of Sec. 2: frozen CLIP with a threshold on the noise score u = 1 - MCM."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def run(data: StreamData, options: ZsClipSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as it would be online."""
+    """Decide on every item of the stream as if it ran online."""
     return stepper(data, options, threshold).push(data)
 
 
 def stepper(
     _data: StreamData, options: ZsClipSettings, threshold: ThresholdSettings
 ) -> "ZeroShotStepper":
-    """ZS-CLIP before the first item."""
+    """Make a stepper of ZS-CLIP before the first item."""
     return ZeroShotStepper(OnlineThreshold(threshold, options.batch_size))
 
 
@@ -31,25 +31,25 @@ class ZeroShotJudge:
     threshold: float
 
     def __call__(self, data: StreamData) -> Decisions:
-        """Decide on items; their scores enter no queue."""
+        """Decide on items, whose scores do not enter the queue."""
         return decisions(data, np.full(len(data), self.threshold))
 
 
 class ZeroShotStepper:
-    """ZS-CLIP as a stream runs: all that it learns is its threshold."""
+    """ZS-CLIP while a stream runs: it learns only its threshold."""
 
     adapted, warm_up = True, 0  # there is no other rule
-    evidence = None  # a threshold says nothing of whether there is noise
+    evidence = None  # a threshold does not tell whether there is noise
 
     def __init__(self, threshold: OnlineThreshold) -> None:
         self._threshold = threshold
 
     def push(self, data: StreamData) -> Decisions:
-        """Decide on the next items: a batch's scores enter the queue before its threshold."""
+        """Decide on the next items; a batch enters the queue before its threshold is found."""
         return decisions(data, self._threshold(data.noise_score))
 
     def judge(self) -> ZeroShotJudge:
-        """What decides now."""
+        """The rule at this moment."""
         return ZeroShotJudge(self._threshold.latest)
 
     def state(self) -> State:
@@ -57,11 +57,11 @@ class ZeroShotStepper:
         return self._threshold.state()
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is another's."""
+        """Continue from a state; raise ValueError if it is not one of ZS-CLIP's."""
         self._threshold.restore(checked(state, self.state()))
 
 
 def decisions(data: StreamData, threshold: NDArray[np.float64]) -> Decisions:
-    """Noise iff u is above the item's threshold (T,)."""
+    """Call an item noise iff u is above its threshold (T,)."""
     u = data.noise_score
     return Decisions(data.class_index, u > threshold, 1 - u, threshold)

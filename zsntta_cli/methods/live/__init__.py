@@ -1,5 +1,5 @@
-"""Methods that pass images through an encoder and change it; all but `settings` import torch.
+"""Methods that pass images through an encoder and change it; most modules import torch.
 
 `run(data, options, threshold)` yields its decisions on the next items of the stream, in order, as
-soon as it has them; what it changed of the encoder is as it was when it ends.
+soon as it has them. When it ends, the encoder is as it was before.
 """

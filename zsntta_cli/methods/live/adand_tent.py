@@ -1,13 +1,13 @@
 """AdaND with Tent as its classifier (appendix: AdaND is plug-and-play).
 
 From the detector's N-th step on, the samples that it calls clean update Tent, a batch of the stream
-at a time. What the detector sees is a setting:
+at a time. A setting chooses the detector's features:
 
-- `frozen`: the frozen encoder's features, so that its decisions are those of `adand` on the same
-  stream. Until Tent adapts, and for what is called noise, the class is frozen CLIP's, from the
-  cache.
-- `adapted`: the features of Tent's encoder, which it decides by and learns from, as a plug-in does
-  that shares the encoder. It learns from ZS-CLIP's decisions as ever.
+- `frozen`: the detector gets the frozen encoder's features, so it decides as `adand` does on the
+  same stream. Until Tent adapts, and for items that are called noise, the class is frozen CLIP's,
+  from the cache.
+- `adapted`: the detector decides by the features of Tent's encoder and learns from them, like a
+  plug-in that shares the encoder. Its labels are still ZS-CLIP's decisions.
 """
 
 from collections.abc import Generator
@@ -31,14 +31,14 @@ def run(
 ) -> Generator[Decisions]:
     """Decide on every item, a batch of Tent at a time."""
     shares = options.detector_features == "adapted"
-    behind = _sharing_an_encoder if shares else _on_frozen_features
-    yield from behind(data, options, threshold)
+    decide = _sharing_an_encoder if shares else _on_frozen_features
+    yield from decide(data, options, threshold)
 
 
 def _on_frozen_features(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """What the detector does not call clean costs no encoder pass."""
+    """Decide by frozen features; only items that are called clean pass through the encoder."""
     decisions = adand.run(data.stream, options, threshold)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
     batches = data.progress.left(in_batches(np.arange(len(data)), options.tent_batch_size))
@@ -50,17 +50,17 @@ def _on_frozen_features(
         for batch, items in zip(batches, clean, strict=True):
             if len(items):
                 _, images = next(loaded)
-                everything = np.ones(len(items), bool)
-                class_index, _ = zero_shot_scores(tent.predict(images, everything))
+                all_items = np.ones(len(items), bool)
+                class_index, _ = zero_shot_scores(tent.predict(images, all_items))
                 decisions.class_index[items] = class_index
-                tent.adapt(items, everything)
+                tent.adapt(items, all_items)
             yield decisions.part(_run_of(batch))
 
 
 def _sharing_an_encoder(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """The detector scores, and learns from, what Tent's encoder gives."""
+    """Decide by the features of Tent's encoder, from which the detector also learns."""
     stream, stage1 = data.stream, options.stage1_items
     online = adand.stepper(stream, options, threshold)
     pseudo_label = adand.pseudo_labels(stream, options, threshold)
@@ -69,10 +69,10 @@ def _sharing_an_encoder(
         data.progress.follow(detector=online, tower=tent.tower)
         batches = data.progress.left(batches)
         # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
-        same = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
-        for items in same:
+        frozen_batches = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
+        for items in frozen_batches:
             yield online.push(stream.part(_run_of(items)))
-        for items, images in data.batches(batches[len(same) :]):
+        for items, images in data.batches(batches[len(frozen_batches) :]):
             likely = (items >= stage1) & ~pseudo_label[items]
             features = tent.encode(images, likely)
             decisions = online.push(stream.seen_as(_run_of(items), features.cpu().numpy()))
@@ -83,7 +83,7 @@ def _sharing_an_encoder(
 
 
 def _adapts(decisions: Decisions, injected: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which items the detector, not ZS-CLIP, calls clean."""
+    """The items that the detector, not ZS-CLIP, calls clean."""
     assert decisions.detector_threshold is not None
     assert decisions.is_noise is not None
     return ~np.isnan(decisions.detector_threshold) & ~decisions.is_noise & ~injected

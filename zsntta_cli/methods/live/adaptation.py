@@ -1,4 +1,4 @@
-"""What the live methods share: which parameters change, entropy, gradients, and the way back."""
+"""The code that live methods share: parameters that change, entropy, gradients, restoring."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,14 +13,14 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError
 
 NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
-_LOSS_SCALE = 2.0**12  # of losses in half precision; halved where a gradient overflows
+_LOSS_SCALE = 2.0**12  # of losses in half precision; halved when a gradient overflows
 
 
 def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
     """The normalisation layers of an image tower that have affine parameters, in order.
 
     Raises:
-        EncoderError: it has none.
+        EncoderError: there are none.
     """
     layers: dict[str, nn.Module] = {
         name: module
@@ -33,17 +33,17 @@ def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
 
 
 def batch_norms(tower: nn.Module) -> list[_BatchNorm]:
-    """All BatchNorms of an image tower; if it has any, an image's features depend on its batch."""
+    """All BatchNorms of a tower; if there are any, an image's features depend on its batch."""
     return [module for module in tower.modules() if isinstance(module, _BatchNorm)]
 
 
 @contextmanager
 def batch_statistics(tower: nn.Module, momentum: float) -> Iterator[None]:
-    """Every BatchNorm of a tower on the statistics of what it sees, adapted or not.
+    """Let every BatchNorm of a tower use the statistics of its input, adapted or not.
 
-    The running ones move meanwhile, by `momentum`; `adapting` takes that back. One image is a
-    batch too, of H*W values a channel; only a layer that sees one value a channel, which has no
-    variance, stays on its running statistics.
+    The running statistics move by `momentum`; `adapting` undoes that. A single image is a batch
+    too, of H*W values for each channel. A layer that gets one value for each channel, which has no
+    variance, keeps using its running statistics.
     """
     layers = batch_norms(tower)
     momenta = [layer.momentum for layer in layers]
@@ -66,9 +66,9 @@ def _use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
 
 @contextmanager
 def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.Parameter]]:
-    """The parameters of some layers, free to change; all else is frozen.
+    """Free the parameters of some layers, which it yields, and freeze all others.
 
-    The encoder gets back all that it had, bit for bit, however the block is left: the running
+    At the end, even after an error, the encoder is restored bit for bit, with the running
     statistics of all its BatchNorms, not only of those layers.
     """
     parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
@@ -90,23 +90,23 @@ def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.
 
 
 def entropy(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:
-    """Entropy (B,) in nats of the softmax of logits (B, C); `inside` is added within the log."""
+    """The entropies (B,) in nats of logits (B, C); `inside` is added inside the logarithm."""
     probability = logits.softmax(dim=-1)
     logarithm = (probability + inside).log() if inside else logits.log_softmax(dim=-1)
     return -(probability * logarithm).sum(dim=-1)
 
 
 def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
-    """Entropy of the mean probability over views or samples, of logits (V, C)."""
+    """The entropy of the mean probability over views or samples, from logits (V, C)."""
     log_mean = logits.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(logits))
     return -(log_mean.exp() * log_mean).sum()
 
 
 class Adapted:
-    """Parameters that an optimiser changes: of those in half precision, float32 masters."""
+    """Parameters that an optimiser changes; those in half precision have float32 masters."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], precision: str) -> None:
-        """`precision` of the encoder; under amp no loss is scaled, as in the released code."""
+        """`precision`: the encoder's; under amp no loss is scaled, as in the released code."""
         self._parameters = parameters
         self.masters = [
             p if p.dtype == torch.float32 else p.detach().float().requires_grad_()
@@ -115,9 +115,9 @@ class Adapted:
         self._scale = _LOSS_SCALE if precision == "fp16" else 1.0
 
     def backward(self, loss: torch.Tensor) -> bool:
-        """Set the masters' gradients; False where one overflowed: then no step is to be made.
+        """Set the masters' gradients; return False if one overflows, and then take no step.
 
-        In half precision the loss is scaled meanwhile, so that small gradients do not vanish.
+        In half precision the loss is scaled, so that small gradients do not vanish.
         """
         for parameter in self._parameters:
             parameter.grad = None
@@ -133,19 +133,19 @@ class Adapted:
 
     @torch.no_grad()
     def publish(self) -> None:
-        """Give the model what the masters are now."""
+        """Copy the masters to the model."""
         for parameter, master in zip(self._parameters, self.masters, strict=True):
             if parameter is not master:
                 parameter.copy_(master)
 
     def state(self) -> dict[str, Any]:
-        """The masters themselves, which the next step changes, and the scale of losses."""
+        """The masters, not copies, and the scale of losses."""
         masters = [master.detach() for master in self.masters]
         return {"masters": masters, "scale": self._scale}
 
     @torch.no_grad()
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state of as many parameters, and publish it."""
+        """Continue from a state of as many parameters, and publish it."""
         for master, value in zip(self.masters, state["masters"], strict=True):
             master.copy_(value)
         self._scale = state["scale"]
@@ -153,16 +153,16 @@ class Adapted:
 
 
 class AdaptedTower:
-    """What adaptation changes of an image tower, as a state: parameters, optimiser, statistics."""
+    """The parts of an image tower that adaptation changes: parameters, optimiser, statistics."""
 
     def __init__(
         self, tower: nn.Module, adapted: Adapted, optimizer: torch.optim.Optimizer
     ) -> None:
         self._adapted, self._optimizer = adapted, optimizer
-        self._buffers = list(tower.buffers())  # of BatchNorms: running statistics
+        self._buffers = list(tower.buffers())  # the running statistics of BatchNorms
 
     def state(self) -> dict[str, Any]:
-        """All of it, in the very tensors that the next step changes."""
+        """Their state, in the tensors that the next step changes."""
         return {
             "adapted": self._adapted.state(),
             "optimizer": self._optimizer.state_dict(),
@@ -171,7 +171,7 @@ class AdaptedTower:
 
     @torch.no_grad()
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state of the same tower."""
+        """Continue from a state of the same tower."""
         self._adapted.restore(state["adapted"])
         self._optimizer.load_state_dict(state["optimizer"])
         for buffer, value in zip(self._buffers, state["buffers"], strict=True):

@@ -1,8 +1,8 @@
-"""AugMix: a view mixed with three chains of one to three random operations on it.
+"""AugMix: a view is mixed with three chains of one to three random operations on it.
 
 "A Simple Data Processing Method to Improve Robustness and Uncertainty", arXiv 1912.02781. The
-operations give the bytes of Pillow's, compiled: its tables go through lists of Python, its geometry
-through a fourth channel, and both hold Python's lock.
+operations are compiled and give the same bytes as Pillow's. Pillow is slower, because it passes
+tables through Python lists and geometry through a fourth channel, and holds Python's lock.
 """
 
 import math
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from zsntta_cli.kernels.compiled import compiled
 
 _CHAINS, _LONGEST_CHAIN = 3, 3
-_LEVEL = (0.1, 1.0)  # of AugMix's operations, of ten; TPT's severity
+_LEVEL = (0.1, 1.0)  # level of the operations, at most 10; TPT's severity
 
 Random = np.random.Generator
 Pixels = NDArray[np.uint8]  # (H, W, 3)
@@ -23,32 +23,32 @@ Pixels = NDArray[np.uint8]  # (H, W, 3)
 def mixed(view: Pixels, generator: Random) -> NDArray[np.float32]:
     """A convex combination (H, W, 3) of a view and of chains of operations on it."""
     weights = generator.dirichlet([1.0] * _CHAINS)
-    own = generator.beta(1.0, 1.0)
+    view_weight = generator.beta(1.0, 1.0)
     view, mix = np.ascontiguousarray(view), np.zeros(view.shape, np.float32)
-    _add(mix.reshape(-1), view.reshape(-1), own)
+    _add(mix.reshape(-1), view.reshape(-1), view_weight)
     for weight in weights:
         chained = view
         for _ in range(int(generator.integers(1, _LONGEST_CHAIN + 1))):
             operation = OPERATIONS[int(generator.integers(len(OPERATIONS)))]
             chained = operation(chained, generator)
-        _add(mix.reshape(-1), chained.reshape(-1), (1 - own) * float(weight))
+        _add(mix.reshape(-1), chained.reshape(-1), (1 - view_weight) * float(weight))
     return mix
 
 
 @compiled
 def _add(mix, values, weight):  # type: ignore[no-untyped-def]
-    of_one = np.float32(weight)
+    factor = np.float32(weight)
     for i in range(len(mix)):
-        mix[i] += of_one * np.float32(values[i])
+        mix[i] += factor * np.float32(values[i])
 
 
 def _contrasted(pixels: Pixels) -> Pixels:
-    """Each channel stretched, so that its darkest value is 0 and its brightest 255."""
+    """Stretch each channel, so that its darkest value is 0 and its brightest 255."""
     return _by_tables(_contrast, pixels)
 
 
 def _equalized(pixels: Pixels) -> Pixels:
-    """Each channel mapped so that its values are as evenly spread as they can be."""
+    """Map each channel so that its values are spread as evenly as possible."""
     return _by_tables(_equalize, pixels)
 
 
@@ -90,7 +90,7 @@ def _equalize(mapped, pixels, counts, tables):  # type: ignore[no-untyped-def]
 
 
 def _count(counts: NDArray[np.int64], pixels: Pixels) -> None:
-    """How often each channel of pixels (H, W, 3) has each value, added to counts (3, 256)."""
+    """Add to counts (3, 256) how often each channel of pixels (H, W, 3) has each value."""
     for y in range(pixels.shape[0]):
         for x in range(pixels.shape[1]):
             for channel in range(3):
@@ -98,7 +98,7 @@ def _count(counts: NDArray[np.int64], pixels: Pixels) -> None:
 
 
 def _map(mapped: Pixels, pixels: Pixels, tables: NDArray[np.uint8]) -> None:
-    """What the tables (3, 256) of the channels give for each value of pixels (H, W, 3)."""
+    """Map each value of pixels (H, W, 3) by the table of its channel, of (3, 256)."""
     for y in range(pixels.shape[0]):
         for x in range(pixels.shape[1]):
             for channel in range(3):
@@ -108,9 +108,9 @@ def _map(mapped: Pixels, pixels: Pixels, tables: NDArray[np.uint8]) -> None:
 def _moved(
     pixels: Pixels, xx: float, xy: float, x0: float, yx: float, yy: float, y0: float
 ) -> Pixels:
-    """Bilinear values at (xx x + xy y + x0, yx x + yy y + y0), pixels' centres at halves.
+    """Bilinear values at (xx x + xy y + x0, yx x + yy y + y0); pixels have centres at halves.
 
-    Black where that is outside.
+    Points outside the image are black.
     """
     moved = np.zeros_like(pixels)
     _move(moved, pixels, xx, xy, x0, yx, yy, y0)
@@ -138,7 +138,7 @@ def _move(moved, pixels, xx, xy, x0, yx, yy, y0):  # type: ignore[no-untyped-def
 
 
 def _rotated(pixels: Pixels, degrees: int) -> Pixels:
-    """Turned to the left about the centre."""
+    """Rotate to the left about the centre."""
     if degrees == 0:
         return pixels
     angle = -math.radians(degrees % 360)
@@ -169,7 +169,7 @@ def _solarized(pixels: Pixels, threshold: int) -> Pixels:
 
 
 def _amount(most: float, generator: Random) -> float:
-    """A random strength: `most` would be level 10."""
+    """A random strength; `most` is that of level 10."""
     return float(generator.uniform(*_LEVEL)) * most / 10
 
 

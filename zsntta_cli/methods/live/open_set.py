@@ -1,8 +1,8 @@
-"""What UniEnt and OSTTA share: Tent's batches, layers and optimiser, and a loss of their own.
+"""The code that UniEnt and OSTTA share: Tent's batches, layers and optimiser, with another loss.
 
-A batch is classified, ZS-CLIP's rule (Eq. 1) decides on its samples, and one step follows. Which of
-the samples are minimised is the loss's affair and not that decision's, so all have their graph.
-Injected noise is decided on and counts in no loss.
+A batch is classified, ZS-CLIP's rule (Eq. 1) decides on its samples, and one step follows. The
+loss, not that decision, chooses the samples whose entropy is minimised, so all have their graph.
+Injected noise gets decisions but enters no loss.
 """
 
 from collections.abc import Callable, Generator
@@ -23,7 +23,7 @@ from zsntta_cli.settings import ThresholdSettings
 
 @dataclass(frozen=True, eq=False)
 class OpenSetBatch:
-    """A batch of B items, whose logits have their graph; N of them count in a loss."""
+    """A batch of B items; N of them enter the loss, and their logits have a graph."""
 
     images: torch.Tensor  # (B, 3, H, W)
     counts: Mask  # (B,)
@@ -32,7 +32,7 @@ class OpenSetBatch:
     entropies: torch.Tensor  # (N,)
 
 
-# The loss of a batch, and which of its items (N,) have their entropy minimised; None: no step.
+# It gives the loss of a batch, and the items (N,) whose entropy it minimises; None: no step.
 Loss = Callable[[OpenSetBatch], tuple[torch.Tensor, Mask] | None]
 
 
@@ -42,7 +42,7 @@ def run(
     threshold: ThresholdSettings,
     loss_of: Callable[[Tent], Loss],
 ) -> Generator[Decisions]:
-    """Decide on every item, a batch at a time, as the encoder adapts."""
+    """Decide on every item, a batch at a time, while the encoder adapts."""
     online = OnlineThreshold(threshold, options.batch_size)
     with adaptable(data, options.tent) as tent:
         loss = loss_of(tent)
@@ -78,5 +78,5 @@ def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: OpenSetBatch) -> Non
 
 
 def rows(mask: Mask, batch: OpenSetBatch) -> torch.Tensor:
-    """A mask (N,) of a batch, where its logits are."""
+    """A mask (N,) of a batch, on the device of its logits."""
     return torch.from_numpy(mask).to(batch.logits.device)

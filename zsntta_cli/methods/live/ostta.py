@@ -1,12 +1,12 @@
 """OSTTA, "… Utilizing the Wisdom of Crowds in Entropy Minimization", arXiv 2308.06879.
 
-What entropy minimisation makes of most samples is right, and samples it makes less confident go
-against these crowds. One step lowers the mean entropy of the samples whose class, as the encoder
-that came names it, is at least as probable by the adapted encoder, and raises the entropy of the
-batch's mean answer.
+Entropy minimisation makes most samples more confident; samples that become less confident disagree
+with this crowd and are left out. One step lowers the mean entropy of the samples whose class, as
+the original encoder predicts it, is at least as probable by the adapted encoder. It also raises the
+entropy of the batch's mean probability.
 
-The encoder that came sees each batch as well: what is in the cache is rounded to float16, and knows
-no statistics of a batch.
+The original encoder encodes each batch too, because cached features are rounded to float16 and do
+not have the statistics of the batch.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -27,7 +27,7 @@ from zsntta_cli.settings import ThresholdSettings
 def run(
     data: LiveData, options: OsttaSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item, a batch at a time, as the encoder adapts."""
+    """Decide on every item, a batch at a time, while the encoder adapts."""
 
     def loss_of(tent: Tent) -> Loss:
         layers = norm_layers(data.encoder.model.visual).values()
@@ -45,7 +45,7 @@ def run(
 
 
 class Original:
-    """What parameters are now, to be looked at again when they have changed."""
+    """The present values of parameters, for use after these have changed."""
 
     def __init__(self, parameters: Sequence[torch.nn.Parameter]) -> None:
         self._parameters = parameters
@@ -53,7 +53,7 @@ class Original:
 
     @contextmanager
     def back(self) -> Iterator[None]:
-        """Put the values back for a while."""
+        """Restore the original values within a block."""
         changed = [parameter.data for parameter in self._parameters]
         for parameter, value in zip(self._parameters, self._values, strict=True):
             parameter.data = value
@@ -67,7 +67,7 @@ class Original:
 def crowd_entropy(
     batch: OpenSetBatch, before: torch.Tensor, marginal: float
 ) -> tuple[torch.Tensor, Mask]:
-    """The loss of a batch, and the items that it minimises, given the logits (N, C) before."""
+    """The loss of a batch and the items that it minimises, given the original logits (N, C)."""
     confidence, class_index = before.softmax(dim=-1).max(dim=-1)
     now = batch.logits.detach().softmax(dim=-1).gather(1, class_index[:, None])[:, 0]
     chosen = (now >= confidence).cpu().numpy()

@@ -1,4 +1,4 @@
-"""Sec. 3: which samples a live method adapts on, by its pipeline. No torch."""
+"""Sec. 3: the pipelines, which choose the samples that a live method adapts on. No torch."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ def adapts_on(
     is_noise: NDArray[np.bool_],
     truly_clean: NDArray[np.bool_] | None,
 ) -> NDArray[np.bool_]:
-    """Which items (B,) a method adapts on, given its noise decisions (B,).
+    """The items, as a mask (B,), on which a method adapts, given its noise decisions (B,).
 
-    "normal" takes those that it calls clean, "gt" the truly clean, a mask (T,) of the stream's
-    items; "all" takes all.
+    "normal" takes the items that it calls clean, "gt" those of the mask `truly_clean` (T,), and
+    "all" takes all items.
     """
     if pipeline == "all":
         return np.ones(len(items), bool)

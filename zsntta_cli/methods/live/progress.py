@@ -1,4 +1,4 @@
-"""How far a live run is: what its state is taken of, and the item that it goes on with."""
+"""The progress of a live run: the parts that have a state, and the next item."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -11,35 +11,35 @@ from zsntta_cli.errors import first_line
 
 
 class StaleState(Exception):
-    """A state that the parts of a method cannot go on from."""
+    """The parts of a method cannot continue from a state."""
 
 
 class Stateful(Protocol):
-    """A part of a method that learns: its state can be taken, and given to another one like it."""
+    """A part of a method that learns; its state can be saved and restored."""
 
     def state(self) -> Any:
-        """What it has learned, in arrays, tensors, numbers and containers of these."""
+        """Everything that it learned, in arrays, tensors, numbers and containers of these."""
 
     def restore(self, state: Any) -> None:
-        """Go on from a state that was taken of one like it."""
+        """Continue from the state of a similar part."""
 
 
 class Progress:
-    """Where a run is, in items; a method hands over its parts once, before its first item.
+    """The place of a run in the stream; a method passes its parts once, before its first item.
 
-    States are taken between two batches, while the method waits to be asked for the next one.
+    States are read between two batches, while the method waits for the next call.
     """
 
     def __init__(self, start: int = 0, states: Mapping[str, Any] | None = None) -> None:
-        """`start`: the items that are done; `states`: of all parts, after these."""
+        """`start`: the number of finished items; `states`: of all parts after these."""
         self._start, self._states = start, states
         self._parts: Mapping[str, Stateful] = {}
 
     def follow(self, **parts: Stateful) -> None:
-        """Take over the parts of a method, which get the states that they go on from.
+        """Remember the parts of a method, and restore their states.
 
         Raises:
-            StaleState: they are those of other parts.
+            StaleState: the states are those of other parts.
         """
         self._parts = parts
         if self._states is not None:
@@ -50,14 +50,14 @@ class Progress:
                 raise StaleState(first_line(error)) from error
 
     def left(self, batches: Sequence[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-        """The batches that are not done yet."""
+        """The batches that are not finished."""
         return [batch for batch in batches if batch[0] >= self._start]
 
     @property
     def is_followed(self) -> bool:
-        """Whether there is anything that a state could be taken of."""
+        """Whether there is any part that has a state."""
         return bool(self._parts)
 
     def states(self) -> dict[str, Any]:
-        """The state of each part as it is now, in arrays and tensors of its own."""
+        """The current state of each part, as a copy."""
         return copy.deepcopy({name: part.state() for name, part in self._parts.items()})

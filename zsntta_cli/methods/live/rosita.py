@@ -1,16 +1,15 @@
 """ROSITA, "Effectiveness of Vision Language Models for Open-World …", arXiv 2406.00481.
 
-Images come one by one. An image's score is its largest cosine with a class text; the threshold on
-the last N_q scores says whether the image is desired. One that lies beyond the mean of its own
-group is sure: its features enter a bank of that kind, and one step of SGD changes the image tower's
-normalisation layers. The step pulls a desired image and a random crop of it to the class that it is
-predicted as, and a sure image of either kind to its neighbours in the bank of its kind, away from
-those in the other one. The class is what the changed tower says, score and decision what the tower
-said before.
+Images come one by one. An image's score is its largest cosine with a class text. The threshold on
+the last N_q scores decides whether the image is desired. An image beyond the mean of its group is
+sure: its feature enters a bank of its kind, and one step of SGD changes the image tower's
+normalisation layers. The step pulls a desired image and a random crop of it to its predicted class,
+and any sure image to its neighbours in the bank of its kind and away from those in the other bank.
+The changed tower chooses the class; score and decision are by the tower before the step.
 
-Image and crop are one pass. A gradient through a single image would be another one in its last bits
-each time: libraries share the sums of one row's product among threads, in no order. What is spared:
-the image is encoded again only where there was a step.
+Image and crop share one pass: the gradient of a single image would differ in its last bits each
+time, because libraries split the product of one row among threads, in no fixed order. To save time,
+the image is encoded again only after a step.
 """
 
 from collections.abc import Generator, Sequence
@@ -37,7 +36,7 @@ _ON_ID_SCORE = "id-score"
 def run(
     data: LiveData, options: RositaSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item, one at a time, as the encoder adapts."""
+    """Decide on every item, one at a time, while the encoder adapts."""
     split = CosineSplit(threshold)
     layers = norm_layers(data.encoder.model.visual)
     with adapting(data.encoder, list(layers.values())) as parameters:
@@ -45,14 +44,14 @@ def run(
         data.progress.follow(
             split=split, desired=rosita.desired, undesired=rosita.undesired, tower=rosita.tower
         )
-        left = data.progress.left(in_batches(np.arange(len(data)), 1))
-        crops = load_views(data, np.array(left, np.int64).reshape(-1), 1, False, BY_STREAM)
-        for (items, image), (_, crop) in zip(data.batches(left), crops, strict=True):
+        batches = data.progress.left(in_batches(np.arange(len(data)), 1))
+        crops = load_views(data, np.array(batches, np.int64).reshape(-1), 1, False, BY_STREAM)
+        for (items, image), (_, crop) in zip(data.batches(batches), crops, strict=True):
             yield rosita.decide(int(items[0]), image, crop, split)
 
 
 class CosineSplit:
-    """The threshold on the largest cosines so far, and the means of the two groups it makes.
+    """The threshold on the largest cosines so far, and the means of its two groups.
 
     Its grid has steps of 0.01, and CLIP's largest cosines span some twenty of them.
     """
@@ -62,13 +61,13 @@ class CosineSplit:
         if fixed is not None and settings.fixed_on != _ON_ID_SCORE:
             fixed = 1 - fixed
         self._fixed = fixed
-        # All are desired while nothing can be split, as in the released code.
+        # While there is no split all items are desired, as in the released code.
         self._online = OnlineThreshold(replace(settings, fixed=None, degenerate="zero"))
 
     def __call__(self, cosine: float) -> tuple[float, float, float]:
-        """The threshold with the next item's cosine, and the means below it and from it on.
+        """Add an item's cosine; return the threshold and the means of the lower and upper group.
 
-        The means are nan where one of the groups is empty.
+        The means are nan if one of the groups is empty.
         """
         [threshold] = self._online(np.array([cosine])).tolist()
         threshold = threshold if self._fixed is None else self._fixed
@@ -83,15 +82,15 @@ class CosineSplit:
         return self._online.state()
 
     def restore(self, state: State) -> None:
-        """Go on from a state of the same settings."""
+        """Continue from a state of the same settings."""
         self._online.restore(state)
 
 
 class Bank:
-    """The last so many features of unit norm and their classes: the oldest one leaves first."""
+    """The last `capacity` features of unit norm and their classes; the oldest leaves first."""
 
     def __init__(self, capacity: int, text: torch.Tensor) -> None:
-        """An empty one, of features like those (C, D) of the texts."""
+        """Make an empty bank for features like those (C, D) of the texts."""
         self._features = text.new_zeros(capacity, text.shape[1])
         self._classes = torch.full((capacity,), -1, device=text.device)
         self._added = 0
@@ -100,30 +99,30 @@ class Bank:
         return min(self._added, len(self._classes))
 
     def add(self, feature: torch.Tensor, class_index: torch.Tensor) -> None:
-        """Take a feature (1, D) and its class (1,)."""
+        """Add a feature (1, D) and its class (1,)."""
         slot = self._added % len(self._classes)
         self._features[slot], self._classes[slot] = feature[0], class_index[0]
         self._added += 1
 
     def nearest(self, feature: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Cosines (k,) of a feature (1, D) with its nearest ones, and the classes (k,) of these."""
+        """The cosines (k,) of a feature (1, D) with its nearest ones, and their classes (k,)."""
         cosines = (feature @ self._features[: len(self)].T)[0]
         values, rows = cosines.topk(min(count, len(self)))
         return values, self._classes[rows]
 
     def state(self) -> dict[str, Any]:
-        """All slots, and how many features were ever added."""
+        """All slots, and the number of features that were ever added."""
         return {"features": self._features, "classes": self._classes, "added": self._added}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state of a bank of the same size."""
+        """Continue from a state of a bank of the same size."""
         self._features.copy_(state["features"])
         self._classes.copy_(state["classes"])
         self._added = state["added"]
 
 
 class Rosita:
-    """The tower and the banks that one item after the other changes."""
+    """The tower and the banks, which change with each item."""
 
     def __init__(
         self, data: LiveData, options: RositaSettings, parameters: Sequence[nn.Parameter]
@@ -140,7 +139,7 @@ class Rosita:
     def decide(
         self, item: int, image: torch.Tensor, crop: torch.Tensor, split: CosineSplit
     ) -> Decisions:
-        """Decide on the next item, given its input and a crop's (1, 3, H, W), and learn from it."""
+        """Decide on the next item, given image and crop (1, 3, H, W), and learn from it."""
         features = self._encode(torch.cat([image, crop]))
         cosines = features @ self._text.T
         best, class_index = (part.detach() for part in cosines[:1].max(dim=-1))
@@ -160,28 +159,28 @@ class Rosita:
         return Decisions(label, is_noise, np.array([cosine]), np.array([1 - threshold]))
 
     def _encode(self, images: torch.Tensor) -> torch.Tensor:
-        """Unit features (B, D) by the tower as it is."""
+        """The unit features (B, D) by the current tower."""
         return normalize(self._data.encoder.image_features(images), dim=-1)
 
     def _of_neighbours(
         self, feature: torch.Tensor, class_index: torch.Tensor, is_desired: bool
     ) -> list[torch.Tensor]:
-        """The loss of a sure item by its neighbours; none where a bank has too few of them."""
+        """The loss of a sure item by its neighbours, or [] if a bank has too few of them."""
         count = self._options.rosita_neighbours
-        own, other = self.undesired, self.desired
+        same_bank, other_bank = self.undesired, self.desired
         if is_desired:
-            own, other = other, own
-        if min(len(own), len(other)) <= count:
+            same_bank, other_bank = other_bank, same_bank
+        if min(len(same_bank), len(other_bank)) <= count:
             return []
-        near, classes = own.nearest(feature, count)
-        far, _ = other.nearest(feature, count)
+        near, classes = same_bank.nearest(feature, count)
+        far, _ = other_bank.nearest(feature, count)
         losses = far.logsumexp(dim=0) - near
         if is_desired:  # neighbours of another class count as zero
             losses = losses * (classes == class_index)
         return [self._options.rosita_weight * losses.mean()]
 
     def _step(self, loss: torch.Tensor, item: int) -> bool:
-        """Take a step on the loss of an item; False where its gradients overflowed."""
+        """Take a step on the loss of an item; return False if its gradients overflow."""
         self._data.watch(loss[None], np.array([item]), self._visual)
         if not self._adapted.backward(loss):
             return False

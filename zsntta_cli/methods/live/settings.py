@@ -17,7 +17,7 @@ _UNEVEN = (
 
 @dataclass(frozen=True)
 class PipelineSettings(Settings):
-    """Sec. 3: which samples a method adapts on."""
+    """Sec. 3: the samples that a method adapts on."""
 
     pipeline: str = option(
         "normal",
@@ -28,7 +28,7 @@ class PipelineSettings(Settings):
 
 @dataclass(frozen=True)
 class TentSettings(PipelineSettings):
-    """Tent, arXiv 2006.10726: entropy of a batch, the image tower's normalisation layers."""
+    """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
 
     batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
@@ -46,7 +46,7 @@ class TentSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class SottaSettings(PipelineSettings):
-    """SoTTA, arXiv 2310.10074: a memory of confident samples, sharpness-aware entropy."""
+    """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
 
     memory: int = option(64, "Samples in the memory, balanced by pseudo-class.", within=_FROM_ONE)
     confidence: float = option(  # appendix
@@ -55,7 +55,7 @@ class SottaSettings(PipelineSettings):
     update_every: int = option(
         64, "L: items in a step, which is the length of the queue.", within=_FROM_ONE
     )
-    # Of an encoder pass, which no decision depends on but the time does; none: all of a step's.
+    # Of an encoder pass: it changes the time but no decision; none: all items of a step.
     batch_size: int | None = option(None, "Items that are decided on at once.", within=_FROM_ONE)
     # As the released code does.
     late_start: bool = option(False, "Leave the first item or batch out of all steps.")
@@ -71,7 +71,7 @@ class SottaSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class TptSettings(PipelineSettings):
-    """TPT, arXiv 2209.07511: the prompt's context tuned on views of each sample, then reset."""
+    """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
 
     views: int = option(
         64, "Views of an image: the image itself and augmented ones.", within=_FROM_ONE
@@ -81,14 +81,14 @@ class TptSettings(PipelineSettings):
         "Share of the views that is used: the most confident ones.",
         within=Range(above=0, most=1),
     )
-    # The paper's without it for the ImageNet family.
+    # The paper does not use it for the ImageNet family.
     augmix: bool = option(True, "Use AugMix for the views.")
     learning_rate: float = option(  # AdamW, weight decay 0.01
         5e-3, "Learning rate of the optimiser.", within=_ABOVE_ZERO
     )
     steps: int = option(1, "Steps of tuning for each sample.", within=_FROM_ONE)
-    # By the image an answer serves all streams; by the stream, as was done before there was a
-    # choice, views differ between seeds too, as the paper's do.
+    # By the image an answer serves all streams. By the stream, as before this setting existed,
+    # views also differ between seeds, as in the paper.
     views_by: str = option(
         BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
         choices=(BY_IMAGE, BY_STREAM), before=BY_STREAM,
@@ -97,7 +97,7 @@ class TptSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class OpenSetSettings(Settings):
-    """Tent's batches and optimiser, for a loss that chooses among the samples by itself."""
+    """Tent's batches and optimiser, with a loss that chooses its samples itself."""
 
     batch_size: int = option(64, "Items that are decided on at once.", within=_FROM_ONE)
     optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
@@ -111,13 +111,13 @@ class OpenSetSettings(Settings):
 
     @property
     def tent(self) -> TentSettings:
-        """Tent's part."""
+        """The settings of Tent."""
         return TentSettings("all", self.batch_size, self.optimizer, self.learning_rate)
 
 
 @dataclass(frozen=True)
 class UnientSettings(OpenSetSettings):
-    """UniEnt, arXiv 2404.06065: less entropy of what a mixture calls ID, more of the rest."""
+    """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
 
     unient_marginal: float = option(
         0.5, "Weight of the entropy of the mean prediction.", within=_FROM_ZERO
@@ -132,7 +132,7 @@ class UnientSettings(OpenSetSettings):
 
 @dataclass(frozen=True)
 class OsttaSettings(OpenSetSettings):
-    """OSTTA, arXiv 2308.06879: entropy of samples that the adapted model is surer of."""
+    """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
 
     ostta_marginal: float = option(
         0.5, "Weight of the entropy of the mean prediction.", within=_FROM_ZERO
@@ -141,7 +141,7 @@ class OsttaSettings(OpenSetSettings):
 
 @dataclass(frozen=True)
 class RositaSettings(Settings):
-    """ROSITA, arXiv 2406.00481: a step an image, by its class and by banks of sure features."""
+    """ROSITA, arXiv 2406.00481: one step for each sure image, by its class and its neighbours."""
 
     learning_rate: float = option(
         1e-3, "Learning rate of the optimiser.", within=_ABOVE_ZERO
@@ -174,12 +174,12 @@ class AdaNDTentSettings(AdaNDSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.detector_features == "adapted":  # a batch of Tent is whole batches of the detector
+        if self.detector_features == "adapted":  # in whole batches of the detector
             whole = self.tent_batch_size % self.batch_size == 0
             check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
         object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 
     @property
     def tent(self) -> TentSettings:
-        """Tent's part."""
+        """The settings of Tent."""
         return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)

@@ -1,13 +1,13 @@
 """SoTTA, "Robust Test-Time Adaptation on Noisy Data Streams", arXiv 2310.10074.
 
-Samples come one by one. Those that ZS-CLIP's rule (Eq. 1) calls clean and the model is confident of
-enter a memory, balanced by predicted class (high-confidence uniform-class sampling). Every 64 items
-one entropy-sharpness step (sharpness-aware minimisation, arXiv 2010.01412) on the whole memory
-changes the image tower's normalisation layers, all but the last ones. BatchNorms, those too, are
-on the statistics of the memory in that step, from which the running ones learn; items are decided
-on by the running ones.
+Samples come one by one. A sample enters a memory if ZS-CLIP's rule (Eq. 1) calls it clean and the
+model is confident; the memory is balanced by predicted class (high-confidence uniform-class
+sampling). Every 64 items one entropy-sharpness step (sharpness-aware minimisation, arXiv
+2010.01412) on the whole memory changes all but the last normalisation layers of the image tower. In
+that step all BatchNorms use the statistics of the memory and update their running statistics, which
+decide on items.
 
-What is spared: text features are constants, and the items between two steps are one pass.
+Time is saved, because text features are constants, and the items between two steps take one pass.
 """
 
 import random
@@ -36,10 +36,10 @@ from zsntta_cli.methods.live.settings import SottaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-_STEP_BATCH = 128  # samples of the memory to a step
+_STEP_BATCH = 128  # samples of the memory in a step
 _INSIDE_LOG = 1e-6
 _MOMENTUM = 0.2  # of BatchNorm's running statistics
-# What is not adapted: a transformer's last blocks, a convolutional tower's last stage.
+# These are not adapted: a transformer's last blocks, a convolutional tower's last stage.
 _TOP_BLOCKS = 3
 _VIT_B_TOP = range(9, 12)  # the last three of a ViT-B
 _TOP_STAGES = ("layer4.", "stages.3.")
@@ -48,7 +48,7 @@ _TOP_STAGES = ("layer4.", "stages.3.")
 def run(
     data: LiveData, options: SottaSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item, as many at a time as there are between two steps."""
+    """Decide on every item; the items between two steps are decided together."""
     online = OnlineThreshold(threshold)
     text = data.text_features()
     memory = SottaMemory(options.memory, data.stream.seed)
@@ -81,17 +81,17 @@ def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]
 
 
 def _with_images(data: LiveData, samples: Sequence["Sample"]) -> list["Sample"]:
-    """Samples of a restored memory with their images, which are read again."""
+    """Read the images of the samples of a restored memory again."""
     items = [np.array([sample.item]) for sample in samples]
     images = (images[0] for _, images in data.batches(items))
     return [replace(sample, image=image) for sample, image in zip(samples, images, strict=True)]
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
-    """The normalisation layers without those of the last stage, or of the frozen blocks.
+    """The normalisation layers without those of the last stage or of the frozen blocks.
 
-    These are a transformer's `last` three, or those numbered `9-11` whatever its depth, as the
-    released code does: the same of a ViT-B, not of a ViT-L.
+    Frozen are a transformer's `last` three blocks, or `9-11` at any depth, as in the released code.
+    The two are the same for a ViT-B but not for a ViT-L.
     """
     layers = norm_layers(tower)
     numbers = {name: _block(name) for name in layers}
@@ -120,40 +120,40 @@ class Sample:
 
 
 class SottaMemory:
-    """At most so many samples; a full one drops a random member of a largest class."""
+    """At most `capacity` samples; a full memory drops a random sample of a largest class."""
 
     def __init__(self, capacity: int, seed: int) -> None:
         self._capacity, self._random = capacity, random.Random(seed)
         self.samples: list[Sample] = []
 
     def add(self, sample: Sample) -> None:
-        """Keep a sample; where there is no room one of a largest class leaves.
+        """Keep a sample; a full memory drops a sample of a largest class.
 
-        Of its own class, if that is one of the largest.
+        That is the class of the new sample, if it is one of the largest.
         """
         if len(self.samples) == self._capacity:
             counts = Counter(known.class_index for known in self.samples)
             largest = [c for c, count in counts.items() if count == max(counts.values())]
-            own = sample.class_index
-            leaving = own if own in largest else self._random.choice(largest)
+            predicted = sample.class_index
+            leaving = predicted if predicted in largest else self._random.choice(largest)
             members = [i for i, s in enumerate(self.samples) if s.class_index == leaving]
             del self.samples[self._random.choice(members)]
         self.samples.append(sample)
 
     def state(self) -> dict[str, Any]:
-        """Which samples it has, without their images, and its generator."""
+        """The samples, without their images, and the random generator."""
         samples = [(sample.item, sample.class_index) for sample in self.samples]
         return {"samples": samples, "random": self._random.getstate()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state; the samples have no images yet."""
+        """Continue from a state; the samples have no images yet."""
         self._random.setstate(state["random"])
-        nothing = torch.empty(0)
-        self.samples = [Sample(item, c, nothing) for item, c in state["samples"]]
+        no_image = torch.empty(0)
+        self.samples = [Sample(item, c, no_image) for item, c in state["samples"]]
 
 
 class SharpnessStep:
-    """Entropy minimised at the worst point within a radius ρ of the parameters (SAM), by Adam."""
+    """A step of Adam on the entropy at the worst point within a radius ρ (SAM)."""
 
     def __init__(
         self,
@@ -171,7 +171,7 @@ class SharpnessStep:
         self.tower = AdaptedTower(tower, self._adapted, self._optimizer)
 
     def __call__(self, samples: Sequence[Sample]) -> None:
-        """A step for each batch of the memory; BatchNorm learns its running statistics."""
+        """Take a step on each batch of the memory; BatchNorms update running statistics."""
         with batch_statistics(self._data.encoder.model.visual, _MOMENTUM):
             for start in range(0, len(samples), _STEP_BATCH):
                 self._step(samples[start : start + _STEP_BATCH])
@@ -181,11 +181,11 @@ class SharpnessStep:
         items = np.array([sample.item for sample in samples])
         if not self._backward(images, items):
             return
-        here = [master.detach().clone() for master in self._adapted.masters]
+        values = [master.detach().clone() for master in self._adapted.masters]
         self._climb()
         is_finite = self._backward(images)
         with torch.no_grad():
-            for master, value in zip(self._adapted.masters, here, strict=True):
+            for master, value in zip(self._adapted.masters, values, strict=True):
                 master.copy_(value)
         if is_finite:
             self._optimizer.step()

@@ -1,14 +1,14 @@
 """Tent, "Fully Test-time Adaptation by Entropy Minimization", arXiv 2006.10726.
 
-A batch is classified, ZS-CLIP's rule (Eq. 1) says which of its samples are noise, and one step on
-the mean entropy of those that pass changes the scales and shifts of the image tower's
-normalisation layers for all that comes after.
+A batch is classified, ZS-CLIP's rule (Eq. 1) calls some of its samples noise, and one step on the
+mean entropy of the other samples changes the scales and shifts of the image tower's normalisation
+layers for all later batches.
 
-What is spared: text features are constants; and a sample is encoded once, with its graph where it
-is likely to pass (the frozen model's decision tells), without where it is not. Only a sample that
-passes against expectation is encoded again. BatchNorm mixes the samples of a batch, for it works on
-the statistics of all of them, of those that do not pass too: there, the whole batch has its graph.
-At batch size 1 these are the statistics of one image, of its H*W values a channel.
+Time is saved in two ways. Text features are constants. A sample is encoded once: with its graph if
+the frozen model calls it clean, so that it is likely to pass, and without it if not. Only a sample
+that passes against expectation is encoded again. BatchNorm uses the statistics of the whole batch,
+including samples that do not pass, so with it the whole batch has its graph. At batch size 1 these
+are the statistics of one image, of H*W values for each channel.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -33,14 +33,14 @@ from zsntta_cli.methods.live.settings import TentSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-_MOMENTUM = 0.0  # of BatchNorm's running statistics: nothing asks for them
+_MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
 Mask = NDArray[np.bool_]
 
 
 def run(
     data: LiveData, options: TentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item, a batch at a time, as the encoder adapts."""
+    """Decide on every item, a batch at a time, while the encoder adapts."""
     size, u = options.batch_size, data.stream.noise_score
     frozen_noise = u > OnlineThreshold(threshold, size)(u)
     online = OnlineThreshold(threshold, size)
@@ -57,7 +57,7 @@ def run(
 
 @contextmanager
 def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
-    """Tent on the encoder of a stream, which gets its own parameters back afterwards."""
+    """Make Tent on the encoder of a stream, and restore the encoder's parameters afterwards."""
     tower = data.encoder.model.visual
     layers = list(norm_layers(tower).values())
     with adapting(data.encoder, layers) as parameters, batch_statistics(tower, _MOMENTUM):
@@ -71,7 +71,7 @@ class Tent:
         self, data: LiveData, options: TentSettings, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
         self._data = data
-        self.mixes = bool(batch_norms(data.encoder.model.visual))  # the samples of a batch
+        self.mixes = bool(batch_norms(data.encoder.model.visual))  # samples of a batch
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
@@ -79,11 +79,11 @@ class Tent:
         self.tower = AdaptedTower(tower, self._adapted, self._optimizer)
 
     def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
-        """Logits (B, C) of images (B, 3, H, W), of which the `likely` (B,) will be adapted on."""
+        """The logits (B, C) of images (B, 3, H, W); Tent expects to adapt on the `likely` (B,)."""
         return self.logits(self.encode(images, likely))
 
     def encode(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
-        """Raw features (B, D) of such images, as the encoder is now."""
+        """The raw features (B, D) of such images by the current encoder."""
         self._images = images
         self._likely = np.ones_like(likely) if self.mixes else likely
         parts = []
@@ -96,25 +96,25 @@ class Tent:
         return torch.cat(parts)[torch.from_numpy(order.argsort())]
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Logits (B, C) of raw features (B, D)."""
+        """The logits (B, C) of raw features (B, D)."""
         return self._data.logits(features, self._text)
 
     def adapt(self, items: NDArray[np.int64], chosen: Mask) -> None:
         """Take a step on the mean entropy of the chosen (B,) samples of the last batch."""
-        again = chosen & ~self._likely
-        known = chosen & self._likely
-        parts = [self._graph[chosen[self._likely]]] if known.any() else []
-        parts += [self._features(again)] if again.any() else []
+        extra = chosen & ~self._likely
+        expected = chosen & self._likely
+        parts = [self._graph[chosen[self._likely]]] if expected.any() else []
+        parts += [self._features(extra)] if extra.any() else []
         if parts:
             entropies = entropy(self.logits(torch.cat(parts)))
             self._data.watch(
-                entropies, np.append(items[known], items[again]), self._data.encoder.model.visual
+                entropies, np.append(items[expected], items[extra]), self._data.encoder.model.visual
             )
             self.minimise(entropies.mean())
         del self._graph, self._images
 
     def minimise(self, loss: torch.Tensor) -> None:
-        """Take a step down a loss, unless its gradients overflow."""
+        """Take a step on a loss, unless its gradients overflow."""
         if self._adapted.backward(loss):
             self._optimizer.step()
             self._adapted.publish()

@@ -1,14 +1,14 @@
 """TPT, "Test-Time Prompt Tuning for Zero-Shot Generalization", arXiv 2209.07511.
 
-For each sample that passes the filter, the embeddings of the words before the class name are tuned
-by one step on the entropy of the mean probability of the most confident of its augmented views;
-the sample is classified by the tuned prompt, and the prompt is reset.
+Each sample that passes the filter gets augmented views. One step on the entropy of the mean
+probability of the most confident views tunes the embeddings of the words before the class name. The
+sample is classified by the tuned prompt, and the prompt is reset.
 
-What is spared: the filter asks the frozen model with the initial prompt, which is in the cache, so
-a sample that is filtered out costs nothing and keeps its cached answer; view 0, the image itself,
-is in the cache too; the other views are encoded once, without gradients; gradients flow through
-prompts cut to the longest one. Where views are drawn by the image, an answer serves every stream
-(cache/answers.py): the prompt is tuned on an image once.
+Time is saved in several ways. The filter uses the frozen model with the initial prompt, which is in
+the cache, so a sample that does not pass costs nothing. View 0, the image itself, is in the cache
+too. The other views are encoded once, without gradients. Gradients flow through prompts that are
+cut to the longest. If views are drawn for each image, the prompt is tuned on it once, and the
+answer serves every stream (cache/answers.py).
 """
 
 from collections.abc import Generator, Sequence
@@ -30,11 +30,11 @@ from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import class_prompts
 
-_LARGE_ON_CPU = 16  # views a pass: 1.3 times as fast as 63 for a ViT-B/16, whose layers stay cached
+_LARGE_ON_CPU = 16  # views in a pass: 1.3 times as fast as 63 for a ViT-B/16, as layers stay cached
 
 
 def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> Generator[Decisions]:
-    """Decide on every item, a run of them up to each one that the prompt is tuned on."""
+    """Decide on every item; yield the items up to each one on which the prompt is tuned."""
     stream = TunedStream(
         data.stream, options, threshold, data.tuned, data.truly_clean, data.match_bias
     )
@@ -50,8 +50,8 @@ def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> G
 def tuned_answers(
     data: LiveData, options: TptSettings, items: NDArray[np.int64]
 ) -> Generator[tuple[int, Answers]]:
-    """Tune the prompt on each of some items: the item, and its answer (1,)."""
-    with adapting(data.encoder, []):  # all of it is frozen, and so costs no gradients
+    """Tune the prompt on each of `items`; yield the item and its answer (1,)."""
+    with adapting(data.encoder, []):  # everything is frozen, so there are no gradients
         tuning = PromptTuning(data, options)
         views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
         for item, views in views_of:
@@ -59,7 +59,7 @@ def tuned_answers(
 
 
 def answer_of(logits: torch.Tensor) -> Answers:
-    """The answer (1,) that the logits (1, C) of a tuned prompt give."""
+    """The answer (1,) by the logits (1, C) of a tuned prompt."""
     class_index, u = zero_shot_scores(logits)
     best_logit, best_class = logits.max(dim=-1)
     spread = entropy(logits).double().cpu().numpy()
@@ -68,7 +68,7 @@ def answer_of(logits: torch.Tensor) -> Answers:
 
 
 class PromptTuning:
-    """Classifies a sample by a prompt that is tuned on its views and then reset."""
+    """Classify a sample by a prompt that is tuned on its views and then reset."""
 
     def __init__(self, data: LiveData, options: TptSettings) -> None:
         self._data, self._options = data, options
@@ -78,24 +78,24 @@ class PromptTuning:
         self._at_once = _LARGE_ON_CPU if is_large else options.views
 
     def __call__(self, item: int, views: torch.Tensor) -> torch.Tensor:
-        """Logits (1, C) of an item, given its augmented views (V - 1, 3, H, W)."""
+        """The logits (1, C) of an item, given its augmented views (V - 1, 3, H, W)."""
         data = self._data
         cached = data.stream.features(slice(item, item + 1))
-        itself = torch.from_numpy(cached).to(data.encoder.device)
+        image_feature = torch.from_numpy(cached).to(data.encoder.device)
         with torch.no_grad():
             parts = torch.split(views, self._at_once) if len(views) else ()
             encoded = [data.encoder.image_features(part) for part in parts]
-        features = torch.cat([itself, *encoded])
+        features = torch.cat([image_feature, *encoded])
         confident = features[self._most_confident(features)]
-        return data.logits(itself, self._tuned_text(confident))
+        return data.logits(image_feature, self._tuned_text(confident))
 
     def _most_confident(self, features: torch.Tensor) -> torch.Tensor:
-        """The views of lowest entropy by the initial prompt: their rows."""
+        """The rows of the views of lowest entropy by the initial prompt."""
         entropies = entropy(self._data.logits(features, self._initial_text))
         return entropies.argsort()[: max(1, int(len(features) * self._options.keep))]
 
     def _tuned_text(self, features: torch.Tensor) -> torch.Tensor:
-        """Text features (C, D) by the context that is tuned on these views' features."""
+        """The text features (C, D) by a context that is tuned on these views' features."""
         encoder, options = self._data.encoder, self._options
         context = self._context.clone().requires_grad_()
         adapted = Adapted([context], encoder.identity["precision"])
@@ -111,11 +111,11 @@ class PromptTuning:
 def prompt_context(
     encoder: Encoder, template: str, class_names: Sequence[str]
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Tokens (C, L) of all prompts, and the embeddings (n, W) of the words before the class name.
+    """The tokens (C, L) of all prompts, and the embeddings (n, W) of the words before the name.
 
     Raises:
         SettingsError: there are no such words.
-        EncoderError: the text tower is none that a prompt can be tuned of.
+        EncoderError: prompts of this text tower cannot be tuned.
     """
     encoder.text.check_tunable()
     tokens = encoder.text.tokens(class_prompts(template, class_names))

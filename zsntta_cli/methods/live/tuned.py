@@ -1,7 +1,7 @@
-"""TPT on a stream, by answers of tuned prompts that are there already. No torch.
+"""TPT on a stream, by kept answers of tuned prompts. No torch.
 
-An answer is of an image, whatever the stream; the stream decides on which of its items the prompt
-is tuned at all, by the filter. So answers are of a pool's images, and serve each stream of it.
+An answer belongs to an image and does not depend on the stream. The stream determines, by the
+filter, on which of its items the prompt is tuned. So the answers for a pool serve all its streams.
 """
 
 from collections.abc import Callable
@@ -28,24 +28,24 @@ def _unkept(_row: int, _answer: Answers) -> None:
 
 @dataclass(frozen=True, eq=False)
 class TunedPool:
-    """The answers for the P images of a pool, as far as there are any."""
+    """The answers for the P images of a pool, as far as they are known."""
 
     answers: Answers  # (P,)
     is_answered: NDArray[np.bool_]  # (P,)
-    keep: Keep = _unkept  # told the row and the answer (1,) of each new one
+    keep: Keep = _unkept  # it gets the row and the answer (1,) of each new one
 
     @classmethod
     def empty(cls, count: int, keep: Keep = _unkept) -> "TunedPool":
-        """No answers yet."""
+        """Make a pool without answers."""
         return cls(Answers.empty(count), np.zeros(count, bool), keep)
 
     def add(self, row: int, answer: Answers) -> None:
-        """Take the answer (1,) for one image."""
+        """Add the answer (1,) for one image, and keep it."""
         self.fill(np.array([row]), answer)
         self.keep(row, answer)
 
     def fill(self, rows: NDArray[np.int64], answers: Answers) -> None:
-        """Take the answers for some images that were kept before."""
+        """Add kept answers for some images."""
         columns: tuple[Any, ...] = self.answers
         for column, values in zip(columns, answers, strict=True):
             column[rows] = values
@@ -53,7 +53,7 @@ class TunedPool:
 
 
 class TunedStream:
-    """The items of a stream that the prompt is tuned on, and the decisions on all of them."""
+    """The items of a stream on which the prompt is tuned, and the decisions on all items."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class TunedStream:
         truly_clean: NDArray[np.bool_] | None = None,
         match_bias: float | None = None,
     ) -> None:
-        """Without a pool each item has an answer of its own."""
+        """`pool`: the answers; without it each item has its own answer."""
         self._stream, self._bias = stream, match_bias
         self._rows = np.arange(len(stream)) if pool is None else stream.index
         self._pool = pool or TunedPool.empty(len(stream))
@@ -74,17 +74,17 @@ class TunedStream:
         self._is_chosen[self.chosen] = True
 
     def unanswered(self) -> NDArray[np.int64]:
-        """The items that the prompt is still to be tuned on: each image at its first place."""
+        """The items on which the prompt must still be tuned: each image at its first place."""
         lacking = self.chosen[~self._pool.is_answered[self._rows[self.chosen]]]
         _, first = np.unique(self._rows[lacking], return_index=True)
         return lacking[np.sort(first)]
 
     def add(self, item: int, answer: Answers) -> None:
-        """Take the answer (1,) for an item's image."""
+        """Add the answer (1,) for an item's image."""
         self._pool.add(int(self._rows[item]), answer)
 
     def decide(self, items: slice) -> Decisions:
-        """Decide on the next items, whose answers are all there."""
+        """Decide on the next items, all of whose answers are known."""
         class_index = self._stream.class_index[items].copy()
         u = self._stream.noise_score[items].copy()
         tuned, rows = self._is_chosen[items], self._rows[items]
@@ -94,7 +94,7 @@ class TunedStream:
         return Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
     def _scores(self, answers: Answers) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Classes and noise scores: 1 - MCM, or "match" by a bias."""
+        """The classes and noise scores: 1 - MCM, or "match" by a bias."""
         if self._bias is None:
             return answers.class_index, answers.noise_score
         return answers.best_class, match(answers.best_logit, self._bias)
@@ -106,7 +106,7 @@ def chosen_items(
     threshold: ThresholdSettings,
     truly_clean: NDArray[np.bool_] | None,
 ) -> NDArray[np.int64]:
-    """The items that the prompt is tuned on: by the filter, noise is u >= λ here, as published."""
+    """The items on which the prompt is tuned; the filter drops u >= λ, as published."""
     u, items = stream.noise_score, np.arange(len(stream))
     is_noise = u >= OnlineThreshold(threshold)(u)
     return np.flatnonzero(adapts_on(stream, pipeline, items, is_noise, truly_clean))

@@ -1,9 +1,9 @@
 """UniEnt, "Unified Entropy Optimization for Open-Set Test-Time Adaptation", arXiv 2404.06065.
 
-A mixture of two Gaussians on the frozen encoder's largest cosines, brought to 0 … 1 within a batch,
-tells covariate-shifted ID from covariate-shifted OOD samples. One step lowers the mean entropy of
-the first, and raises that of the second and that of the batch's mean answer. UniEnt+ counts each
-sample in both entropies, by the mixture's probabilities.
+A mixture of two Gaussians on the frozen encoder's largest cosines, scaled to 0 … 1 within a batch,
+separates covariate-shifted ID samples from covariate-shifted OOD samples. One step lowers the mean
+entropy of the ID samples, and raises that of the OOD samples and of the batch's mean probability.
+UniEnt+ counts each sample in both entropies, by the mixture's probabilities.
 """
 
 import warnings
@@ -22,13 +22,13 @@ from zsntta_cli.methods.live.settings import UnientSettings
 from zsntta_cli.methods.live.tent import Mask
 from zsntta_cli.settings import ThresholdSettings
 
-_LEAST_VARIANCE = 1e-6  # that is added to each Gaussian's
+_LEAST_VARIANCE = 1e-6  # added to that of each Gaussian
 
 
 def run(
     data: LiveData, options: UnientSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
-    """Decide on every item, a batch at a time, as the encoder adapts."""
+    """Decide on every item, a batch at a time, while the encoder adapts."""
 
     def loss_of(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask] | None:
         stream = data.stream
@@ -39,9 +39,9 @@ def run(
 
 
 def id_probability(scores: NDArray[np.floating]) -> NDArray[np.float64] | None:
-    """The probability (N,) of the higher of two Gaussians; None where all scores are equal.
+    """The probability (N,) of the higher of two Gaussians, or None if all scores are equal.
 
-    They start from the two groups of least variance, so that nothing is random.
+    The Gaussians start from the two groups of least variance, so the start is not random.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
@@ -66,7 +66,7 @@ def id_probability(scores: NDArray[np.floating]) -> NDArray[np.float64] | None:
 
 
 def _split(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Sorted values (N,), cut where the variance within the two parts is least."""
+    """Cut sorted values (N,) into the two parts with the least variance within them."""
     sizes, sums = np.arange(1, len(values)), np.cumsum(values)[:-1]
     between = sizes * (len(values) - sizes)
     distance = sums / sizes - (values.sum() - sums) / (len(values) - sizes)
@@ -76,7 +76,7 @@ def _split(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 def unified_entropy(
     batch: OpenSetBatch, is_id: NDArray[np.float64], options: UnientSettings
 ) -> tuple[torch.Tensor, Mask]:
-    """The loss of a batch, and which of its items count as ID, given their probabilities (N,)."""
+    """The loss of a batch and the items that count as ID, given their probabilities (N,)."""
     likely = is_id >= 0.5
     entropies, loss = batch.entropies, -options.unient_marginal * mean_entropy(batch.logits)
     if options.unient_soft:

@@ -1,8 +1,8 @@
 """The augmented views of an image that TPT tunes its prompt on.
 
 A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it. Every
-random choice comes from one generator per item, so the views do not depend on the method, the
-pipeline or the threads. It is seeded by the image's set and name, and then an image has the same
+random choice comes from one generator for each item, so the views do not depend on the method, the
+pipeline or the threads. It is seeded by the image's set and name, so that an image has the same
 views in every stream, or by the stream's seed and the item's place.
 """
 
@@ -23,18 +23,18 @@ from zsntta_cli.methods.live.augmix import Random, mixed
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import BY_IMAGE
 
-_AREA = (0.08, 1.0)  # of a crop, as a share of the image's
+_AREA = (0.08, 1.0)  # of a crop, as a share of the image
 _ASPECT = (3 / 4, 4 / 3)
 _LOG_ASPECT = (math.log(_ASPECT[0]), math.log(_ASPECT[1]))
-_ATTEMPTS = 10  # at a crop that fits
+_ATTEMPTS = 10  # to draw a crop that fits
 
 
 def load_views(
     data: LiveData, items: NDArray[np.int64], count: int, augmix: bool, by: str = BY_IMAGE
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Each item and `count` views (count, 3, H, W) of it, made ahead by threads.
+    """Yield each item and its views (count, 3, H, W), which threads make ahead.
 
-    `by`: whether an image has the same views in all streams, or each stream its own.
+    `by` tells whether an image has the same views in all streams, or other views in each.
     """
     size = data.encoder.image_size
 
@@ -62,7 +62,7 @@ def load_views(
 
 
 def _image_seed(data: LiveData, item: int) -> int:
-    """What an image's views are drawn by: its set and its name within it, wherever it is shown."""
+    """The seed of an image's views, which depends only on its set and its name in the set."""
     set_name = data.set_names[item] if data.set_names else data.images.name
     name = f"{set_name}\0{data.images.sample_ids[item]}".encode(errors="surrogateescape")
     return int.from_bytes(hashlib.sha256(name).digest()[:16])
@@ -71,7 +71,7 @@ def _image_seed(data: LiveData, item: int) -> int:
 def image_views(
     image: Image.Image, size: int, count: int, augmix: bool, generator: Random
 ) -> NDArray[np.float32]:
-    """`count` views (count, size, size, 3) of an image, as values 0 … 255."""
+    """Make views (count, size, size, 3) of an image, with values 0 … 255."""
     views = np.empty((count, size, size, 3), np.float32)
     for i in range(count):
         view = random_crop(image, size, generator)
@@ -88,7 +88,7 @@ def random_crop(image: Image.Image, size: int, generator: Random) -> Image.Image
 
 
 def _random_box(size: tuple[int, int], generator: Random) -> tuple[int, int, int, int]:
-    """Left, upper, right, lower; the largest crop of a good aspect where no random one fits."""
+    """Left, upper, right, lower of a random crop, or of the largest good one if none fits."""
     width, height = size
     for _ in range(_ATTEMPTS):
         area = width * height * generator.uniform(*_AREA)

@@ -1,17 +1,17 @@
-"""AdaNeg, arXiv 2410.20149: negatives that images of the stream adapt; task-adaptive proxies.
+"""AdaNeg, arXiv 2410.20149: negative words that the stream's images adapt, as proxies.
 
-A memory has images beside the class names and the negative words; the unit mean of a text and its
-images is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. What the
-score on texts is sure of enters the memory before it is scored: an ID image beside the name that it
-is nearest to, noise beside the nearest negative.
+A memory keeps images beside the class names and the negative words. The unit mean of a text and its
+images is a proxy w. An image's score is NegLabel's on proxies, plus λ times that on texts. An image
+that is sure by the score on texts enters the memory before it is scored: an ID image beside the
+nearest name, noise beside the nearest negative.
 
-What "sure" is follows the online threshold of the text score with a gap, not the paper's fixed 0.5
-(`--adaneg-sure`), which the released code sets to nearly 0 where there are few classes. Known noise
-enters as noise. A row holds L images as the paper has it; the code's hold L - 1. λ weighs the score
-by texts, but the proxies where classes are told apart: both as released.
+Whether an image is sure depends on the online threshold of the text score with a gap, not on the
+paper's fixed 0.5 (`--adaneg-sure`), which the released code sets to nearly 0 for few classes.
+Injected noise enters as noise. A row holds L images as in the paper; the code's rows hold L - 1. As
+in the released code, λ weights the texts in the score, but the proxies in the choice of the class.
 
-What enters follows from texts alone. So a block of items is one product with the proxies at its
-start and one with those that its items make, each of which counts from its item on.
+Only texts determine what enters. So a block of items takes one product with the proxies at its
+start and one with the proxies that its items make; each of these counts from its item on.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ Array = NDArray[np.float32]
 
 
 def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise where 1 - S / (1 + λ) is above its online threshold; classes by texts and proxies."""
+    """Call an item noise iff 1 - S / (1 + λ) is above its threshold; classify by both softmaxes."""
     pool, weight = data.pool, options.adaneg_text
     vocabulary = Vocabulary.of(pool, options)
     memory = AdaNegMemory(vocabulary.text, pool.image_features, options.adaneg_shots)
@@ -54,14 +54,14 @@ def run(data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings)
 
 
 class AdaNegMemory:
-    """Per text, up to `shots` images of lowest entropy; more only take the place of higher ones.
+    """Up to `shots` images for each text; a new one then replaces one of higher entropy.
 
-    A row is a text and its images; its proxy is the unit mean of both. Only rows that have an image
-    are held, as a running sum each and its images' places in the pool: the other proxies are texts.
+    A row is a text and its images; its proxy is their unit mean. Only rows with an image are kept,
+    each as a running sum and its images' places in the pool. The other proxies are the texts.
     """
 
     def __init__(self, text: Array, images: Array | Rows, shots: int) -> None:
-        """Texts (K, D) of unit norm, raw images (P, D)."""
+        """`text` (K, D) has unit norm, `images` (P, D) are raw features."""
         self._text, self._images, self._shots = text, images, shots
         self._held: dict[int, list[tuple[float, int]]] = {}  # entropy and image
         self._sum: dict[int, NDArray[np.float64]] = {}
@@ -74,7 +74,7 @@ class AdaNegMemory:
     def enter(
         self, rows: Sequence[int], entropies: Sequence[float], images: Sequence[int]
     ) -> tuple[list[int], Array]:
-        """Offer images in turn: which of them entered, and the proxy (E, D) that each made."""
+        """Offer images in turn; return which entered, and the proxy (E, D) that each made."""
         entered, proxies = [], []
         for i, (row, doubt, image) in enumerate(zip(rows, entropies, images, strict=True)):
             if self._place(row, doubt, image):
@@ -83,7 +83,7 @@ class AdaNegMemory:
         return entered, self._stacked(proxies)
 
     def _place(self, row: int, doubt: float, image: int) -> bool:
-        """Put an image into a row: into a free place, or that of the largest entropy above its."""
+        """Put an image into a free place of a row, or into that of one of higher entropy."""
         held = self._held.setdefault(row, [])
         if len(held) == self._shots:
             worst = max(held)
@@ -106,7 +106,7 @@ class AdaNegMemory:
 
 @dataclass(frozen=True)
 class _Offers:
-    """Items of a block that the memory is offered, (B,) each."""
+    """The items of a block that are offered to the memory, (B,) each."""
 
     as_id: NDArray[np.bool_]
     as_noise: NDArray[np.bool_]
@@ -130,7 +130,7 @@ def _by_proxies(
     memory: AdaNegMemory,
     classes: int,
 ) -> Array:
-    """Logits (B, C + M) by the proxies as they are once each item was offered itself."""
+    """The logits (B, C + M) by the proxies, after each item itself was offered."""
     features, scale, seen = data.features(block), data.pool.logit_scale, logits.copy()
     rows, proxies = memory.proxies()
     if len(rows):
@@ -147,9 +147,9 @@ def _by_proxies(
 def _nearest(
     logits: Array, offers: _Offers, classes: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Which items are offered, in order, the text that each is nearest to, and its entropy.
+    """The offered items in order, with the nearest text and the entropy of each.
 
-    Both among the names for ID, among the negatives for noise.
+    Both are among the names for ID items, and among the negatives for noise.
     """
     row, doubt = np.zeros(len(logits), np.intp), np.zeros(len(logits))
     for kind, start, stop in (

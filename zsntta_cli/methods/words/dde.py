@@ -1,19 +1,19 @@
 """DDE, "Dual Distribution Estimation", ECCV 2026, arXiv 2606.25758: noise by words, and classes.
 
-Noise. A word's activation by an image is its part of the softmax over names and words. Two caches
-hold the last images that are surely ID and surely noise; the words with the largest difference of
-mean activations, noise less ID, stand beside the names, and an image's noise score is their share.
-A batch chooses words, gates itself by the shares, moves both means a little towards what it is
-sure of, chooses again and is scored.
+Noise: an image's activation of a word is the word's part of the softmax over names and words. Two
+caches keep the last images that are surely ID and surely noise. The words with the largest
+difference of mean activations, noise minus ID, stand beside the names; their share of the softmax
+is the noise score. A batch chooses words, the shares tell which of its items are sure, these move
+both means a little, and the batch chooses words again and is scored.
 
-Classes. The frozen logits, plus the log densities of Gaussians that are learned from each item's
-first choice, less those of Gaussians that are learned from second choices (gaussians.py).
-All items of a batch are learned before they are classified, noise too, as released.
+Classes: the logits are the frozen model's, plus the log densities of Gaussians learned from each
+item's most probable class, minus those of Gaussians learned from the second (gaussians.py). As in
+the released code, all items of a batch, noise too, are learned before they are classified.
 
 The caches keep activations and their sums, multiples of 2^-40 that add up exactly. The ID cache
-starts with the class names. The other starts with the words that come first in a shuffled order, in
-place of the paper's 15 noise images, which only an encoder can make; injected noise of the stream
-enters it whatever its score, and is learned as no class.
+starts with the class names. The noise cache starts with 15 random words in place of the paper's 15
+noise images, which only an encoder can make. Injected noise enters it whatever its score, and is
+learned for no class.
 """
 
 import numpy as np
@@ -29,17 +29,17 @@ from zsntta_cli.methods.words.tanl import ActivationRing, largest
 from zsntta_cli.methods.words.vocabulary import mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
 
-_UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40: their sums are exact
-_FIRST_NOISE = 15  # words that stand for the paper's noise images
-_SURELY_NOISE = 0.10  # a share of the names below it, as released
-_MOMENTUM = 0.95  # of the mean activations, beside what a batch is sure of
-_RATE, _MOST_WEIGHT = 0.005, 0.2  # of the Gaussians, beside the frozen logits
+_UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40, so their sums are exact
+_FIRST_NOISE = 15  # words in place of the paper's noise images
+_SURELY_NOISE = 0.10  # share of the names below which an item is surely noise, as released
+_MOMENTUM = 0.95  # weight of the mean activations beside those of a batch
+_RATE, _MOST_WEIGHT = 0.005, 0.2  # growth and limit of the Gaussians' weight
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 
 def run(data: StreamData, options: DdeSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise where the words' share is at its online threshold or above; above a fixed one."""
+    """Call an item noise if the words' share reaches its online, or is above a fixed, threshold."""
     words, classes = _Words(data, options), _Classes(data, options)
     class_index, u = np.empty(len(data), np.int32), np.empty(len(data))
     for part in blocks(len(data), options.batch_size):
@@ -51,11 +51,11 @@ def run(data: StreamData, options: DdeSettings, threshold: ThresholdSettings) ->
     return Decisions(class_index, is_noise, 1 - u, detector_threshold=thresholds)
 
 
-# Noise.
+# The decision on noise.
 
 
 class _Words:
-    """Names and words, and which of these noise activates."""
+    """The names, the words, and the caches that tell which words noise activates."""
 
     def __init__(self, data: StreamData, options: DdeSettings) -> None:
         names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
@@ -72,7 +72,7 @@ class _Words:
                 _push(ring, shares)
 
     def score_and_learn(self, raw: Array, injected: NDArray[np.bool_]) -> Floats:
-        """Noise scores (B,) of a batch; what is sure of it joins the caches."""
+        """Return the noise scores (B,) of a batch, and add its sure items to the caches."""
         logits = cosine_logits(raw, self._text, self._scale)
         activation = self._shares(logits)
         id_mean, noise_mean = self._id.mean, self._noise.mean
@@ -87,17 +87,17 @@ class _Words:
         return u
 
     def _words_share(self, logits: Array, difference: Floats) -> Floats:
-        """The part (B,) of the most activated words in the softmax mass beside the names."""
+        """The share (B,) of the most activated words in the softmax over these and the names."""
         order = largest(difference, -(-self._count // self._copies))
         negatives = logits[:, self._classes + order].astype(np.float64)
         negatives += np.log(self._copies)
-        if self._count % self._copies:  # of the last word one copy alone is among them
+        if self._count % self._copies:  # only one copy of the last word counts
             negatives[:, -1] -= np.log(self._copies)
         odds = _log_mass(negatives) - _log_mass(logits[:, : self._classes].astype(np.float64))
         return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
 
     def _shares(self, logits: Array) -> Array:
-        """The part of each word in the softmax over names and words, as it is summed up."""
+        """The part of each word in the softmax over names and words, rounded to 2^-40."""
         powers = logits - logits.max(axis=1, keepdims=True)
         np.exp(powers, out=powers)
         names, shares = powers[:, : self._classes], powers[:, self._classes :]
@@ -113,20 +113,20 @@ def _push(ring: ActivationRing, activations: Array) -> None:
 
 
 def _log_mass(logits: Floats) -> Floats:
-    """The log (B,) of the summed exponentials."""
+    """The log (B,) of the sum of exponentials."""
     top = logits.max(axis=1)
     return np.asarray(top + np.log(np.exp(logits - top[:, None]).sum(axis=1)))
 
 
 def _moved(mean: Floats, activations: Array) -> Floats:
-    """A mean activation (M,), moved a little to that of some items."""
+    """Move a mean activation (M,) a little towards that of some items."""
     if not len(activations):
         return mean
     return _MOMENTUM * mean + (1 - _MOMENTUM) * activations.mean(axis=0, dtype=np.float64)
 
 
 def _thresholds(u: Floats, options: DdeSettings, threshold: ThresholdSettings) -> Floats:
-    """Thresholds (T,) on noise scores (T,), one a batch, of the last N_q scores up to its end."""
+    """The thresholds (T,) on noise scores (T,): each batch has one, from the last N_q scores."""
     if options.dde_cells == "grid" or threshold.fixed is not None:
         return OnlineThreshold(threshold, options.batch_size)(u)
     thresholds, latest = np.empty(len(u)), 0.5  # until there are two scores
@@ -137,9 +137,9 @@ def _thresholds(u: Floats, options: DdeSettings, threshold: ThresholdSettings) -
 
 
 def best_split(scores: Floats, latest: float) -> float:
-    """The score at which a group begins so that the variance within both groups is least.
+    """The lowest score of the upper group, for the least variance within both groups.
 
-    `latest` where all scores are equal, or there is one.
+    It is `latest` if all scores are equal, or if there is only one.
     """
     values = np.sort(scores)
     center = values.mean()
@@ -155,11 +155,11 @@ def best_split(scores: Floats, latest: float) -> float:
     return float(values[1:][within.argmin()])
 
 
-# Classes.
+# The choice of the class.
 
 
 class _Classes:
-    """Gaussians of first choices, and of second ones."""
+    """The Gaussians of most probable classes, and those of the second ones."""
 
     def __init__(self, data: StreamData, options: DdeSettings) -> None:
         texts = data.pool.text_features.astype(np.float64)
@@ -169,7 +169,7 @@ class _Classes:
         self._exclusion = options.dde_exclusion
 
     def learn_and_classify(self, frozen: Frozen, learned: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Classes (B,) of a batch, of which the `learned` items (B,) are learned before."""
+        """Learn those items (B,) of a batch that are `learned`; return the classes (B,) of all."""
         features, probability = frozen.features[learned], frozen.probability[learned]
         self._learn(self._first, features, probability, 1)
         weight = min(_RATE * self._first.mean_count, _MOST_WEIGHT)
@@ -183,9 +183,9 @@ class _Classes:
     def _learn(
         self, gaussians: ClassGaussians, features: Floats, probability: Floats, choice: int
     ) -> None:
-        """Learn each item as its `choice`-th class, by its probability."""
-        items, left = np.arange(len(probability)), probability.copy()
+        """Learn each item for its `choice`-th most probable class, weighted by its probability."""
+        items, remaining = np.arange(len(probability)), probability.copy()
         for _ in range(choice - 1):
-            left[items, left.argmax(axis=1)] = -1
-        classes = left.argmax(axis=1)
+            remaining[items, remaining.argmax(axis=1)] = -1
+        classes = remaining.argmax(axis=1)
         gaussians.learn(features, classes, probability[items, classes])

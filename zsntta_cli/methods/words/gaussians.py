@@ -1,11 +1,11 @@
-"""A Gaussian a class, learned from weighted items: what DDE adds to the frozen model's logits.
+"""Gaussians of the classes, learned from weighted items; DDE adds them to the frozen logits.
 
-Means start at the texts, covariances at 0.002 I, counts at 1. All classes are judged by one
-precision Λ = ((1 - ε) mean_c Σ_c + ε I)⁻¹.
+Means start at the texts, covariances at 0.002 I, counts at 1. All classes share one precision
+Λ = ((1 - ε) mean_c Σ_c + ε I)⁻¹.
 
-n_c Σ_c = 0.002 I + S_c, where S_c is kept in single precision, its lower half alone. Systems give
-memory to what is written, so classes that got no item take none. The mean of all Σ_c moves by the
-classes of a batch alone.
+n_c Σ_c = 0.002 I + S_c, where only the lower half of S_c is kept, in single precision. The system
+allocates memory when it is written, so classes without items take none. Only the classes of a batch
+change the mean of all Σ_c.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class ClassGaussians:
-    """Counts n (C,), means μ (C, D), lower halves of S_c, and of the mean of S_c / n_c."""
+    """Counts n (C,), means μ (C, D), and the lower halves of S_c and of the mean of S_c / n_c."""
 
     def __init__(self, texts: Floats) -> None:
         classes, dim = texts.shape
@@ -30,11 +30,11 @@ class ClassGaussians:
 
     @property
     def mean_count(self) -> float:
-        """The mean over classes of their items' weights, texts included."""
+        """The mean count of a class: the weights of its items, and 1 for the text."""
         return float(self._counts.mean())
 
     def learn(self, features: Floats, classes: NDArray[np.intp], weights: Floats) -> None:
-        """Take items (B, D) in, each in its class (B,) with its weight (B,)."""
+        """Learn items (B, D), each for its class (B,) and with its weight (B,)."""
         order = np.argsort(classes, kind="stable")
         features, classes, weights = features[order], classes[order], weights[order]
         touched, starts = np.unique(classes, return_index=True)
@@ -68,24 +68,24 @@ class ClassGaussians:
 def _scatter(spread, scatters, touched, bounds, away, rates, room):  # type: ignore[no-untyped-def]
     """Add items' outer products to the scatters of their classes, and these to their mean.
 
-    `away` (B, D) are the items of the `touched` classes (K,), those of one between two `bounds`;
-    `rates` (2, K): of a scatter as it was, and of what is added to it, in the mean. All are lower
-    halves, row after row. `room` (D,) is used up.
+    `away` (B, D) are the items of the `touched` classes (K,), each class between two `bounds`.
+    `rates` (2, K) are the weights of the old scatter and of the added one in the mean. All are
+    lower halves, row after row. `room` (D,) is overwritten.
     """
     for i in range(away.shape[1]):
         start = i * (i + 1) // 2
         mean = room[: i + 1]
         mean[:] = 0
         for c in range(len(touched)):
-            own = scatters[touched[c], start : start + i + 1]
+            scatter = scatters[touched[c], start : start + i + 1]
             changed, entering = rates[0, c], rates[1, c]
             for j in range(i + 1):
-                mean[j] += changed * own[j]
+                mean[j] += changed * scatter[j]
             for k in range(bounds[c], bounds[c + 1]):
-                much, row = away[k, i], away[k]
+                factor, row = away[k, i], away[k]
                 for j in range(i + 1):
-                    added = much * row[j]
+                    added = factor * row[j]
                     mean[j] += entering * added
-                    own[j] += added
+                    scatter[j] += added
         for j in range(i + 1):
             spread[start + j] += mean[j]

@@ -1,8 +1,8 @@
-"""NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: names against mined negative words.
+"""NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words.
 
-AdaND taught by them (ours) is Algorithm 1 on their noise score: whatever it takes from ZS-CLIP's
-u - who decides in stage 1, the pseudo-labels, the evidence - it takes from u = 1 - S. With a gap,
-only what the words are sure of enters a step's loss.
+AdaND taught by them (ours) is Algorithm 1 on their noise score. The decisions in stage 1, the
+pseudo-labels and the evidence come from u = 1 - S instead of ZS-CLIP's u. With a gap, only items
+far from the threshold enter the loss of a step.
 """
 
 from dataclasses import replace
@@ -24,7 +24,7 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def run(data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise where u = 1 - S is above its online threshold; the class stays ZS-CLIP's."""
+    """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
     return decided(data.class_index, id_scores(data, options), threshold)
 
 
@@ -33,13 +33,13 @@ def run_taught(
     options: NegLabelAdaNDSettings | CspAdaNDSettings,
     threshold: ThresholdSettings,
 ) -> Decisions:
-    """Decide as AdaND does that learns from the words' decisions instead of ZS-CLIP's."""
+    """Decide as AdaND that learns from the words' decisions instead of ZS-CLIP's."""
     own_score = 1 - id_scores(data, options)
     return adand.run(replace(data, own_score=own_score), options, threshold)
 
 
 def id_scores(data: StreamData, options: NegLabelSettings) -> NDArray[np.float64]:
-    """S (T,) in [0, 1]: the softmax mass of the ID names beside groups of negative words."""
+    """The ID scores S (T,) in [0, 1]: the softmax mass of names beside groups of negatives."""
     vocabulary = Vocabulary.of(data.pool, options)
     return image_scores(data, vocabulary.id_share, vocabulary.text)
 
@@ -47,7 +47,7 @@ def id_scores(data: StreamData, options: NegLabelSettings) -> NDArray[np.float64
 def decided(
     class_index: NDArray[np.int32], id_score: NDArray[np.float64], threshold: ThresholdSettings
 ) -> Decisions:
-    """Noise where 1 - S is above the threshold of the scores (T,) in [0, 1] up to then."""
+    """Call an item noise iff 1 - S is above the online threshold of scores (T,) in [0, 1]."""
     thresholds = OnlineThreshold(threshold)(1 - id_score)
     return Decisions(
         class_index, 1 - id_score > thresholds, id_score, detector_threshold=thresholds

@@ -1,4 +1,4 @@
-"""The settings of methods that reject what negative words name better than the classes do."""
+"""The settings of methods that reject images that negative words fit better than classes."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _FROM_ONE, _FROM_ZERO, _SHARE = Range(least=1), Range(least=0), Range(least=0, m
 
 @dataclass(frozen=True)
 class WordSettings(Settings):
-    """Which words of a list are negatives."""
+    """The choice of the words of a list that are negatives."""
 
     words: str = option("", WORDS)
     word_prompts: str = option(
@@ -45,7 +45,7 @@ class NegLabelSettings(WordSettings):
         "How words are grouped: by distance, or shuffled into groups of one size.",
         choices=("ranked", "random"),
     )
-    # The mean: a group weighs as much as C words, however many it has.
+    # By the mean a group has the weight of C words, whatever its size.
     group_mass: str = option(
         "sum",
         "Softmax mass of a group of words: their sum, or C times their mean.",
@@ -55,7 +55,7 @@ class NegLabelSettings(WordSettings):
 
 @dataclass(frozen=True)
 class CspSettings(NegLabelSettings):
-    """CSP, arXiv 2410.08611: NegLabel's score on words and phrases of its own."""
+    """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
 
     words: str = option("csp", WORDS)
     mined_share: float | None = option(
@@ -73,9 +73,9 @@ class CspSettings(NegLabelSettings):
 
 @dataclass(frozen=True)
 class AdaNegSettings(NegLabelSettings):
-    """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that images of the stream adapt.
+    """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt.
 
-    The score by texts says what is sure by its online threshold; `official` has the fixed one.
+    The score by texts tells which images are sure by an online threshold; `official` fixes it.
     """
 
     groups: int = option(
@@ -98,7 +98,7 @@ class AdaNegSettings(NegLabelSettings):
 class TanlSettings(WordSettings):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do.
 
-    They are chosen by what the stream was like up to now: its α = 1.
+    The images of the stream so far choose them: the paper's α = 1.
     """
 
     tanl_candidates: str = option(
@@ -123,7 +123,7 @@ class DdeSettings(WordSettings):
     """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes.
 
     The settings are its paper's; `official` has its released code's. The paper chooses the number
-    of words and the gate by set: these are ImageNet's, and 100 words for all other sets.
+    of words and the gate for each set. These are ImageNet's, but with 100 words for other sets.
     """
 
     batch_size: int = option(256, "Items that are decided on at once.", within=_FROM_ONE)

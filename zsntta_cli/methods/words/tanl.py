@@ -1,16 +1,16 @@
 """TANL, "Activation Matters: Test-time Activated Negative Labels", arXiv 2603.25250.
 
-A word's activation by an image is its part of the softmax over names and words. Two rings have the
-activations of the last images that are surely ID and surely noise; the words with the largest
-difference of means, noise less ID, are the negatives of the next image, in that order. The
-score averages NegLabel's over growing numbers of them, so that the first are in every denominator.
+An image's activation of a word is the word's part of the softmax over names and words. Two rings
+keep the activations of the last images that are surely ID and surely noise. The words with the
+largest difference of means, noise minus ID, are the next image's negatives, in that order. The
+score averages NegLabel's over growing numbers of negatives, so the first are in all denominators.
 
-This is the paper's α = 1: the words are chosen by what came before. (Its released command blends
-in the batch itself, α = 0, which at one image at a time chooses words by the very image they
-score.) The ID ring starts with the class names' own activations. The other starts empty, a mean of
-zero, where the released code has activations of noise images: ours come by the stream, as known
-noise that enters whatever its score. "Sure" follows the online threshold of the score with a gap;
-the code's ring of 20,000 scores is the project's queue here.
+This is the paper's α = 1: earlier images choose the words. (The released command has α = 0, which
+mixes in the batch itself, so that single images choose the words that score them.) The ID ring
+starts with the activations by the class names. The noise ring starts empty, with a mean of zero,
+where the released code has noise images. Here these are injected into the stream and enter whatever
+their score. Whether an image is sure depends on the online threshold of the score with a gap; the
+project's queue takes the place of the code's ring of 20,000 scores.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ from zsntta_cli.methods.words.settings import TanlSettings
 from zsntta_cli.methods.words.vocabulary import item_blocks, mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
 
-_UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40: their sums are exact
+_UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40, so their sums are exact
 Array = NDArray[np.float32]
 Order = NDArray[np.intp]
 
 
 class ActivationRing:
-    """The last activations (M,) of one kind, and their mean: zero before the first."""
+    """The last activations (M,) of one kind, and their mean, which is zero at first."""
 
     def __init__(self, size: int, words: int) -> None:
         self._rows = np.zeros((size, words), np.float32)
@@ -37,9 +37,9 @@ class ActivationRing:
         self._seen = 0
 
     def push(self, activation: Array) -> None:
-        """Take one in, and the oldest out where there is no more room."""
+        """Add an activation, and remove the oldest if the ring is full."""
         slot = self._seen % len(self._rows)
-        self._sum -= self._rows[slot]  # zeros, as long as there is room
+        self._sum -= self._rows[slot]  # zeros, while the ring is not full
         self._sum += activation
         self._rows[slot] = activation
         self._seen += 1
@@ -51,7 +51,7 @@ class ActivationRing:
 
 
 class ActivatedWords:
-    """Which words are negatives now, by what is in both rings."""
+    """The words that are negatives now, by the contents of both rings."""
 
     def __init__(self, words: int, options: TanlSettings) -> None:
         self._noise, self._id = (ActivationRing(options.tanl_ring, words) for _ in "-+")
@@ -59,20 +59,20 @@ class ActivatedWords:
         self._order: Order | None = None
 
     def push(self, activation: Array, is_noise: bool) -> None:
-        """An image that is surely of a kind."""
+        """Add the activation by an image that is surely noise, or surely ID."""
         (self._noise if is_noise else self._id).push(activation)
         self._order = None
 
     @property
     def order(self) -> Order:
-        """The B words of the largest difference of means, the largest first."""
+        """The B words with the largest difference of means, the largest first."""
         if self._order is None:
             self._order = largest(self._noise.mean - self._id.mean, self._count)
         return self._order
 
 
 def largest(values: NDArray[np.float64], count: int) -> Order:
-    """Places of the `count` largest values, descending; of equal ones the first first."""
+    """The places of the `count` largest values, descending; equal values keep their order."""
     negative = -values
     last = np.partition(negative, count - 1)[count - 1]
     above = np.flatnonzero(negative < last)
@@ -81,19 +81,19 @@ def largest(values: NDArray[np.float64], count: int) -> Order:
 
 
 def growing_share(id_mass: float, negatives: NDArray[np.floating], step: int) -> float:
-    """The ID share beside the first γ, 2 γ, … B of the negatives' logits (B,), averaged.
+    """The mean ID share beside the first γ, 2 γ, … B of the negatives' logits (B,).
 
-    `id_mass` is the log of the names' mass. With a step of 0, or above B, beside all B alone.
+    `id_mass` is the log of the names' mass. With a step of 0 or above B it is the share beside all.
     """
     top = max(id_mass, float(negatives.max()))
     masses = np.exp(negatives.astype(np.float64) - top).cumsum()
     beside = masses[step - 1 :: step] if 0 < step <= len(masses) else masses[-1:]
-    own = np.exp(id_mass - top)
-    return float((own / (own + beside)).mean())
+    names_mass = np.exp(id_mass - top)
+    return float((names_mass / (names_mass + beside)).mean())
 
 
 def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise where 1 - S is above its online threshold; the class stays ZS-CLIP's."""
+    """Call an item noise iff 1 - S is above its online threshold; keep ZS-CLIP's class."""
     pool, online = data.pool, OnlineThreshold(threshold)
     names, words = names_and_words(pool)
     words = words if options.tanl_candidates == "all" else mined_words(pool, options)
@@ -123,7 +123,7 @@ def _activations(logits: Array, classes: int) -> tuple[Array, Array]:
 
 
 def _started(names: Array, text: Array, scale: float, options: TanlSettings) -> ActivatedWords:
-    """The rings before the first image: class names are ID, the last L in a shuffled order."""
+    """The rings before the first image: ID are the class names, the last L in random order."""
     activated = ActivatedWords(len(text) - len(names), options)
     shuffled = np.random.default_rng(0).permutation(len(names))  # one order for all seeds
     kept = names[shuffled[-options.tanl_ring :]]

@@ -1,6 +1,6 @@
-"""The texts an image is compared with: the class names and the negative words, in their groups.
+"""The texts that an image is compared with: the class names and groups of negative words.
 
-Negative words are those far from the names: "Negative Label Guided OOD Detection with Pretrained
+Negative words are words far from the names: "Negative Label Guided OOD Detection with Pretrained
 Vision-Language Models", arXiv 2403.20078; "Conjugated Semantic Pool Improves OOD Detection …",
 arXiv 2410.08611, puts synonyms of names last.
 """
@@ -16,15 +16,15 @@ from zsntta_cli.methods.classifiers.blocks import blocks
 from zsntta_cli.methods.scores import energy
 from zsntta_cli.methods.words.settings import NegLabelSettings, WordSettings
 
-_CHUNK = 1024  # words at a time: bounds memory where there are many
+_CHUNK = 1024  # words at a time: it limits memory if there are many
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
-_SURE = 80.0  # log odds that single precision can still take the exponential of
+_SURE = 80.0  # largest log odds: single precision can hold the exponential
 Array = NDArray[np.float32]
 
 
 def names_and_words(pool: Pool) -> tuple[Array, Array]:
-    """Class names (C, D), under the words' prompt where that is another, and all words (W, D)."""
+    """The class names (C, D), in the words' prompt if it differs, and all words (W, D)."""
     assert pool.more_text is not None
     return pool.text_features if pool.more_names is None else pool.more_names, pool.more_text
 
@@ -36,7 +36,7 @@ def mined_words(pool: Pool, options: WordSettings) -> Array:
 
 
 def item_blocks(items: int, texts: int) -> Iterator[slice]:
-    """Runs of items whose logits on so many texts are few enough to be held."""
+    """Cut items into blocks whose logits on `texts` texts fit in memory."""
     size = max(1, min(_LARGEST_ITEMS, _NUMBERS // texts))
     return blocks(items, size)
 
@@ -44,10 +44,10 @@ def item_blocks(items: int, texts: int) -> Iterator[slice]:
 def mine_negatives(
     words: Array, names: Array, count: int, percentile: float, too_near: float | None = None
 ) -> NDArray[np.intp]:
-    """NegMining: rows of the `count` words (W, D) farthest from the ID names (C, D).
+    """NegMining: the rows of the `count` words (W, D) farthest from the ID names (C, D).
 
-    A word's distance is the η-percentile of its negative cosines to all names: nearly that to the
-    nearest one, but for outliers. Words of a cosine above `too_near` to any name come last.
+    A word's distance is the η-percentile of its negative cosines to all names, which is nearly the
+    distance to the nearest, without outliers. Words with a cosine above `too_near` come last.
     """
     distance = np.empty(len(words))
     for start in range(0, len(words), _CHUNK):
@@ -62,7 +62,7 @@ def mine_negatives(
 def mined(
     words: Array, sizes: Sequence[int], names: Array, options: WordSettings
 ) -> NDArray[np.intp]:
-    """Rows of the words that are mined: M of all lists, or a share of each one, at least a word."""
+    """The rows of mined words: M of all lists, or a share of each list, at least one word."""
     o = options
     if o.mined_share is None:
         return mine_negatives(words, names, o.negatives, o.percentile, o.too_near)
@@ -76,7 +76,7 @@ def mined(
 
 
 def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
-    """Columns of each group: neighbours by distance, or shuffled, where the remainder is left."""
+    """The columns of each group: by distance, or shuffled groups of one size without the rest."""
     number = min(options.groups, count)
     if options.grouping == "ranked":
         return np.array_split(np.arange(count), number)
@@ -86,16 +86,16 @@ def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Class names, then negatives group by group; what belongs to no group stands last."""
+    """Class names, then negatives group by group; words of no group are last."""
 
     text: Array  # (C + M, D) unit norm
     classes: int  # C
-    bounds: tuple[int, ...]  # rows where the G groups start, and where the last one ends
-    by_mean: bool  # a group weighs as much as C words, however many it has
+    bounds: tuple[int, ...]  # rows at which the G groups start, and the end of the last
+    by_mean: bool  # a group has the weight of C words, whatever its size
 
     @classmethod
     def of(cls, pool: Pool, options: NegLabelSettings) -> "Vocabulary":
-        """The mined words of a pool."""
+        """Make the vocabulary of a pool's names and mined words."""
         names, far = names_and_words(pool)[0], mined_words(pool, options)
         parts = groups(len(far), options)
         ungrouped = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
@@ -104,9 +104,9 @@ class Vocabulary:
         return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
 
     def id_share(self, logits: Array) -> Array:
-        """The share (B,) of the class names in the softmax mass beside a group, averaged over all.
+        """The share (B,) of class names in the softmax beside a group, averaged over all groups.
 
-        `logits` (B, C + M) are those of the texts, or of what stands in their place.
+        `logits` (B, C + M) are those of the texts, or of proxies in their place.
         """
         id_mass = energy(logits[:, : self.classes])
         shares = [

@@ -1,4 +1,4 @@
-"""What images are ranked by as long as nothing speaks for noise of another kind."""
+"""The ranking of images while there is no evidence for noise of another kind."""
 
 from dataclasses import dataclass
 
@@ -7,22 +7,22 @@ import numpy as np
 from zsntta_cli.methods.detectors.ridge.items import Floats
 from zsntta_cli.methods.detectors.ridge.regression import deviation
 
-# Times the weights of z, entropy, minus the largest logit and q in the score s. Without evidence
-# the largest logit ranks well; -log MCM, which is left out, ranks worst of all.
+# These multiply the weights of z, entropy, minus the largest logit and q in the score s. Without
+# evidence the largest logit ranks well; -log MCM, which is left out, ranks worst.
 _TIMES = np.array([0.5, 1.0, 2.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A score that ranks better than s does without evidence, and decides nothing."""
+    """A score that ranks better than s if there is no evidence; it decides nothing."""
 
     weights: Floats  # (4,) of the views
-    words: float  # weight of what the words add to s
-    threshold: float  # as many of the ring are above it as tau has above it: both compare
+    words: float  # weight of the words' term of s
+    threshold: float  # as many items of the ring are above it as have s above tau
 
     @classmethod
     def over(cls, v: Floats, weights: Floats, words: Floats | float, flagged: float) -> "Suspicion":
-        """That of the ring's views (M, 4), what makes s of them, and the share above tau."""
+        """Make it from the ring's views (M, 4), their weights in s, and the share above tau."""
         weights = weights * _TIMES
         spread = float(deviation(v @ weights + words))
         weights /= spread
@@ -31,10 +31,10 @@ class Suspicion:
 
     @classmethod
     def none(cls) -> "Suspicion":
-        """One that stands for none in a state."""
+        """The suspicion that stands in a state if there is none."""
         return cls(np.zeros(4), 0.0, 0.0)
 
     def __call__(self, v: Floats, words: Floats | float) -> Floats:
-        """How far B items are above the threshold, (B,), by views (B, 4) and what words add."""
+        """The distances (B,) above the threshold, by views (B, 4) and the words' term."""
         above: Floats = np.vecdot(v, self.weights) + self.words * words - self.threshold
         return above

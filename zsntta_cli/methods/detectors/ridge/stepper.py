@@ -1,4 +1,4 @@
-"""Ridge as a stream runs, in pieces of any size."""
+"""Ridge while a stream runs, in pieces of any size."""
 
 from dataclasses import dataclass, replace
 
@@ -19,14 +19,14 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def run(data: StreamData, options: RidgeSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as it would be online."""
+    """Decide on every item of the stream as if it ran online."""
     return stepper(data, options, threshold).push(data)
 
 
 def stepper(
     data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
 ) -> "RidgeStepper":
-    """Ridge before the first item."""
+    """Make a stepper of ridge before the first item."""
     pool, words = data.pool, WORD_COLUMNS * (data.pool.more_text is not None)
     detector = RidgeDetector(pool.text_features, pool.logit_scale, options, words)
     return RidgeStepper(detector, threshold, (*pool.text_features.shape, words))
@@ -34,7 +34,7 @@ def stepper(
 
 @dataclass(frozen=True)
 class RidgeJudge:
-    """The rule and the last classes of one moment, and ZS-CLIP's threshold without a rule."""
+    """The rule, the last classes and ZS-CLIP's threshold, which serves without a rule."""
 
     rule: Rule | None
     last: LastClasses
@@ -42,7 +42,7 @@ class RidgeJudge:
     cautious: bool
 
     def __call__(self, data: StreamData) -> Decisions:
-        """Decide on items; they enter no queue."""
+        """Decide on items, which do not enter the queue."""
         zero_shot = np.full(len(data), self.zero_shot)
         items = items_of(data, slice(None), zero_shot)
         logits, enters = class_logits(items, self.rule), np.zeros(len(items), bool)
@@ -52,24 +52,23 @@ class RidgeJudge:
 
 
 class RidgeStepper:
-    """The detector as a stream runs.
+    """The detector while a stream runs.
 
-    Injected items are known noise and teach nothing: the others are decided as if they were not
-    there.
+    Injected noise is not learned; the other items are decided as if it were not in the stream.
     """
 
     def __init__(
         self, detector: RidgeDetector, threshold: ThresholdSettings, shape: tuple[int, ...]
     ) -> None:
-        """`shape`: classes C, dims D, and numbers that an item has of words."""
+        """`shape`: classes C, dims D, and the number of word values of an item."""
         self._detector, self._zero_shot = detector, OnlineThreshold(threshold)
         self._classes, self._dim, self._words = shape
-        self._waiting: list[tuple[RidgeItems, NDArray[np.bool_]]] = []  # with what was decided
-        self._count = 0  # of the items that wait
+        self._waiting: list[tuple[RidgeItems, NDArray[np.bool_]]] = []  # with the decisions
+        self._count = 0  # items that wait
 
     @property
     def warm_up(self) -> int:
-        """Items of the first block."""
+        """The number of items of the first block."""
         return self._detector.block_after(0)
 
     @property
@@ -79,14 +78,14 @@ class RidgeStepper:
 
     @property
     def evidence(self) -> Evidence:
-        """What the stream says for noise of another kind."""
+        """The evidence of the stream for noise of another kind."""
         rule = self._detector.rule
         return rule.trust.evidence if rule else NO_EVIDENCE
 
     def push(self, data: StreamData) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
         is_test = ~data.injected
-        # An injected item has the zero-shot threshold of the test item before it.
+        # An injected item gets the zero-shot threshold of the test item before it.
         before = self._zero_shot.latest
         thresholds = np.append(before, self._zero_shot(data.noise_score[is_test]))
         zero_shot = thresholds[np.cumsum(is_test)]
@@ -110,7 +109,7 @@ class RidgeStepper:
         return replace(decisions, is_noise=decisions.is_noise | ~is_test)
 
     def _learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
-        """Put decided items into the block, and learn it where it is whole."""
+        """Add items to the block, and learn the block when it is complete."""
         self._waiting.append((items, is_noise))
         self._count += len(items)
         if self._count == self._detector.block:
@@ -125,7 +124,7 @@ class RidgeStepper:
         return RidgeItems.joined(items), np.concatenate(is_noise)
 
     def judge(self) -> RidgeJudge:
-        """What decides now."""
+        """The rule at this moment."""
         detector, zero_shot = self._detector, self._zero_shot.latest
         return RidgeJudge(
             detector.rule, detector.last_classes.copied(), zero_shot, detector.cautious
@@ -141,7 +140,7 @@ class RidgeStepper:
         )
 
     def restore(self, state: State) -> None:
-        """Go on from a state: ValueError where it is another's."""
+        """Continue from a state; raise ValueError if it is not one of ridge's."""
         new = checked(state, self.state())
         waiting = within(new, "waiting")
         is_noise = np.asarray(waiting.pop("is_noise"))
@@ -158,7 +157,7 @@ class RidgeStepper:
 
 
 def decisions_of(answer: Answer, zero_shot: Floats, cautious: bool) -> Decisions:
-    """An answer as a method gives it; `cautious`: without evidence nothing is noise."""
+    """Turn an answer into decisions; `cautious`: without evidence nothing is called noise."""
     count, (value, kind) = len(answer.score), answer.evidence
     is_noise = answer.is_noise & (answer.evidence.is_sure or not cautious)
     return Decisions(
@@ -169,7 +168,7 @@ def decisions_of(answer: Answer, zero_shot: Floats, cautious: bool) -> Decisions
 
 
 def items_of(data: StreamData, part: slice, zero_shot_threshold: Floats) -> RidgeItems:
-    """A run of the stream as the detector sees it."""
+    """Consecutive items of the stream as the detector sees them."""
     raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
     norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
     doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
