@@ -1,7 +1,8 @@
-"""What the paper shows in figures or leaves to its readers: means over parts, ranks of methods.
+"""Aggregates that the paper's tables do not print: means over parts, and ranks of methods.
 
-Means are over the parts of a table (ID sets), ranks are among the methods of each pair by Acc_H,
-1 the best, equal ones sharing their mean rank, as in the paper's figure 2. Light: no NumPy.
+Means are over the parts of a table (ID sets). Ranks are among the methods of each pair, by Acc_H: 1
+is the best, and equal methods share their mean rank, as in the paper's figure 2. This module does
+not import NumPy.
 """
 
 import math
@@ -15,15 +16,15 @@ from zsntta_cli.paper.printed.tables import BY_OOD, LEAD_COLUMN, RANK, PaperTabl
 from zsntta_cli.report.sheet import Labels
 from zsntta_cli.results import frame
 
-_BY = "acc_h"  # what methods are ranked by
-_RANKS = "Mean rank"  # the column
+_BY = "acc_h"  # the metric by which methods are ranked
+_RANKS = "Mean rank"  # the column of ranks
 
 CellPlace = tuple[str, str]  # part, column
-ByRow = Mapping[Labels, Mapping[tuple[CellPlace, str], float]]  # by place and metric
+ByRow = Mapping[Labels, Mapping[tuple[CellPlace, str], float]]  # numbers by place and metric
 
 
 def over_parts(table: PaperTable, comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """The means over a table's parts, and mean ranks, as a part of their own; none of one part."""
+    """Make a further part with the means over a table's parts, and mean ranks; none of one part."""
     parts = list(dict.fromkeys(c.cell.group for c in comparisons))
     if len(parts) < 2:
         return []
@@ -31,7 +32,7 @@ def over_parts(table: PaperTable, comparisons: Sequence[Comparison]) -> list[Com
     measured = _means(values_by_row(comparisons, _measured), parts, columns)
     published = _means(values_by_row(comparisons, _published), parts, columns)
     is_published = any(c.published for c in comparisons)
-    # No remark is of table 0.
+    # Table 0 has no remarks, so means get none.
     cells = {c.cell.row: replace(c.cell, of=replace(c.cell.of, table=0)) for c in comparisons}
     part = f"Mean over {len(parts)} parts (not in the paper)"
     means = []
@@ -54,7 +55,7 @@ def _miscounted(comparisons: Sequence[Comparison], row: Labels, column: str) -> 
 
 
 def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, tuple[str, ...]]:
-    """The columns that all parts have (averages where others are OOD sets), and that of ranks."""
+    """The columns that all parts have (of OOD sets only the average), and that of ranks."""
     columns = {c.cell.column: c.cell.metrics for c in comparisons if not c.cell.is_lead}
     if table.columns == BY_OOD:
         average = set_name(AVERAGE)
@@ -66,7 +67,7 @@ def _columns(table: PaperTable, comparisons: Sequence[Comparison]) -> dict[str, 
 def values_by_row(
     comparisons: Sequence[Comparison], value: Callable[[Comparison], float]
 ) -> dict[Labels, dict[tuple[CellPlace, str], float]]:
-    """The numbers of each row, by where they stand and by metric."""
+    """The numbers of each row, by their place and metric."""
     by_row: dict[Labels, dict[tuple[CellPlace, str], float]] = {}
     for c in comparisons:
         by_row.setdefault(c.cell.row, {})[(c.cell.group, c.cell.column), c.metric] = value(c)
@@ -84,7 +85,7 @@ def _published(comparison: Comparison) -> float:
 def _means(
     by_row: ByRow, parts: Sequence[str], columns: Mapping[str, tuple[str, ...]]
 ) -> dict[tuple[Labels, str, str], float]:
-    """By row, column and metric the mean over all parts; nan where one of them is missing."""
+    """The mean over all parts by row, column and metric; nan if a part is missing."""
 
     def mean(row: Labels, column: str, metric: str) -> float:
         values = by_row[row]
@@ -100,7 +101,7 @@ def _means(
 
 
 def mean_ranks(by_row: ByRow) -> dict[Labels, float]:
-    """The mean rank of each row by Acc_H, over the places where all rows have one."""
+    """The mean rank of each row by Acc_H, over the places where all rows have a number."""
     scores = {
         row: {
             place: number

@@ -1,7 +1,7 @@
-"""The cells of a table as it is laid out: where each stands, of what it is, what is printed there.
+"""The cells of a table in its layout: the place, the settings and the printed numbers of each.
 
-Light: no NumPy. With an encoder of the built-in sets, these stand in for the paper's: equal cells
-are one then, and nothing is published of them.
+With the embedded encoder, the built-in sets replace the paper's sets. Equal cells are merged then,
+and have no published numbers. This module does not import NumPy.
 """
 
 from dataclasses import dataclass, replace
@@ -17,54 +17,54 @@ from zsntta_cli.paper.printed.tables import (
 )
 from zsntta_cli.settings import FP32, KNOWN_FOLDERS, EncoderChoice, is_tiny
 
-BUILT_IN = "shapes"  # stands in for every ID set
+BUILT_IN = "shapes"  # replaces every ID set
 
 
 @dataclass(frozen=True)
 class PaperCell:
-    """One cell of a table: a place, what is to be measured for it, what is published."""
+    """One cell of a table: its place, what is measured for it, and what is published."""
 
     table: PaperTable
     group: str
     row: tuple[str, ...]
     column: str
     metrics: tuple[str, ...]
-    of: Printed  # in whose settings it is measured
-    published: tuple[PaperNumber, ...]  # for each metric; none where nothing is
-    published_encoder: str  # which these are of
-    is_added: bool = False  # of a method that the paper's table has not
+    of: Printed  # the printed cell in whose settings it is measured
+    published: tuple[PaperNumber, ...]  # one for each metric; empty if nothing is published
+    published_encoder: str  # the encoder of the published numbers
+    is_added: bool = False  # of a method that the paper's table lacks
 
     @property
     def is_lead(self) -> bool:
-        """Whether it is the difference of an average to ZS-CLIP's."""
+        """Whether the cell is the difference between an average and ZS-CLIP's."""
         return self.column == LEAD_COLUMN
 
 
 @dataclass(frozen=True)
 class PaperEncoder:
-    """What is measured with: a named encoder, or each cell's own where none is named."""
+    """The encoder of measurements: a named one, or each cell's own if none is named."""
 
     named: EncoderChoice | None = None
-    precision: str = FP32  # where none is named
+    precision: str = FP32  # if none is named
 
     @property
     def usual(self) -> EncoderChoice:
-        """The encoder of what names none: figures, timings."""
+        """The encoder of figures and timings, which name none."""
         return self.named or EncoderChoice(precision=self.precision)
 
     @property
     def is_built_in(self) -> bool:
-        """Whether it is the embedded one, of which there are built-in sets alone."""
+        """Whether it is the embedded encoder, which only has built-in sets."""
         return self.named is not None and is_tiny(self.named.slug)
 
     def choice(self, cell: Printed) -> EncoderChoice:
-        """The encoder of a cell."""
+        """The encoder with which a cell is measured."""
         return self.named or EncoderChoice(cell.encoder, precision=self.precision)
 
     def is_of_paper(self, cell: Printed) -> bool:
-        """Whether a cell's published numbers are of this encoder, or of one that may be it.
+        """Whether a cell's published numbers are of this encoder, or may be.
 
-        What made the features of a folder of one's own is not known: it may be the usual one.
+        The encoder of a user's folder of features is not known: it may be the usual one.
         """
         if self.named is None or self.is_built_in:
             return self.named is None
@@ -82,14 +82,14 @@ def cells(table: PaperTable, encoder: PaperEncoder) -> list[PaperCell]:
     for entry in printed(table.number):
         for cell in _cells_of(table, entry, encoder):
             place = (cell.group, cell.row, cell.column)
-            # Of several encoders, the named one.
+            # If a cell is printed for several encoders, the named one has published numbers.
             if place not in by_place or not by_place[place].published:
                 by_place[place] = cell
     return list(by_place.values())
 
 
 def _cells_of(table: PaperTable, entry: Printed, encoder: PaperEncoder) -> list[PaperCell]:
-    """The cell of what is printed, and the one beside it where a difference is printed too."""
+    """The cell of a printed entry, and a second one if a difference is printed beside it."""
     numbers = entry.numbers if encoder.is_of_paper(entry) else ()
     of = replace(entry, encoder=encoder.named.as_published.slug) if encoder.named else entry
     of = _stand_in(of) if encoder.is_built_in else of
@@ -105,7 +105,7 @@ def _cells_of(table: PaperTable, entry: Printed, encoder: PaperEncoder) -> list[
 
 
 def _stand_in(cell: Printed) -> Printed:
-    """The same of the built-in sets: OOD sets in the order of their ID set's partners."""
+    """The same cell with built-in sets: OOD sets are replaced in the order of partners."""
     if cell.ood_set in ("", AVERAGE):
         return replace(cell, id_set=BUILT_IN)
     theirs, ours = datasets.partners(cell.id_set), datasets.partners(BUILT_IN)

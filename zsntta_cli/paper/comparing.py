@@ -1,6 +1,6 @@
-"""Measured beside published: the difference, and whether chance alone makes one as large.
+"""Measured numbers beside published ones: the difference, and whether chance alone explains it.
 
-What chance makes is in spreads.py. Light: no NumPy.
+spreads.py computes the differences that chance makes. This module does not import NumPy.
 """
 
 import math
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 WITHIN, OUTSIDE, UNKNOWN, MISPRINT = "within", "outside", "no spread known", "misprint"
-OTHER_IMAGES = "other images"  # of a set that is not the published one, by its count
-ROUNDING = 0.005  # percent: what a printed number may be off by its two digits
+OTHER_IMAGES = "other images"  # the number of images shows that a set is not the published one
+ROUNDING = 0.005  # percent: the largest error of a number that is printed with two digits
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is measured for a cell's metric, in percent (table 4: seconds, GiB)."""
+    """The measured value of a cell's metric, in percent (table 4: seconds, GiB)."""
 
     mean: float  # nan: a metric without samples, or an average that lacks a set
-    std: float = math.nan  # sample deviation over seeds of what is shown; nan of one seed
-    sets_std: float = math.nan  # the mean of the sets' deviations, as the paper has its ±
-    seeds: tuple[int, ...] = (0,)  # those that all of its sets have
-    lacks: str = ""  # why an average is none: which sets it has
-    records: "tuple[Record, ...]" = ()  # that it is of
-    miscounted: tuple[str, ...] = ()  # its sets that are not the published ones, by their counts
+    std: float = math.nan  # sample standard deviation of the mean over seeds; nan for one seed
+    sets_std: float = math.nan  # the mean of the sets' standard deviations, as the paper's ±
+    seeds: tuple[int, ...] = (0,)  # the seeds that all of its sets have
+    lacks: str = ""  # why there is no average: the sets that there are
+    records: "tuple[Record, ...]" = ()  # the records that it is computed from
+    miscounted: tuple[str, ...] = ()  # its sets that are not the published ones, with counts
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of a cell: measured, published, judged."""
+    """A metric of a cell with its measured and published values, and the verdict on them."""
 
     cell: PaperCell
     metric: str
@@ -46,24 +46,24 @@ class Comparison:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of the difference of two runs; nan where none is known."""
+        """The standard deviation of the difference of two runs; nan if it is not known."""
         return math.sqrt(self.variance.value)
 
     @property
     def remark(self) -> Remark | None:
-        """What is said of the printed number, if anything."""
+        """The remark on the printed number, if there is one."""
         return remark_on(self.cell.of, self.metric) if self.published else None
 
     @property
     def difference(self) -> float:
-        """Measured - published; nan where there is none."""
+        """The measured minus the published value; nan if one of them is missing."""
         if not (self.measured and self.published):
             return math.nan
         return self.measured.mean - self.published.mean
 
     @property
     def verdict(self) -> str:
-        """WITHIN, OUTSIDE, or why it is neither; nothing where there is no difference."""
+        """WITHIN, OUTSIDE, or why it is neither; empty if there is no difference."""
         if math.isnan(self.difference):
             return ""
         if self.remark and self.remark.is_wrong:
@@ -81,7 +81,7 @@ class Comparison:
 
 
 def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:
-    """All metrics of some cells, with nothing measured."""
+    """Give all metrics of some cells, with published values only."""
     return [
         Comparison(cell, metric, None, number)
         for cell in cells

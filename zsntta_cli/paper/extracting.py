@@ -1,4 +1,4 @@
-"""What is to be extracted for the paper's tables and figures: sets and noise images, by encoder."""
+"""The extractions for the paper's tables and figures: sets and noise images of each encoder."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from zsntta_cli.simulation.stream import stream_sizes
 
 @dataclass(frozen=True)
 class PaperExtraction:
-    """What one encoder has to encode, and the sets that are not at hand."""
+    """The sets and noise images that one encoder has to encode, and the sets that are missing."""
 
     choice: EncoderChoice
     sets: tuple[str, ...]
-    pools: tuple[tuple[str, int], ...]  # types of noise, and images of each
+    pools: tuple[tuple[str, int], ...]  # types of noise, with the number of images
     absent: Sequence[str]
 
 
 def paper_extractions(
     wishes: Wishes, data_root: Path, limit: int | None = None
 ) -> list[PaperExtraction]:
-    """What the tables and figures need, by encoder; the sets in the order of the tables.
+    """The extractions that the tables and figures need, with sets in the order of the tables.
 
-    Noise images are as many as the largest stream injects, so none is shown twice.
+    There are as many noise images as the longest stream injects, so none is shown twice.
     """
     runs = all_runs(wishes)
     for number in SHOWN_FIGURES:
@@ -66,13 +66,13 @@ def _of_encoder(
 
 
 def _is_at_hand(name: str, data_root: Path) -> bool:
-    """Whether a set lies there, at least in part, is built in or is fetched by itself."""
+    """Whether a set is on the disk, at least in part, is built in or is fetched automatically."""
     entry = datasets.known(name)
     return entry.downloads or on_disk(entry, data_root) != NO
 
 
 def _pools(runs: Sequence[RunSettings], limit: int | None) -> Iterator[tuple[str, int]]:
-    """The types of noise, and how many images of each the longest stream injects."""
+    """The types of noise, with the number of images that the longest stream of each injects."""
     most: dict[str, int] = {}
     for run in runs:
         if run.stream.noise != NO_NOISE:

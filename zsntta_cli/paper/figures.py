@@ -1,8 +1,8 @@
-"""The paper's figures: which runs each needs, and what of them it shows.
+"""The paper's figures: the runs that each needs, and how it is drawn.
 
-Figures 3, 4, 8 and 9 are of live methods, and 4 and 9 of their gradients: such runs are to be made
-by `Simulator.replay(run, analyse=True)`. No number is printed in a figure of the paper; what is
-known of 2, 6 and 7 follows from the entries of tables 2, 3 and 10.
+Figures 3, 4, 8 and 9 show live methods, and 4 and 9 show their gradients: make such runs by
+`Simulator.replay(run, analyse=True)`. The paper prints no number in a figure; the published numbers
+of 2, 6 and 7 follow from the entries of tables 2, 3 and 10.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
-_THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive one first
+_THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive threshold first
 _COLUMN, _PAGE = 3.25, 6.75  # inches
 SCHEMATICS = {1: "four settings compared", 5: "AdaND's framework"}
 SHOWN_FIGURES = tuple(number for number, _, _ in FIGURE_NAMES if number not in SCHEMATICS)
@@ -33,13 +33,13 @@ Pairs = tuple[Pair, ...]
 
 @dataclass(frozen=True)
 class Bench:
-    """On what the figures are to be shown."""
+    """The pairs and settings with which the figures are drawn."""
 
     pairs: Pairs  # of figures 2 and 7
     fixed: Pairs  # of figure 6
     case: Pair  # the pair of figures 3, 4, 8 and 9
     most: float  # the largest gradient norm that figure 9 shows
-    values: Mapping[str, Any]  # settings of all runs, beside the paper's
+    values: Mapping[str, Any]  # settings of all runs that differ from the paper's
 
 
 def _pairs(*id_sets: str) -> Pairs:
@@ -64,16 +64,16 @@ class PaperFigure:
     draw: Callable[[Sequence[Kept], Cells | None, Bench], Figure]
     width: float  # inches
     analysed: bool = False  # its runs need the gradients of their samples
-    tables: tuple[int, ...] = ()  # whose entries published numbers follow from
+    tables: tuple[int, ...] = ()  # the tables from which published numbers follow
 
 
 def draw(
     number: int, runs: Sequence[Kept], published: Cells | None = None, bench: Bench = PAPER
 ) -> Figure:
-    """A figure of those of its runs that are there, and of published numbers.
+    """Draw a figure from its runs, as far as there are any, and from published numbers.
 
     Raises:
-        SettingsError: no such figure, or no runs for it.
+        SettingsError: there is no such figure, or there are no runs for it.
     """
     latest_runs, notes = latest(runs)
     figure = found(number).draw(latest_runs, published, bench)
@@ -82,21 +82,21 @@ def draw(
 
 
 def found(number: int) -> PaperFigure:
-    """A figure by its number.
+    """Find a figure by its number.
 
     Raises:
-        SettingsError: no such figure, or one that shows no results.
+        SettingsError: there is no such figure, or it shows no results.
     """
     if number in SCHEMATICS:
         raise SettingsError(f"figure {number} is a schematic ({SCHEMATICS[number]}): no results.")
     if number not in FIGURES:
-        known = ", ".join(map(str, FIGURES))
-        raise SettingsError(f"figure is {number}, must be one of: {known}.")
+        numbers = ", ".join(map(str, FIGURES))
+        raise SettingsError(f"figure is {number}, must be one of: {numbers}.")
     return FIGURES[number]
 
 
 def published(number: int) -> Cells:
-    """The printed entries that a figure's numbers follow from; none of other figures."""
+    """The printed entries from which a figure's numbers follow; none for other figures."""
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
     for cell in (cell for table in found(number).tables for cell in printed(table)):
         if cell.ood_set != AVERAGE:
@@ -128,12 +128,12 @@ def _fixed(encoder: str, bench: Bench) -> list[RunSettings]:
 
 
 def _case(*methods: str) -> Callable[[str, Bench], list[RunSettings]]:
-    """Runs of the failure study's pair; all methods are in the normal pipeline by default."""
+    """Give a function that makes the failure study's runs; methods use the normal pipeline."""
     return lambda encoder, bench: _build(methods, (bench.case,), encoder, bench)
 
 
 def _failure(runs: Sequence[Kept], *_: object) -> Figure:
-    """Scores before, scores after, and their paired differences."""
+    """Draw the scores before, the scores after, and their paired differences."""
     before_and_after, paired = distributions.scores(runs), distributions.difference(runs)
     return Figure((*before_and_after.panels, *paired.panels))
 
@@ -155,7 +155,7 @@ def _enlarged(runs: Sequence[Kept], _published: Cells | None, bench: Bench) -> F
 
 
 def _over_pairs(draw: Callable[[Sequence[Kept], Cells | None], Figure]) -> PaperFigure:
-    """What is drawn of all pairs, measured and published."""
+    """Make a figure of all pairs, with measured and published numbers."""
     return PaperFigure(
         lambda encoder, bench: _build(METHODS, bench.pairs, encoder, bench),
         lambda runs, published, _: draw(runs, published),
@@ -171,4 +171,4 @@ FIGURES = {
     7: _over_pairs(over_pairs.means),
     8: PaperFigure(_case("zs-clip", "tpt"), _failure, _PAGE),
     9: PaperFigure(_case("tent"), _enlarged, _PAGE, analysed=True),
-}  # what each shows: FIGURES of printed/tables.py
+}  # FIGURES of printed/tables.py says what each shows

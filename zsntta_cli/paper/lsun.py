@@ -1,7 +1,8 @@
-"""Which of LSUN's variants the paper's rows are of: ZS-CLIP's numbers on each beside the printed.
+"""The variant of LSUN that the paper used: ZS-CLIP's numbers on each beside the printed ones.
 
-The paper does not say it. All images of CIFAR-10 and LSUN take part there, and neither AUROC nor
-FPR95 of a frozen model depends on their order: table 21 prints a ± of 0.00, so one run tells.
+The paper does not name the variant. All images of CIFAR-10 and LSUN are in the stream, and neither
+AUROC nor FPR95 of a frozen model depends on their order: table 21 prints a ± of 0.00. So one run of
+each variant shows which one fits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,9 +26,9 @@ _TABLE, _ROW = "21", ("cifar10", _LSUN, "zs-clip")
 
 
 def variant_runs(wishes: Wishes, runs: Sequence[RunSettings]) -> list[RunSettings]:
-    """ZS-CLIP on CIFAR-10 with each variant that has features, where LSUN is among some runs.
+    """The runs of ZS-CLIP on CIFAR-10 with each variant that has features, beside `runs`.
 
-    None where there is only one to look at.
+    There are none if no run is on LSUN, or if only one variant has features.
     """
     if not any(run.ood_set == _LSUN for run in runs):
         return []
@@ -40,7 +41,7 @@ def variant_runs(wishes: Wishes, runs: Sequence[RunSettings]) -> list[RunSetting
 def lsun_note(
     wishes: Wishes, runs: Sequence[RunSettings], records: "Mapping[RunSettings, Record]"
 ) -> str:
-    """Which variant the printed row fits, as far as there are results; nothing of other tables."""
+    """Say which variant fits the printed row, as far as there are results; else empty."""
     of_variants = {name: run for name, run in _runs(wishes).items() if run in records}
     if not of_variants or not any(run.ood_set == _LSUN for run in runs):
         return ""
@@ -56,13 +57,13 @@ def lsun_note(
         f"it is {', '.join(shown)}"
     )
     if len(measured) == 1:
-        others = " and ".join(f"'{name}'" for name in _VARIANTS if name not in measured)
-        return f"{line}; the paper does not say which variant it took: there are {others} too"
+        not_measured = " and ".join(f"'{name}'" for name in _VARIANTS if name not in measured)
+        return f"{line}; the paper does not say which variant it took: there are {not_measured} too"
     return f"{line}; {_nearest(cell, measured, paper)}"
 
 
 def _runs(wishes: Wishes) -> dict[str, RunSettings]:
-    """A run by variant; none with an encoder of which the row is not printed."""
+    """One run for each variant; none if the row is not printed for this encoder."""
     cell = _cell(wishes)
     if cell is None:
         return {}
@@ -72,7 +73,7 @@ def _runs(wishes: Wishes) -> dict[str, RunSettings]:
 
 
 def _cell(wishes: Wishes) -> PaperCell | None:
-    """The cell of table 21 that tells, if its numbers are of this encoder."""
+    """The cell of table 21 with the printed row, if its numbers are of this encoder."""
     every = cells(find_table(_TABLE), wishes.encoder)
     matching = (c for c in every if (c.of.id_set, c.of.ood_set, c.of.method) == _ROW)
     return next((cell for cell in matching if cell.published), None)
@@ -88,7 +89,7 @@ def _numbers(cell: PaperCell, values: Sequence[float]) -> str:
 
 
 def _told(name: str, record: "Record") -> str:
-    """A variant, with the sizes that its images truly have where that is known."""
+    """A variant, with the true sizes of its images if they are known."""
     sizes = origins_in(record.features).get(name, {}).get(SIZES)
     return f"'{name}'" + (f" (images of {sizes})" if sizes else "")
 
@@ -96,7 +97,7 @@ def _told(name: str, record: "Record") -> str:
 def _nearest(
     cell: PaperCell, measured: Mapping[str, Sequence[float]], paper: Sequence[float]
 ) -> str:
-    """Which variants are nearest by each number; together where these agree."""
+    """Say which variants are nearest by each metric, in one phrase if the metrics agree."""
     by_metric = {}
     for place, (metric, number) in enumerate(zip(cell.metrics, paper, strict=True)):
         away = {name: abs(values[place] - number) for name, values in measured.items()}

@@ -1,4 +1,4 @@
-"""What is measured for a cell: the frame's average over OOD sets or corruptions, from records."""
+"""The measured value of a cell, from records: frame.py's average over OOD sets or corruptions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ _MINUS = "_minus_zs-clip"
 
 
 def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> list[Comparison]:
-    """All metrics of a table's cells beside what is published."""
+    """Compare all metrics of a table's cells with what is published."""
     printed = order_spreads(wishes) if any(cell.published for cell in every) else None
     miscounted = miscounted_files(wishes.root, results)
     comparisons = []
@@ -44,13 +44,13 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
 
 
 def _counts(runs: Streams, miscounted: Mapping[NeededFile, str]) -> tuple[str, ...]:
-    """The sets of some streams that are not the published ones, each once."""
+    """The sets of some streams that are not the published ones, with counts, each once."""
     files = needed_files(run for of_set in runs for run in of_set)
     return tuple(f"'{file[1]}' ({miscounted[file]})" for file in files if file in miscounted)
 
 
 def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Streams:
-    """The streams of ZS-CLIP that a cell is the difference to; none of any other cell."""
+    """The streams of ZS-CLIP that are subtracted in a cell of differences; none for other cells."""
     if not cell.is_lead:
         return ()
     row, column = (METHOD_NAMES["zs-clip"],), set_name(AVERAGE)
@@ -59,9 +59,9 @@ def _base(cell: PaperCell, every: Sequence[PaperCell], wishes: Wishes) -> Stream
 
 
 def measure(runs: Streams, base: Streams, results: Results, metric: str) -> Measured | None:
-    """A metric of the streams, in percent; None where there is no result of any.
+    """Measure a metric of the streams, in percent; None if there is no result of any.
 
-    `base`: streams that are subtracted set by set, of a metric "…_minus_zs-clip".
+    `base` are streams that are subtracted set by set, for a metric "…_minus_zs-clip".
     """
     name = metric.removesuffix(_MINUS)
     by_set = _by_set(runs, results, name)
@@ -77,7 +77,7 @@ def measure(runs: Streams, base: Streams, results: Results, metric: str) -> Meas
 
 
 def _by_set(runs: Streams, results: Results, metric: str) -> dict[str, dict[int, float]]:
-    """A metric by what a stream is of and by seed, of the runs that there are results of."""
+    """A metric by the set of a stream and by seed, for the runs that have results."""
     return {
         _set_of(seeds[0]): {r.stream.seed: value(results[r], metric) for r in seeds if r in results}
         for seeds in runs
@@ -85,7 +85,7 @@ def _by_set(runs: Streams, results: Results, metric: str) -> dict[str, dict[int,
 
 
 def _set_of(run: RunSettings) -> str:
-    """What sets a cell's streams apart: the corruption of the ID set, or the OOD set."""
+    """The set in which a cell's streams differ: the corrupted ID set, or the OOD set."""
     is_corrupted = bool(SetName.parse(run.id_set).parameters)
     return run.id_set if is_corrupted else set_name(run.ood_set or "clean")
 
@@ -95,9 +95,9 @@ def _difference(by_seed: Mapping[int, float], other: Mapping[int, float]) -> dic
 
 
 def value(record: Record, metric: str) -> float:
-    """A metric of a run: percent, seconds a test sample, or GiB.
+    """A metric of a run: percent, seconds for each test sample, or GiB.
 
-    A sample's time has its share of the injected images: the paper's AdaND takes 9/8 of ZS-CLIP's.
+    A sample's time includes its share of injected images: the paper's AdaND takes 9/8 of ZS-CLIP's.
     """
     if metric == "time_s":
         return record.seconds / record.tests

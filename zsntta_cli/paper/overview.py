@@ -1,4 +1,4 @@
-"""All tables and figures: what each needs, what of it is there, what is left to run."""
+"""An overview of all tables and figures: what each needs, what exists, and what is left to run."""
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,19 +31,19 @@ _HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left", "Time left
 
 @dataclass(frozen=True)
 class RunsState:
-    """Where some runs stand."""
+    """The state of some runs: how many are finished and how many are left."""
 
     runs: Sequence[RunSettings]
     kept: int  # runs that are in the store
-    files: str  # how many feature files there are of those that are needed
+    files: str  # the number of feature files that exist, of those that are needed
     replays: tuple[int, int]  # runs that are left, and their items
     live: tuple[int, int]
-    time: str  # that those left take whose files are there, as far as kept runs tell
+    time: str  # estimated from kept runs, for the runs that are left and have their files
 
 
 @dataclass(frozen=True)
 class Overview:
-    """Where all tables and figures stand, and all runs of the tables once."""
+    """The state of each table and figure, and of all tables' runs together, each run once."""
 
     by_table: Mapping[PaperTable, RunsState]
     by_figure: Mapping[int, RunsState]
@@ -51,7 +51,7 @@ class Overview:
 
 
 def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
-    """Where all tables and figures stand; nothing is run."""
+    """Find the state of all tables and figures; nothing is run."""
     by_table = {table: all_runs(wishes, [table]) for table in TABLES}
     by_figure = {number: figure_runs(number, wishes) for number in SHOWN_FIGURES}
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
@@ -86,7 +86,7 @@ def _state(
 
 
 def draw(overview: Overview) -> list[Table]:
-    """Draw the tables and the figures."""
+    """Draw the state of the tables, and that of the figures."""
     tables = Table(title="Tables", title_justify="left")
     tables.add_column("", justify="right", no_wrap=True)
     tables.add_column("What it shows")
@@ -113,7 +113,7 @@ def _cells(state: RunsState) -> list[str]:
 
 
 def _sets(table: PaperTable) -> str:
-    """How many ID and OOD sets a table is of, as the paper has them."""
+    """The numbers of ID and OOD sets of a table, as in the paper."""
     id_sets = list(dict.fromkeys(cell.id_set for cell in printed(table.number)))
     ood = max(
         len({cell.ood_set for cell in printed(table.number)} - {AVERAGE, ""}),
@@ -124,7 +124,7 @@ def _sets(table: PaperTable) -> str:
 
 
 def totals(overview: Overview) -> list[str]:
-    """What all tables come to."""
+    """Explain the columns, and sum up all tables."""
     every = overview.every
     one_by_one = sum(len(state.runs) for state in overview.by_table.values())
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))

@@ -1,7 +1,7 @@
-"""In which precision the paper's encoders are taken where no option names one.
+"""The precision of the paper's encoders if no option names one.
 
-The released code runs under autocast on a GPU, and the paper's numbers were made so; on a CPU it
-runs in float32. Features of either lie in folders of their own.
+The released code runs under autocast on a GPU, which gave the paper's numbers; on a CPU it runs in
+float32. The features of each precision have a folder of their own.
 """
 
 from collections.abc import Callable
@@ -12,21 +12,21 @@ from typing import NamedTuple
 from zsntta_cli.cache.folder import set_names
 from zsntta_cli.settings import AMP, FP32, PAPER_ENCODERS
 
-_OFFICIAL = "official"  # of simulation.runs.PRESETS
+_OFFICIAL = "official"  # one of simulation.runs.PRESETS
 
 
 class PrecisionChoice(NamedTuple):
-    """A precision, and what is to be said of it."""
+    """A precision, and a note on why it was chosen."""
 
     precision: str
     note: str = ""
 
 
 def usual_precision(root: Path, preset: str, has_cuda: Callable[[], bool]) -> PrecisionChoice:
-    """The precision that the paper's encoders are measured in.
+    """Choose the precision in which the paper's encoders are measured.
 
-    As the released code does on this machine: amp under `official` where there is CUDA, else fp32.
-    Where features of the other one are all that there are, these are taken, with a note.
+    The choice is that of the released code on this machine: amp under `official` if there is CUDA,
+    else fp32. If there are only features of the other precision, it is chosen, with a note.
     """
     wanted = AMP if preset == _OFFICIAL and has_cuda() else FP32
     cached = [precision for precision in (FP32, AMP) if _has_features(root, precision)]

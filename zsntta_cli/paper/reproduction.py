@@ -1,7 +1,7 @@
-"""The whole paper as a folder: tables and figures beside what is printed, and what they come to.
+"""The whole paper in a folder: tables and figures beside what is printed, with a summary.
 
-Each file is absent or whole, and the summary is written anew with each table: a folder whose maker
-was stopped says what there is so far, and the same command goes on with what is kept.
+Each file is absent or whole, and the summary is written anew with each table. If the command is
+stopped, the folder shows what there is so far, and the same command goes on with kept runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ Making = Callable[[Mapping[str, Sequence[str]]], str]  # the command that makes 
 
 @dataclass
 class PaperReproduction:
-    """A folder of results, and what there is of each so far."""
+    """A folder of results, and the tables and figures that it has so far."""
 
     folder: Path
     wishes: Wishes
@@ -45,19 +45,19 @@ class PaperReproduction:
 
     @property
     def tally(self) -> CheckTally:
-        """What the numbers of all tables come to."""
+        """The counts of numbers in all tables."""
         return tally_all({table: of.comparisons for table, of in self.contents.items()})
 
     @property
     def sentence(self) -> str:
-        """What there is, in a line."""
+        """One line on what there is so far."""
         figures = len(self.drawn)
         drawn = f"{figures} figure{'s' * (figures != 1)}"
         return f"{len(self.contents)} tables, {drawn}; {self.tally.sentence}"
 
     @property
     def drawn(self) -> list[int]:
-        """The figures whose files are there."""
+        """The figures whose files exist."""
         return [number for number in SHOWN_FIGURES if self.figure_path(number).exists()]
 
     @property
@@ -67,7 +67,7 @@ class PaperReproduction:
 
     @property
     def records(self) -> dict[RunSettings, Record]:
-        """All records that a table or a figure has, each once."""
+        """All records of tables and figures, each once."""
         return {
             run: record
             for obtained in self.obtained.values()
@@ -75,11 +75,11 @@ class PaperReproduction:
         }
 
     def figure_path(self, number: int) -> Path:
-        """Where a figure is drawn."""
+        """The file of a figure."""
         return self.folder / f"fig{number}.svg"
 
     def add_table(self, table: PaperTable, execution: Execution) -> None:
-        """Run what a table lacks, and write its files."""
+        """Run what a table lacks, and write the table's files."""
         if table.is_measured:
             standing = stand([table], self.wishes, execution)
             self.obtained[f"table {table.number}"] = standing
@@ -92,7 +92,7 @@ class PaperReproduction:
         self.write_summary()
 
     def add_figure(self, number: int, execution: Execution) -> None:
-        """Run what a figure lacks, and draw it, or note why it is not drawn."""
+        """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
         from zsntta_cli.report.plots import check_drawable, write
 
         illustration = illustrate(number, self.wishes, execution)
@@ -107,11 +107,11 @@ class PaperReproduction:
         self.write_summary()
 
     def write_summary(self) -> None:
-        """Write the page that says what there is so far."""
+        """Write the page that sums up what there is so far."""
         write_whole(self.folder / SUMMARY, summary_page(self).encode())
 
     def write_records(self) -> None:
-        """Write all records that the tables and the figures have."""
+        """Write all records of the tables and the figures."""
         kept = kept_before(
             self.wishes.root, list(self.records), replace(self.execution.keeping, fresh=False)
         )
@@ -123,10 +123,10 @@ class PaperReproduction:
 def reproduce(
     folder: Path, wishes: Wishes, execution: Execution, command: str, making: Making
 ) -> PaperReproduction:
-    """Write all tables and figures into a folder: replays first, then live runs where they may be.
+    """Write all tables and figures into a folder: first by replays, then by live runs if allowed.
 
-    What is missing or fails ends its row and not the rest. `making` gives the command that makes
-    the features of sets, by the folder of their encoder.
+    A run that lacks features or fails leaves its number out, and the others go on. `making` gives
+    the command that makes the features of sets, by the folder of their encoder.
     """
     execution = replace(execution, goes_on=True)
     whole = PaperReproduction(folder, wishes, execution, command, making)

@@ -1,4 +1,4 @@
-"""Rows of methods that the paper has not, in the layout of its tables, and what they come to.
+"""Rows of methods that the paper lacks, in the layout of its tables, and a test against AdaND.
 
 Such a method runs on the streams of the table's row of AdaND, with its own settings.
 """
@@ -24,7 +24,7 @@ Results = Mapping[RunSettings, Record]
 
 
 def rival_sheets(table: PaperTable, wishes: Wishes, results: Results) -> list[Sheet]:
-    """The added methods against the table's AdaND over its pairs, by the test of all reports."""
+    """Compare the added methods with the table's AdaND over pairs, by the test of all reports."""
     every = [c for c in wished_cells(table, wishes) if not c.is_lead]
     metric = "acc_h" if "acc_h" in table.metrics else table.metrics[0]
     if not wishes.methods or metric not in METRICS:
@@ -48,7 +48,7 @@ def rival_sheets(table: PaperTable, wishes: Wishes, results: Results) -> list[Sh
 
 
 def _by_pair(of_row: Sequence[PaperCell], wishes: Wishes, results: Results, metric: str) -> ByPair:
-    """A metric by seed on each pair of a row, of streams with noise."""
+    """A metric of a row by pair and seed, on the streams with noise."""
     by_pair: dict[tuple[str, str], dict[int, float]] = {}
     for cell in of_row:
         if cell.of.ood_set == AVERAGE and any(c.of.ood_set != AVERAGE for c in of_row):

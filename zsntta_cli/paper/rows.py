@@ -1,6 +1,6 @@
-"""The paper's tables as rows of results/tidy.py: a row of what is measured, one of what is printed.
+"""The paper's tables as rows of results/tidy.py: a measured and a published row for each cell.
 
-Behind the columns of every CSV stand the paper's own; docs/paper.md has them in a table.
+The paper's columns come after the columns of every CSV; docs/paper.md lists them.
 """
 
 import math
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
 _OWN_METRICS = (*_COSTS, LEAD, *LEADS)
 _METRICS = (*ACCURACIES, *DETECTION, *_OWN_METRICS)
-_OVER_CORRUPTIONS = "corruptions"  # what table 15's cells are averages over
-_JUDGED = ("difference", "difference_std", "verdict")  # of each metric a column each
-_MAIN_RESULTS = (2, 3, 10, 12, 25)  # a cell a pair, of the methods as they are
+_OVER_CORRUPTIONS = "corruptions"  # table 15's cells are averages over these
+_JUDGED = ("difference", "difference_std", "verdict")  # each metric has these three columns
+_MAIN_RESULTS = (2, 3, 10, 12, 25)  # tables with a cell for each pair, of unchanged methods
 
 
 def columns() -> tuple[str, ...]:
@@ -44,12 +44,12 @@ def columns() -> tuple[str, ...]:
 
 
 def _name(metric: str) -> str:
-    """A metric's column: a lead is its difference to ZS-CLIP's."""
+    """The column of a metric; a lead is the difference to ZS-CLIP's."""
     return metric.replace("_minus_zs-clip", "_lead")
 
 
 def table_rows(content: TableContent) -> list[dict[str, Any]]:
-    """The rows of a table, cell by cell; what is not known is None."""
+    """The rows of a table, cell by cell; a value that is not known is None."""
     every = _text_rows(content.table) if not content.table.is_measured else _rows(content)
     return [{**dict.fromkeys(columns()), **row} for row in every]
 
@@ -67,7 +67,7 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     cells: dict[tuple[Any, ...], list[Comparison]] = {}
     for comparison in content.comparisons:
         cell = comparison.cell
-        column = set_name(AVERAGE) if cell.is_lead else cell.column  # it stands behind that
+        column = set_name(AVERAGE) if cell.is_lead else cell.column  # leads join their average
         cells.setdefault((cell.group, cell.row, column), []).append(comparison)
     for (part, row, column), comparisons in cells.items():
         number = content.table.number
@@ -103,7 +103,7 @@ def _published_row(cell: PaperCell, by_metric: Mapping[str, PaperNumber]) -> dic
 
 
 def _sets(of: Printed) -> dict[str, Any]:
-    """The sets of a cell, and what it is an average over; a clean stream has no OOD set."""
+    """The sets of a cell, and the sets that it averages over; a clean stream has no OOD set."""
     is_average, is_clean = of.ood_set == AVERAGE, of.ratio == 0
     over = tidy.OVER_OOD_SETS if is_average and not is_clean else None
     return {
@@ -114,7 +114,7 @@ def _sets(of: Printed) -> dict[str, Any]:
 
 
 def _values(by_metric: Mapping[str, tuple[float, float]]) -> dict[str, float | None]:
-    """The mean and the standard deviation of each metric, by their columns."""
+    """The mean and the standard deviation of each metric, by column."""
     return {
         column: _scaled(metric, number)
         for metric, numbers in by_metric.items()
@@ -123,14 +123,14 @@ def _values(by_metric: Mapping[str, tuple[float, float]]) -> dict[str, float | N
 
 
 def _scaled(metric: str, number: float) -> float | None:
-    """A number as every CSV has it: a share is a fraction; None where there is none."""
+    """A number as in every CSV, where a share is a fraction; None for nan."""
     if math.isnan(number):
         return None
     return number if metric in _COSTS else round(number / 100, 12)
 
 
 def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """The difference of each metric, its standard deviation, and the verdict."""
+    """The difference of each metric, its standard deviation and the verdict."""
     judgements: dict[str, Any] = {}
     for c in comparisons:
         difference, deviation = _scaled(c.metric, c.difference), _scaled(c.metric, c.deviation)
@@ -142,7 +142,7 @@ def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
 
 
 def reported() -> "list[Reported]":
-    """The paper's main results as rows that a report shows beside measured ones: not run here."""
+    """The paper's main results, as rows that a report shows beside measured ones."""
     cells = (cell for table in _MAIN_RESULTS for cell in printed(table))
     return [_reported(cell) for cell in cells if cell.ood_set != AVERAGE]
 

@@ -1,4 +1,4 @@
-"""The runs that a cell of the paper is measured by, and the feature files that these need."""
+"""The runs by which a cell of the paper is measured, and the feature files that they need."""
 
 import functools
 from collections.abc import Iterable, Sequence
@@ -25,34 +25,34 @@ from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
 from zsntta_cli.simulation.tuned import live_among
 
-Streams = tuple[tuple[RunSettings, ...], ...]  # what a cell averages over; each of all seeds
-_USUAL_RATIO = 0.5  # of tables that name none
+Streams = tuple[tuple[RunSettings, ...], ...]  # the streams of a cell, each with runs of all seeds
+_USUAL_RATIO = 0.5  # of tables that name no ratio
 _SEVERITY = 1  # Table 15
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """How the tables are to be measured."""
+    """The user's choices of how the tables are measured."""
 
     root: Path  # of feature files
     encoder: PaperEncoder = PaperEncoder()  # noqa: RUF009 -- it is frozen
     preset: str = "paper"
-    seeds: tuple[int, ...] = ()  # none: the table's own
-    prompt: str = ""  # a template in place of the sets' own
-    own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: in place of the tables'
+    seeds: tuple[int, ...] = ()  # empty: the table's seeds
+    prompt: str = ""  # a template that replaces those of the sets
+    own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: they replace the tables'
     methods: tuple[str, ...] = ()  # rows beside the paper's
-    ratios: tuple[Ratio, ...] = ()  # the rows again at these, of a table that names none
+    ratios: tuple[Ratio, ...] = ()  # further rows at these, for tables that name no ratio
 
     @property
     def is_as_published(self) -> bool:
-        """Whether nothing is measured in another way than the tables say."""
+        """Whether prompts and settings are those of the tables."""
         return not self.prompt and not self.own
 
     def changed(self, run: RunSettings) -> RunSettings:
-        """A run with the prompt and the settings that are wished for.
+        """Change a run to the prompt and the settings that the user has chosen.
 
         Raises:
-            SettingsError: a value out of its range.
+            SettingsError: a value is out of its range.
         """
         values = {name: value for method, name, value in self.own if method == run.method}
         if self.is_as_published or not (values or self.prompt):
@@ -64,15 +64,16 @@ class Wishes:
 
 
 def rival_name(method: str) -> str:
-    """What the row of a method is called that a table of the paper has not."""
+    """The name of the row of a method that the paper's table lacks."""
     return f"{method} (not in the paper)"
 
 
 def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
-    """The cells of a table, and for each added method a row on the streams of AdaND's.
+    """The cells of a table, with a row for each added method, on the streams of AdaND's row.
 
     Raises:
-        SettingsError: a table whose rows are no methods, or one that names its noise ratios.
+        SettingsError: methods are added to a table whose rows are no methods, or ratios to a table
+            that names its noise ratios.
     """
     every = _at_ratios(cells(table, wishes.encoder), wishes.ratios)
     if wishes.methods and (table.heads != ("Method",) or table.limit):
@@ -93,10 +94,10 @@ def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
 
 
 def _at_ratios(every: list[PaperCell], ratios: Sequence[Ratio]) -> list[PaperCell]:
-    """The cells of a table, and those of the same rows at other noise ratios.
+    """The cells of a table, with those of the same rows at other noise ratios.
 
     Raises:
-        SettingsError: the table names its ratios, or is of times.
+        SettingsError: the table names its noise ratios, or compares times.
     """
     table = every[0].table
     if ratios and (table.limit or any(cell.of.ratio is not None for cell in every)):
@@ -115,10 +116,9 @@ def _at_ratios(every: list[PaperCell], ratios: Sequence[Ratio]) -> list[PaperCel
 
 
 def streams(cell: PaperCell, wishes: Wishes) -> Streams:
-    """The streams of a cell, of all OOD sets or corruptions that it is the mean of.
+    """The streams of a cell, one for each OOD set or corruption that it is the mean of.
 
-    None where a cell is not to be run: scores that the paper quotes and that need more than
-    features.
+    There are none if a cell is not run: the paper quotes scores that need more than features.
     """
     if METHODS[cell.of.method].needs:
         return ()
@@ -130,9 +130,9 @@ def streams(cell: PaperCell, wishes: Wishes) -> Streams:
 
 
 def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -> Streams:
-    """The runs that a cell stands for, on features in an encoder's folder, stream by stream.
+    """The runs of a cell, on the features in an encoder's folder, stream by stream.
 
-    A clean stream is the same for all OOD sets, so it is one.
+    A clean stream is the same for all OOD sets, so there is only one.
     """
     of = cell.of
     ratio = _USUAL_RATIO if of.ratio is None else of.ratio
@@ -152,17 +152,17 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
 
 
 def is_timed(run: RunSettings) -> bool:
-    """Whether a run is one of table 4, which wants time and memory with the encoder, no cache."""
+    """Whether a run is one of table 4, which measures time and memory with the encoder."""
     return run.stream.limit == SAMPLES
 
 
 def needing_images(root: Path, runs: Sequence[RunSettings]) -> set[RunSettings]:
-    """The runs that go through the encoder: live ones, and those whose time is asked."""
+    """The runs that need the encoder: live runs, and runs that are timed."""
     return {*filter(is_timed, runs), *live_among(root, runs)}
 
 
 def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunSettings]:
-    """The runs of some tables, each once."""
+    """All runs of some tables, each once."""
     runs = (
         run
         for table in tables
@@ -175,7 +175,7 @@ def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunS
 
 
 def _id_sets(id_set: str) -> Sequence[str]:
-    """An ID set, or the 15 corrupted ones that its cells are means of."""
+    """An ID set, or the 15 corrupted sets over which its cells are means."""
     if datasets.known(id_set).role != "shift":
         return [id_set]
     return [f"{id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
@@ -189,7 +189,7 @@ def _ood_sets(cell: Printed) -> Sequence[str]:
 
 
 def _settings(cell: Printed) -> dict[str, Any]:
-    """The settings of a cell, of their types."""
+    """The settings of a cell, converted to their types."""
     settings = cell.settings
     if settings.get("source") == "quoted":  # MCM's own paper: cosines at temperature 1
         return {"temperature": 1.0}
@@ -203,18 +203,18 @@ def _settings(cell: Printed) -> dict[str, Any]:
 
 
 def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
-    """The feature files of some runs, each once, ID sets first; none of runs that are timed."""
+    """The feature files that some runs need, each once; runs that are timed need none."""
     files = (file for run in runs if not is_timed(run) for file in planning.needed_files(run))
     return list(dict.fromkeys(files))
 
 
 def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:
-    """Those files of some runs that are there."""
+    """The feature files of some runs that exist."""
     return {file for file in needed_files(runs) if feature_path(root, *file).exists()}
 
 
 def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
-    """What is not there, by the folder of its encoder: ID sets, OOD sets and noise as they come."""
+    """The sets and noise pools without a feature file, in order, by the folder of their encoder."""
     missing: dict[str, list[str]] = {}
     for folder, name in needed_files(runs):
         if not feature_path(root, folder, name).exists():
@@ -223,13 +223,13 @@ def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str
 
 
 def runnable(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
-    """The runs whose feature files are all there."""
+    """The runs whose feature files all exist."""
     present = present_files(root, runs)
     return [run for run in runs if present.issuperset(needed_files([run]))]
 
 
 def miscounted_files(root: Path, runs: Iterable[RunSettings]) -> dict[NeededFile, str]:
-    """The feature files of some runs that are of other images than the published set, and how."""
+    """The feature files whose number of images differs from the published set's, with counts."""
     counts = {
         (folder, name): datasets.miscounted(name, _image_count(root, folder, name))
         for folder, name in sorted(present_files(root, runs))
@@ -239,7 +239,7 @@ def miscounted_files(root: Path, runs: Iterable[RunSettings]) -> dict[NeededFile
 
 
 def count_items(root: Path, runs: Iterable[RunSettings]) -> int:
-    """How many items the streams of some runs have, injected ones included."""
+    """The number of items in the streams of some runs, with injected noise."""
 
     @functools.cache
     def images(folder: str, name: str | None) -> int:
@@ -253,8 +253,8 @@ def count_items(root: Path, runs: Iterable[RunSettings]) -> int:
 
 
 def _image_count(root: Path, folder: str, name: str) -> int:
-    """Images of a set: of its features, or as many as were published."""
+    """The number of images of a set: in its feature file, or else in the published set."""
     try:
         return read_header(feature_path(root, folder, name)).images
-    except (StoreError, OSError):  # the run itself says it better
+    except (StoreError, OSError):  # the run itself reports a broken file
         return datasets.known(name).images

@@ -1,7 +1,7 @@
-"""How far two perfect runs of one experiment differ: the variances that a verdict allows for.
+"""The variances of two perfect runs of one experiment, which a verdict allows for.
 
-All ID samples take part in a stream, once; which OOD samples do is a choice, the paper's a list of
-its own and ours another. Light: no NumPy. Variances are of fractions.
+All ID samples are in a stream once. Which OOD samples are in it is a random choice, and the paper's
+choice differs from ours. Variances are those of fractions. This module does not import NumPy.
 """
 
 import math
@@ -14,23 +14,23 @@ from zsntta_cli import datasets
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
-_CONFIDENCE = 0.9545  # of a verdict: that of two standard deviations of a normal distribution
+_CONFIDENCE = 0.9545  # of a verdict: as two standard deviations of a normal distribution
 
 
 @dataclass(frozen=True)
 class Variance:
-    """A variance, and on how many degrees of freedom it is known."""
+    """A variance, and the degrees of freedom of its estimate."""
 
     value: float = 0.0
     freedom: float = math.inf
 
     def times(self, factor: float) -> "Variance":
-        """The variance of a multiple, whose factor's square is given."""
+        """The variance of a multiple; `factor` is the square of the multiple's factor."""
         return Variance(self.value * factor, self.freedom)
 
     @property
     def deviations(self) -> float:
-        """How many standard deviations hold 95.45 % of the differences: Student's t, or 2."""
+        """The number of standard deviations that hold 95.45 % of differences: Student's t, or 2."""
         if math.isinf(self.freedom) or math.isnan(self.freedom):
             return 2.0
         from scipy.special import stdtrit
@@ -42,9 +42,9 @@ UNKNOWN_VARIANCE = Variance(math.nan, 0)
 
 
 def total(variances: Iterable[Variance]) -> Variance:
-    """The variance of a sum of independent parts, with Welch's and Satterthwaite's freedom.
+    """The variance of a sum of independent parts, with Welch and Satterthwaite's freedom.
 
-    It is not known where that of a part is not.
+    It is unknown if the variance of a part is unknown.
     """
     parts = [part for part in variances if part.value]
     value = math.fsum(part.value for part in parts)
@@ -55,7 +55,7 @@ def total(variances: Iterable[Variance]) -> Variance:
 
 
 def pooled(variances: Iterable[Variance]) -> Variance:
-    """The mean of several variances, each of which counts by its freedom; nan of none."""
+    """The mean of several variances, weighted by their degrees of freedom; nan of none."""
     parts = list(variances)
     freedom = math.fsum(part.freedom for part in parts)
     if not freedom:
@@ -64,10 +64,10 @@ def pooled(variances: Iterable[Variance]) -> Variance:
 
 
 def chosen_share(drawn: int, pool: int) -> float:
-    """The factor of a single sample's variance in that of a mean over `drawn` samples of a pool.
+    """The factor from a single sample's variance to that of a mean over `drawn` samples of a pool.
 
-    A stream has the whole pool as often as it goes, and then a random rest r of its N samples,
-    without replacement: only that rest varies. (r/n)² · 1/r · (1 - r/N) · N/(N-1).
+    A stream of n samples has the whole pool of N as often as it fits, and then r samples that are
+    drawn without replacement. Only these vary: (r/n)² · 1/r · (1 - r/N) · N/(N-1).
     """
     rest = drawn % pool if pool else 0
     if not rest:
@@ -76,11 +76,11 @@ def chosen_share(drawn: int, pool: int) -> float:
 
 
 def choice_variance(record: "Record", metric: str) -> float:
-    """The variance of a metric of a run by which OOD samples take part; nan of a metric without.
+    """The variance of a run's metric by the choice of OOD samples; nan for other metrics.
 
-    With the ID samples given, Acc_N and FPR95(ID+) are shares of the OOD samples, AUROC is the mean
-    of their placements among the ID samples (DeLong et al. 1988); Acc_H follows Acc_N by the delta
-    method.
+    For fixed ID samples, Acc_N and FPR95(ID+) are shares of the OOD samples, and AUROC is the mean
+    of their placements among the ID samples (DeLong et al. 1988). The variance of Acc_H follows
+    from that of Acc_N by the delta method.
     """
     single = _SINGLE.get(metric)
     if single is None:
@@ -89,7 +89,7 @@ def choice_variance(record: "Record", metric: str) -> float:
 
 
 def is_chosen(record: "Record") -> bool:
-    """Whether the OOD samples of a run are some of several that might have been taken."""
+    """Whether the OOD samples of a run are a random choice of those in the set."""
     return bool(record.settings.ood_set) and _of_choice(record) > 0
 
 
@@ -109,9 +109,9 @@ def _of_harmonic_mean(record: "Record") -> float:
 
 
 def _of_placements(record: "Record") -> float:
-    """The variance of the placements; of a record that lacks it that of exponential scores.
+    """The variance of the placements, or that of exponential scores if a record lacks it.
 
-    The latter (Hanley and McNeil 1982) needs AUROC alone, and is up to three times as large.
+    The latter (Hanley and McNeil 1982) only needs AUROC, and is up to three times as large.
     """
     std, auroc = record.placement_std, record.metric("auroc")
     if not math.isnan(std):
@@ -119,7 +119,7 @@ def _of_placements(record: "Record") -> float:
     return max(auroc / (2 - auroc), 2 * auroc**2 / (1 + auroc)) - auroc**2
 
 
-# The variance of what a metric is the mean of, for a single OOD sample.
+# The variance of a single OOD sample's value, of which a metric is the mean.
 _SINGLE: "dict[str, Callable[[Record], float]]" = {
     "acc_s": lambda _: 0.0,
     "acc_n": lambda record: _of_share(record.metric("acc_n")),

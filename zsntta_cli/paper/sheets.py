@@ -1,6 +1,7 @@
-"""A table of the paper as sheets, one for each of its parts, and what its cells sum up to.
+"""A table of the paper as sheets, one for each of its parts, with a summary of its cells.
 
-A row takes three lines: what is measured, what the paper has, the difference. Light: no NumPy.
+A row takes three lines: the measured values, the paper's, and the differences. This module does not
+import NumPy.
 """
 
 import math
@@ -24,7 +25,7 @@ from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
 _MARKS = {WITHIN: "=", OUTSIDE: "!", OTHER_IMAGES: "?"}
-_DIGITS = {"time_s": 4}  # of a metric; two of all others
+_DIGITS = {"time_s": 4}  # decimal places of a metric; all others have two
 RULE = (
     f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
     f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
@@ -33,33 +34,33 @@ RULE = (
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
 
-Letters = dict[str, str]  # of marked numbers, by what is said of these
+Letters = dict[str, str]  # the letters of marked numbers, by the remark on these
 
 
 @dataclass(frozen=True)
 class TableContent:
-    """What there is of a table."""
+    """The content of a table: its comparisons, and what stands around them."""
 
     table: PaperTable
     comparisons: Sequence[Comparison]
-    above: Sequence[str] | None  # lines below the title; None: the published numbers alone
-    command: str = ""  # that shows it
-    beside: Sequence[Sheet] = ()  # behind its parts: what added methods come to
+    above: Sequence[str] | None  # lines below the title; None: only published numbers
+    command: str = ""  # the command that shows the table
+    beside: Sequence[Sheet] = ()  # sheets after its parts, on added methods
 
     @property
     def is_published_alone(self) -> bool:
-        """Whether nothing stands beside the published numbers."""
+        """Whether the table only has the published numbers."""
         return self.above is None
 
 
 def published_content(table: PaperTable, command: str = "") -> TableContent:
-    """The paper's numbers of a table."""
+    """The content of a table with only the paper's numbers."""
     entries = cells(table, PaperEncoder()) if table.is_measured else []
     return TableContent(table, compare_published(entries), None, command)
 
 
 def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
-    """Tables one after the other in one of FORMS."""
+    """Render tables one after the other, in one of FORMS."""
     if not FORMS[form].of_rows:
         return draw([s for content in contents for s in table_sheets(content)], form, to_file)
     from zsntta_cli.paper import rows
@@ -69,7 +70,7 @@ def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -
 
 
 def table_sheets(content: TableContent) -> list[Sheet]:
-    """A sheet for each part of a table, and one of the means over them; notes are of the last."""
+    """Make a sheet for each part of a table, and one of means; the last one has the notes."""
     table, comparisons = content.table, content.comparisons
     title = f"Table {table.number} ({table.label}): {table.title}"
     if not table.is_measured:
@@ -90,7 +91,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
 
 def _parts(content: TableContent, letters: Letters) -> list[Sheet]:
     groups: dict[str, list[Comparison]] = {}
-    # Ranks and means are those of the paper's rows: one more would change the others' ranks.
+    # Ranks and means are those of the paper's rows: an added row would change the others' ranks.
     means = over_parts(content.table, [c for c in content.comparisons if not c.cell.is_added])
     for comparison in (*content.comparisons, *means):
         groups.setdefault(comparison.cell.group, []).append(comparison)
@@ -106,7 +107,7 @@ def _part(
         cell = comparison.cell
         columns[cell.column] = tuple(_head(metric) for metric in cell.metrics)
         by_row.setdefault(cell.row, {}).setdefault(cell.column, []).append(comparison)
-    if LEAD_COLUMN in columns:  # it is met in the first row that has one
+    if LEAD_COLUMN in columns:  # it is met in the first row that has one, and comes last
         columns[LEAD_COLUMN] = columns.pop(LEAD_COLUMN)
     sheet = Sheet(group, content.table.heads, columns)
     for row, by_column in by_row.items():
@@ -124,7 +125,7 @@ def _head(metric: str) -> str:
 def _three_lines(
     row: Labels, by_column: Mapping[str, list[Comparison]], letters: Letters, is_next: bool
 ) -> list[SheetRow]:
-    """The lines of a row: measured, published, their difference, as far as there is any."""
+    """The lines of a row: measured, published and their difference, as far as these exist."""
     every = [comparison for of_column in by_column.values() for comparison in of_column]
     paper = _texts(by_column, lambda c: _paper_text(c, letters))
     has_paper = any(c.published for c in every)
@@ -144,7 +145,7 @@ def _texts(
 
 
 def _number_text(metric: str, mean: float, std: float = math.nan, is_signed: bool = False) -> str:
-    """A number with its digits; a dash where there is none, a sign where it is a difference."""
+    """A number with its decimal places; a dash for nan, and a sign for differences."""
     if math.isnan(mean):
         return "-"
     digits = _DIGITS.get(metric, 2)
@@ -161,7 +162,7 @@ def _measured_text(comparison: Comparison) -> str:
 
 
 def _paper_text(comparison: Comparison, letters: Letters) -> str:
-    """What is published, with the letter of a note where it is doubtful."""
+    """The published number, with the letter of a note if it is doubtful."""
     number, remark = comparison.published, comparison.remark
     if number is None:
         return "-"
@@ -172,19 +173,19 @@ def _paper_text(comparison: Comparison, letters: Letters) -> str:
 
 
 def _difference_text(comparison: Comparison) -> str:
-    """The difference, with a mark where it is judged."""
+    """The difference, with the mark of its verdict."""
     text = _number_text(comparison.metric, comparison.difference, is_signed=True)
     mark = _MARKS.get(comparison.verdict)
     return Marked(text + mark) if mark else text
 
 
 def text_sheet(table: PaperTable) -> Sheet:
-    """A table without measurements (7 to 9), as it is."""
+    """Make the sheet of a table without measurements (7 to 9)."""
     by_row: dict[Labels, dict[str, list[str]]] = {}
     for cell in printed(table.number):
         row, column, text = text_of(cell)
         by_row.setdefault((row,), {})[column] = [text]
-    # Table 9 prints a cross where there is no pair; its columns stand as table 8's.
+    # Table 9 prints a cross where there is no pair; its columns have the order of table 8's.
     names = [set_name(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
     every = [*names, *(name for texts in by_row.values() for name in texts)]
     columns: dict[str, Labels] = dict.fromkeys(every, ("",))
@@ -193,14 +194,15 @@ def text_sheet(table: PaperTable) -> Sheet:
 
 
 def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
-    """What a reader must know."""
+    """The notes that a reader of the table needs."""
     notes = [f"note: {note}" for note in table.notes if any(c.published for c in comparisons)]
     if any(len(c.measured.seeds) > 1 for c in comparisons if c.measured):
         notes.append(f"note: {_SPREAD}")
     notes += _lacking(comparisons)
     records = [record for c in comparisons if c.measured for record in c.measured.records]
     if records:
-        from zsntta_cli.simulation.notes import strongest  # NumPy, which printed numbers do without
+        # It imports NumPy, which printed numbers do not need.
+        from zsntta_cli.simulation.notes import strongest
 
         notes += [f"note: {text}" for text in strongest(n for r in records for n in r.notes)]
     sets = dict.fromkeys(
@@ -219,7 +221,7 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _lacking(comparisons: Sequence[Comparison]) -> list[str]:
-    """Why there is no average of some rows: a line for those that lack the same."""
+    """Why some rows have no average, in one line for all rows that lack the same sets."""
     rows: dict[tuple[str, str, str], dict[str, None]] = {}
     for comparison in comparisons:
         cell, measured = comparison.cell, comparison.measured

@@ -1,6 +1,6 @@
-"""How far a difference may be off by chance alone: by the order, the choice of OOD images, both.
+"""The variance of a difference by chance alone: by the order and by the choice of OOD images.
 
-Light: no NumPy.
+This module does not import NumPy.
 """
 
 import functools
@@ -27,28 +27,28 @@ from zsntta_cli.simulation.runs import RunSettings
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
-_PERCENT = 100**2  # of a variance
-_STEADY = "zs-clip"  # whose threshold alone follows the stream
+_PERCENT = 100**2  # the factor of a variance from fractions to percent
+_STEADY = "zs-clip"  # a method of which only the threshold depends on the stream
 
 
 @dataclass(frozen=True)
 class OrderSpreads:
-    """The ± over five orders that tables 20 and 21 print, of their streams and of the methods."""
+    """The ± over five orders that tables 20 and 21 print, by stream and by method."""
 
-    of_stream: dict[tuple[RunSettings, str], Variance]  # by the run of seed 0 and metric
+    of_stream: dict[tuple[RunSettings, str], Variance]  # by the run with seed 0 and metric
     of_method: dict[tuple[str, str], Variance]  # by method and metric: the mean over their streams
 
     def of(self, run: RunSettings, metric: str) -> Variance:
-        """The variance over orders, in percent, of a run's metric.
+        """The variance of a run's metric over orders, in percent; nan for other metrics.
 
-        Of a stream without a printed ± it is the mean of its method's printed ones; AdaND's also
-        where it is combined, ZS-CLIP's for the methods that train nothing. Nan of other metrics.
+        A stream without a printed ± has the mean of its method's printed variances; methods with
+        AdaND as detector have AdaND's, and all others that are not printed have ZS-CLIP's.
         """
         once = replace(run, stream=replace(run.stream, seed=0))
         return self.of_stream.get((once, metric)) or self.of_usual(run.method, metric)
 
     def of_usual(self, method: str, metric: str) -> Variance:
-        """The mean of the variances that are printed of a method."""
+        """The mean of a method's printed variances, or of AdaND's or ZS-CLIP's in its place."""
         stand_in = "adand" if method.startswith("adand") else _STEADY
         place = (method, metric) if (method, metric) in self.of_method else (stand_in, metric)
         return self.of_method.get(place, UNKNOWN_VARIANCE)
@@ -56,16 +56,16 @@ class OrderSpreads:
 
 @functools.cache
 def order_spreads(wishes: Wishes) -> OrderSpreads:
-    """The printed ± of tables 20 and 21 for the streams that are wished for.
+    """The printed ± of tables 20 and 21 for the streams of these wishes.
 
-    A printed ± of 0.00 may be up to half of its last digit.
+    A printed ± of 0.00 counts as half a unit of its last digit, the most that it can be.
     """
     once, of_stream = replace(wishes, seeds=(0,)), {}
     of_method = defaultdict(list)
     for table in (table for table in TABLES if table.seeds == FIVE_SEEDS):
         for cell in cells(table, wishes.encoder):
             runs = [run for seeds in streams(cell, once) for run in seeds]
-            if len(runs) > 1:  # an average: its ± is no deviation of it
+            if len(runs) > 1:  # an average, whose ± is not its own standard deviation
                 continue
             for metric, number in zip(cell.metrics, cell.published, strict=False):
                 variance = Variance(max(number.std, ROUNDING) ** 2, len(table.seeds) - 1)
@@ -82,13 +82,13 @@ def difference_variance(
     printed: OrderSpreads,
     seeds: int,
 ) -> Variance:
-    """The variance, in percent, of measured - published where nothing but chance is between them.
+    """The variance, in percent, of measured - published if only chance separates them.
 
-    `parts`: the streams that the number is an average over, and those that are subtracted from it.
-    `seeds`: how many the paper's number is the mean of.
+    `parts` are the streams that the number is an average over, and those that are subtracted from
+    it. `seeds` is the number of seeds of which the paper's number is the mean.
 
-    The choice of OOD images counts on either side. Beside the metric it moves the threshold, about
-    as much as the order moves that of ZS-CLIP, which is added where there is a choice.
+    The choice of OOD images counts for both numbers. It changes the metric and also the threshold,
+    the latter about as much as the order changes ZS-CLIP's, which is added if there is a choice.
     """
     count, sets = len(measured.seeds), len(parts[0])
     records = [
@@ -107,7 +107,8 @@ def difference_variance(
 def _choices(records: "Sequence[Record]", metric: str, printed: OrderSpreads) -> Iterator[Variance]:
     """The variances of a metric's sum over streams by the choice of OOD images, set by set.
 
-    Streams with the same OOD set, such as those of corruptions, have the same images of it.
+    Streams with the same OOD set, such as those of corruptions, have the same OOD images, so their
+    deviations add up.
     """
     threshold = printed.of_usual(_STEADY, metric)
     by_set = defaultdict(list)

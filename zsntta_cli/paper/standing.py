@@ -1,4 +1,4 @@
-"""Where one stands: runs of tables and figures made or taken from the store, beside the paper's."""
+"""The runs of tables and figures, made or taken from the store, as content beside the paper's."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -42,46 +42,46 @@ from zsntta_cli.simulation.simulator import LiveFactory
 
 @dataclass(frozen=True)
 class Execution:
-    """How runs are made."""
+    """The choices of how runs are made."""
 
     reporter: Reporter
     keeping: Keeping
     jobs: Jobs = 1
     live: LiveFactory | None = None  # None: live methods are not run
-    device: str = "auto"  # of what is timed
+    device: str = "auto"  # of runs that are timed
     samples: int = SAMPLES
-    goes_on: bool = False  # what is missing, or fails, ends its row and not the rest
+    goes_on: bool = False  # other runs go on if some lack features or fail
 
 
 @dataclass(frozen=True)
 class Obtained:
-    """What there is of the runs that were wanted."""
+    """The results of wanted runs, and why some have none."""
 
     wishes: Wishes
     records: dict[RunSettings, Record]  # of finished runs
     missing: dict[str, list[str]]  # sets without features, by the folder of their encoder
     not_live: Sequence[RunSettings]  # live runs that were not asked for
     unfinished: bool  # Ctrl-C stopped a live run
-    failures: Failures  # runs that ended with an error, where the others went on
+    failures: Failures  # runs that ended with an error, while the others went on
 
     @property
     def items_left(self) -> int:
-        """How many items the live runs have that were left out."""
+        """The number of items of the live runs that were left out."""
         return count_items(self.wishes.root, self.not_live)
 
 
 @dataclass(frozen=True)
 class Standing(Obtained):
-    """What there is of some tables."""
+    """The results of some tables' runs."""
 
     def content(self, table: PaperTable, command: str = "") -> TableContent:
-        """All numbers of a table beside what is published."""
+        """The content of a table: all measured numbers beside what is published."""
         comparisons = compare(wished_cells(table, self.wishes), self.wishes, self.records)
         beside = rival_sheets(table, self.wishes, self.records)
         return TableContent(table, comparisons, self._above(table), command, beside)
 
     def _above(self, table: PaperTable) -> list[str]:
-        """What stands below a table's title: by what it was measured."""
+        """The lines below a table's title, which say how it was measured."""
         runs = [run for run in all_runs(self.wishes, [table]) if run in self.records]
         seeds = dict.fromkeys(str(run.stream.seed) for run in runs)
         encoders = dict.fromkeys(run.encoder for run in runs)
@@ -93,11 +93,11 @@ class Standing(Obtained):
         lines += self._changed()
         if self.wishes.encoder.is_built_in:
             lines.append("built-in sets stand in for the paper's; equal rows are one")
-        told = lsun_note(self.wishes, all_runs(self.wishes, [table]), self.records)
-        return [*lines, *self._other_encoder(table), *filter(None, [told])]
+        note = lsun_note(self.wishes, all_runs(self.wishes, [table]), self.records)
+        return [*lines, *self._other_encoder(table), *filter(None, [note])]
 
     def _changed(self) -> list[str]:
-        """What is measured in another way than the paper's tables say."""
+        """A line on prompts and settings that differ from the paper's tables; none if none do."""
         wishes = self.wishes
         changes = [f"prompt '{wishes.prompt}'"] * bool(wishes.prompt)
         changes += [
@@ -107,7 +107,7 @@ class Standing(Obtained):
         return [f"not as published: {', '.join(changes)}"] if changes else []
 
     def _other_encoder(self, table: PaperTable) -> list[str]:
-        """What is said where published numbers are left out, or may be of another encoder."""
+        """A line if published numbers are left out, or may be of another encoder."""
         encoder, every = self.wishes.encoder, printed(table.number)
         if encoder.named is None or encoder.is_built_in:
             return []
@@ -121,27 +121,27 @@ class Standing(Obtained):
 
 @dataclass(frozen=True)
 class Illustration(Obtained):
-    """The runs of a figure that there are, and what is not in it."""
+    """The results of a figure's runs, and the figure."""
 
     number: int
     bench: Bench
     kept: Sequence[Kept]
 
     def figure(self) -> Figure:
-        """The figure of what there is; built-in sets are beside no published numbers.
+        """Draw the figure from the runs that there are; built-in sets have no published numbers.
 
         Raises:
-            SettingsError: nothing to draw.
+            SettingsError: there is nothing to draw.
         """
         numbers = published(self.number) if self.bench is PAPER else None
         return draw(self.number, self.kept, numbers or None, self.bench)
 
 
 def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) -> Standing:
-    """Run what tables lack, cached methods first, live ones only where they may be.
+    """Run what tables lack: replays first, and live methods only if `execution` allows them.
 
     Raises:
-        MissingSets: not one run has all of its features.
+        MissingSets: no run has all of its features.
     """
     wanted = all_runs(wishes, tables)
     wanted += variant_runs(wishes, wanted)
@@ -149,11 +149,11 @@ def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) ->
 
 
 def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustration:
-    """Run what a figure lacks, live methods only where they may be.
+    """Run what a figure lacks, live methods only if `execution` allows them.
 
     Raises:
-        SettingsError: a figure that shows no results.
-        MissingSets: not one run has all of its features.
+        SettingsError: the figure shows no results.
+        MissingSets: no run has all of its features.
     """
     keeping = replace(execution.keeping, gradients=found(number).analysed)
     wanted = figure_runs(number, wishes)
@@ -167,7 +167,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     """The runs that a figure shows.
 
     Raises:
-        SettingsError: a figure that shows no results.
+        SettingsError: the figure shows no results.
     """
     folder = folder_name(wishes.root, wishes.encoder.usual)
     return [wishes.changed(run) for run in found(number).runs(folder, _bench(wishes))]
@@ -178,7 +178,7 @@ def _bench(wishes: Wishes) -> Bench:
 
 
 def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> Obtained:
-    """Run what is not kept yet, cached methods first, live ones only where they may be."""
+    """Run what is not kept yet: replays first, and live methods only if they are allowed."""
     missing = missing_files(wishes.root, wanted)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs and not execution.goes_on:
@@ -202,10 +202,10 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
 def _live(
     runs: Sequence[RunSettings], wishes: Wishes, execution: Execution, failures: Failures | None
 ) -> tuple[Sequence[Record], Sequence[RunSettings]]:
-    """Live runs that are kept or made, and those that were left."""
-    # Live ones that are not to be run are shown, even where all others are run again.
+    """Make live runs or take kept ones, and give those that are left."""
+    # Kept live runs are shown if live runs are not allowed, even if all others are run again.
     fresh = execution.keeping.fresh and execution.live is not None
-    timed = [run for run in runs if is_timed(run)]  # whose time is of here and now, so not kept
+    timed = [run for run in runs if is_timed(run)]  # times hold for this machine now: not kept
     live = [run for run in runs if not is_timed(run)]
     before = kept_records(wishes, live, replace(execution.keeping, fresh=fresh))
     not_kept = [run for run in runs if run not in before]
@@ -223,7 +223,7 @@ def _live(
 
 
 def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
-    """Time and memory of methods with their encoder, as records that say nothing else."""
+    """Measure time and memory of methods with their encoder, as records without other metrics."""
     encoder, samples = wishes.encoder.usual, execution.samples
     if runs and encoder.folder:
         execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
@@ -241,7 +241,7 @@ def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) ->
 
 
 def _timed_record(run: RunSettings, timing: Timing, seconds: float, samples: int) -> Record:
-    """What was measured as a record of a table's run: it has no metric but time and memory."""
+    """Make the record of a run of table 4, which has no metric but time and memory."""
     created = datetime.now(UTC).isoformat(timespec="seconds")
     return Record(
         run, Measures(), Measures(), Measures(), {"id": samples, "ood": 0, "noise": 0}, {}, {},
@@ -252,6 +252,6 @@ def _timed_record(run: RunSettings, timing: Timing, seconds: float, samples: int
 def kept_records(
     wishes: Wishes, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
-    """The records of those runs that are in the store."""
+    """The records of the runs that are in the store."""
     before = kept_before(wishes.root, runs, keeping)
     return {run: kept.record for run, kept in before.items()}

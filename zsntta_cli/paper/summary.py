@@ -1,4 +1,4 @@
-"""The page that sums a reproduction up: what is reproduced, what is not, what is not run."""
+"""The page that sums up a reproduction: what is reproduced, what is not, and what was not run."""
 
 import base64
 from collections import Counter
@@ -23,7 +23,7 @@ _TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Mod
 
 
 def summary_page(whole: "PaperReproduction") -> str:
-    """The page as a file: it loads nothing but links to the files beside it."""
+    """Make the page, which loads nothing and links to the files beside it."""
     sections = [
         Section("Tables", sheets=[_tables(whole)]),
         Section("Outside", sheets=list(_outside(whole))),
@@ -57,7 +57,7 @@ def _tables(whole: "PaperReproduction") -> PageSheet:
 
 
 def _outside(whole: "PaperReproduction") -> Iterator[PageSheet]:
-    """Every number that chance alone does not explain, the largest difference first."""
+    """The numbers that chance alone does not explain, in order of falling differences."""
     numbers = [
         (table.number, c)
         for table, content in whole.contents.items()
@@ -83,7 +83,7 @@ def _outside(whole: "PaperReproduction") -> Iterator[PageSheet]:
 
 
 def _not_judged(whole: "PaperReproduction") -> Iterator[PageSheet]:
-    """The sets that are not the published ones, and how many numbers are of them."""
+    """The sets that are not the published ones, with the number of numbers that depend on them."""
     counts: dict[str, int] = {}
     for content in whole.contents.values():
         for c in content.comparisons:
@@ -98,7 +98,7 @@ def _not_judged(whole: "PaperReproduction") -> Iterator[PageSheet]:
 
 
 def _not_run(whole: "PaperReproduction") -> Iterator[PageSheet]:
-    """What is missing, with the command that makes it; live runs that are left; what failed."""
+    """Missing features with the commands that make them, live runs that are left, and failures."""
     finished, every = whole.records, whole.obtained.values()
     left = {run for obtained in every for run in obtained.not_live} - finished.keys()
     if missing := _missing(whole):
@@ -155,7 +155,7 @@ def _files(whole: "PaperReproduction") -> Markup:
 
 
 def _figures(whole: "PaperReproduction") -> Markup:
-    """The figures that are drawn, within the page."""
+    """The figures that are drawn, embedded in the page."""
     titles = {number: title for number, _, title in FIGURES}
     picture = Markup(
         '<figure><img alt="{title}" src="data:image/svg+xml;base64,{content}">'

@@ -1,6 +1,6 @@
-"""What the numbers of a table, or of all, come to: how many are within, outside or not judged.
+"""Counts of a table's numbers, or of all tables': how many are within, outside or not judged.
 
-Light: no NumPy.
+This module does not import NumPy.
 """
 
 import math
@@ -18,8 +18,8 @@ from zsntta_cli.paper.comparing import (
 )
 from zsntta_cli.paper.printed.tables import PaperTable
 
-_JUDGED = (WITHIN, OUTSIDE, UNKNOWN)  # misprints and other images' numbers are no differences
-ALL_TABLES = "all"  # the table of the row that sums up all
+_JUDGED = (WITHIN, OUTSIDE, UNKNOWN)  # differences of misprints and other images mean nothing
+ALL_TABLES = "all"  # the value of the column `table` in the row of all tables
 COLUMNS = (
     "table", "label", "title", "printed", "measured", "compared", "within", "outside",
     "no_spread", "other_images", "misprints", "largest_difference", "largest_where",
@@ -27,10 +27,10 @@ COLUMNS = (
 
 
 class CheckTally:
-    """How many numbers of some comparisons there are of each kind."""
+    """The counts of comparisons by verdict, and the largest difference."""
 
     def __init__(self, comparisons: Sequence[Comparison]) -> None:
-        """Count them."""
+        """Count the comparisons."""
         self.is_published = any(c.published for c in comparisons)
         self.printed = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
         self.measured = sum(
@@ -46,12 +46,12 @@ class CheckTally:
 
     @property
     def is_passed(self) -> bool:
-        """Whether something was judged, and nothing is outside."""
+        """Whether some numbers are within, and none is outside."""
         return bool(self.within) and not self.outside
 
     @property
     def sentence(self) -> str:
-        """One line: how many numbers are of each kind, and the largest difference."""
+        """One line: the number of comparisons by verdict, and the largest difference."""
         if not self.is_published:
             return f"{self.measured:,} numbers measured, nothing is published of them"
         parts = [f"{self.within:,} within", f"{self.outside:,} outside"]
@@ -65,11 +65,11 @@ class CheckTally:
 
     @property
     def where(self) -> str:
-        """Where the largest difference stands; nothing where there is none."""
+        """The place of the largest difference; empty if there is none."""
         return place(self.largest) if self.largest else ""
 
     def row(self, **table: Any) -> dict[str, Any]:
-        """The counts as a row of COLUMNS; differences are percent (table 4: seconds, GiB)."""
+        """The counts as a row of COLUMNS; differences are in percent (table 4: seconds, GiB)."""
         largest = None if self.largest is None else round(self.largest.difference, 12)
         return {
             **dict.fromkeys(COLUMNS), **table, "printed": self.printed, "measured": self.measured,
@@ -81,7 +81,7 @@ class CheckTally:
 
 
 def place(comparison: Comparison) -> str:
-    """Where a comparison stands in its table."""
+    """The place of a comparison in its table."""
     cell = comparison.cell
     return ", ".join(filter(None, (cell.group, " ".join(cell.row), cell.column, comparison.metric)))
 
@@ -90,12 +90,12 @@ ByTable = Mapping[PaperTable, Sequence[Comparison]]
 
 
 def tally_all(by_table: ByTable) -> CheckTally:
-    """What the numbers of several tables come to."""
+    """Count the comparisons of several tables together."""
     return CheckTally([comparison for of_table in by_table.values() for comparison in of_table])
 
 
 def tally_lines(by_table: ByTable) -> list[str]:
-    """A line a table, and one of all."""
+    """Give one line for each table, and one for all."""
     lines = [
         f"Table {table.number:2}: {CheckTally(comparisons).sentence}"
         for table, comparisons in by_table.items()
@@ -104,7 +104,7 @@ def tally_lines(by_table: ByTable) -> list[str]:
 
 
 def tally_rows(by_table: ByTable) -> list[dict[str, Any]]:
-    """A row a table, and one of all, of COLUMNS."""
+    """Give one row of COLUMNS for each table, and one for all."""
     rows = [
         CheckTally(comparisons).row(table=table.number, label=table.label, title=table.title)
         for table, comparisons in by_table.items()

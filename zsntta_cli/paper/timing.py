@@ -1,13 +1,13 @@
 """Time and memory of a method with its encoder: the paper's table 4, measured here.
 
-What is counted: everything from an image in memory to the decision on it, adaptation and injected
-noise images too (one to eight samples, as the paper's method encodes them). What is not: loading
-the encoder, the text features of the class names, the first samples (compilation, warm-up), files
-of features, and reading and decoding images, which all methods pay alike. Half of the samples are
-adapted on: the pipeline is `gt`, so that no weights decide on it.
+The time covers everything from an image in memory to the decision on it, with adaptation and
+injected noise (one image after eight samples, as in the paper, which encodes them). It does not
+cover loading the encoder, the text features of the class names, the first samples (compilation,
+warm-up), feature files, and reading and decoding images, which cost all methods the same. Methods
+adapt on half of the samples: the pipeline is `gt`, so the choice does not depend on the weights.
 
-Memory is what a GPU's allocator held at most; on a CPU, what the process did. Each method runs in a
-process of its own, so that no peak is another's. Torch is imported in that process alone.
+Memory is the peak of a GPU's allocator, or of the process on a CPU. Each method runs in a process
+of its own, so that no peak is another method's. Only that process imports torch.
 """
 
 import contextlib
@@ -40,24 +40,25 @@ if TYPE_CHECKING:
     from zsntta_cli.methods.live.base import LiveData
 
 CLASSES = 1_000  # ImageNet's
-NOISE_EVERY = 8  # M of methods that inject noise: their injected images are encoded too
-_PICTURES = 16  # different ones; the stream shows them in turn
-_TAKE_FROM_CACHE = ("tpt", "adand+tent")  # a sample's own features: encoding these is added
+NOISE_EVERY = 8  # M of methods that inject noise, whose injected images are encoded too
+_PICTURES = 16  # different pictures, which the stream repeats
+# These take a sample's features from the cache, so the time to encode them is added.
+_TAKE_FROM_CACHE = ("tpt", "adand+tent")
 
 
 @dataclass(frozen=True)
 class TimingJob:
-    """What is to be timed."""
+    """A method to be timed, with its encoder and device."""
 
     method: str
     batch_size: int = 1
     encoder: EncoderChoice = EncoderChoice()  # noqa: RUF009 -- it is frozen
     device: str = "auto"
     samples: int = SAMPLES
-    classes: int = CLASSES  # of ImageNet, the first ones
+    classes: int = CLASSES  # the first classes of ImageNet
 
     def __post_init__(self) -> None:
-        # Those that decide as their stream runs, by images and class names alone.
+        # Methods that decide while the stream runs, and only need images and class names.
         timeable = (n for n, m in METHODS.items() if (m.live or m.stepper) and not m.needs)
         check_choice("method", self.method, tuple(timeable))
         needed = self.warm_up + METHODS[self.method].at_once(self.settings.options) + 1
@@ -66,12 +67,12 @@ class TimingJob:
 
     @property
     def warm_up(self) -> int:
-        """The items that do not count, at least."""
+        """The least number of items at the beginning that are not timed."""
         return max(2 * self.batch_size, self.samples // 20)
 
     @property
     def settings(self) -> RunSettings:
-        """The method's settings: the paper's for ImageNet, half of the samples adapted on."""
+        """The method's settings: the paper's for ImageNet, with adaptation on half of samples."""
         return build_run(
             self.method, "", "imagenet", None, DEFAULT_PROMPT, pipeline="gt", confidence=0.0,
             batch_size=self.batch_size, tent_batch_size=self.batch_size,
@@ -80,11 +81,11 @@ class TimingJob:
 
 @dataclass(frozen=True)
 class Timing:
-    """What a method costs."""
+    """The time and memory of a method."""
 
     job: TimingJob
-    seconds: float | None = None  # a test sample; None where it could not be run
-    memory: int | None = None  # bytes at most
+    seconds: float | None = None  # for each test sample; None if the method could not be run
+    memory: int | None = None  # the peak in bytes
     device: str = ""
     problem: str = ""
 
@@ -96,12 +97,12 @@ class Timing:
 def measure(
     jobs: Sequence[TimingJob], report: Callable[[Timing], None] = lambda _: None
 ) -> list[Timing]:
-    """The cost of each job, one after the other, each in a process of its own.
+    """Measure the cost of each job, one after the other, each in a process of its own.
 
-    A job that runs out of memory gets a timing that says so. `report` gets each as it comes.
+    A job that runs out of memory gets a timing that says so. `report` is called with each timing.
 
     Raises:
-        ZsnttaError: the encoder or the device cannot be had.
+        ZsnttaError: the encoder or the device cannot be used.
     """
     timings = []
     for job in jobs:
@@ -116,10 +117,10 @@ def measure(
 
 
 def run_job(job: TimingJob) -> Timing:
-    """The cost of a job in this process: its memory is that of all that ran here before, too.
+    """Measure a job in this process, whose peak of memory includes all that ran in it before.
 
     Raises:
-        ZsnttaError: the encoder or the device cannot be had.
+        ZsnttaError: the encoder or the device cannot be used.
     """
     from zsntta_cli.encoders.clip import load_encoder
 
@@ -129,10 +130,10 @@ def run_job(job: TimingJob) -> Timing:
     data, device, is_gpu = live_data(encoder, job), encoder.device, encoder.device.type == "cuda"
     cpu = f"cpu, {torch.get_num_threads()} threads"
     name = torch.cuda.get_device_name(device) if is_gpu else cpu
-    if is_gpu:  # forget the peak so far: that of loading the encoder, which is no method's
+    if is_gpu:  # forget the peak of loading the encoder, which is not the method's
         torch.cuda.reset_peak_memory_stats(device)
     else:
-        with contextlib.suppress(OSError):  # Linux alone; elsewhere loading counts
+        with contextlib.suppress(OSError):  # only Linux can reset it; elsewhere loading counts
             Path("/proc/self/clear_refs").write_text("5")
     try:
         seconds = seconds_a_sample(data, job)
@@ -143,7 +144,7 @@ def run_job(job: TimingJob) -> Timing:
 
 
 def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
-    """A stream of pictures in memory, half of them truly clean, with the noise that is injected."""
+    """Make a stream of pictures in memory, half of which are clean, with injected noise."""
     from zsntta_cli.methods.live.base import LiveData
 
     injects = job.settings.stream.noise != NO_NOISE
@@ -165,7 +166,7 @@ def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
 
 
 def seconds_a_sample(data: "LiveData", job: TimingJob) -> float:
-    """Seconds of a test sample, over those that come after the first ones."""
+    """Measure the seconds for each test sample, after the warm-up of the job."""
     seconds = _timed(data, job.settings, job)
     if job.method in _TAKE_FROM_CACHE:
         seconds += _timed(data, replace(job, method="zs-clip").settings, job)
@@ -193,7 +194,7 @@ def _timed(data: "LiveData", run: RunSettings, job: TimingJob) -> float:
 
 
 def steps(data: "LiveData", run: RunSettings, batch_size: int) -> Iterator[int]:
-    """Go through the stream; how many items were decided on, whenever some are."""
+    """Go through the stream, and give the number of items whenever some are decided."""
     from zsntta_cli.methods.live.base import in_batches
 
     method = METHODS[run.method]

@@ -1,1 +1,1 @@
-"""What the paper prints: its tables, their numbers and names, and what of it cannot be right."""
+"""The printed content of the paper: its tables, their numbers and names, and remarks on these."""

@@ -1,6 +1,7 @@
-"""The paper's printed numbers: published.csv, read as it is, and what is doubtful in it.
+"""The paper's printed numbers, as they are in published.csv, and remarks on doubtful ones.
 
-All are of "Noisy Test-Time Adaptation in Vision-Language Models" (ICLR 2025). Light: no NumPy.
+All are of "Noisy Test-Time Adaptation in Vision-Language Models" (ICLR 2025). This module does not
+import NumPy.
 """
 
 import csv
@@ -19,21 +20,21 @@ LEAD = "acc_h_minus_zs-clip"  # a printed difference of averages
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """A printed number: in percent but for table 4's seconds and GiB; nan where "-" is printed."""
+    """A printed number in percent (table 4: seconds, GiB); nan if "-" is printed."""
 
     mean: float
     std: float = math.nan
 
     @classmethod
     def parse(cls, text: str) -> "PaperNumber":
-        """From "83.53±0.02", "+2.87" or "-"."""
+        """Parse "83.53±0.02", "+2.87" or "-"."""
         mean, _, std = text.partition("±")
         return cls(math.nan if mean == "-" else float(mean), float(std) if std else math.nan)
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A cell of the paper: what it is of, in the tool's names, and its values as printed."""
+    """A cell of the paper: its sets, encoder and method by our names, and its printed values."""
 
     table: int
     id_set: str
@@ -46,13 +47,13 @@ class Printed:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Its settings by name, as texts."""
+        """The settings by name, as texts."""
         pairs = (part.partition("=") for part in self.setting.split(";") if part)
         return {name: value for name, _, value in pairs}
 
     @property
     def numbers(self) -> tuple[PaperNumber, ...]:
-        """Its values, in the order of the table's metrics."""
+        """The values, in the order of the table's metrics."""
         return tuple(PaperNumber.parse(text) for text in self.texts)
 
 
@@ -78,24 +79,24 @@ def _read(table: str, id_set: str, ood_set: str, encoder: str, method: str, *res
     )  # fmt: skip
 
 
-# Printed numbers that cannot all be right: which, and why.
+# Printed numbers that are misprints or disagree with other tables, and the reasons.
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What is said of some printed numbers."""
+    """A remark on printed numbers."""
 
     table: int
     reason: str
     metrics: tuple[str, ...]
-    id_sets: tuple[str, ...] = ()  # none: all
+    id_sets: tuple[str, ...] = ()  # empty: all
     method: str = ""
     settings: tuple[str, ...] = ("",)  # one of these
     ratio: float | None = 0.5
-    is_wrong: bool = False  # a misprint, which nothing is compared with
+    is_wrong: bool = False  # a misprint, with which nothing is compared
 
     def covers(self, cell: Printed, metric: str) -> bool:
-        """Whether it is said of a number."""
+        """Whether the remark is on a number."""
         return (
             cell.table == self.table
             and metric in self.metrics
@@ -142,5 +143,5 @@ REMARKS = (
 
 
 def remark_on(cell: Printed, metric: str) -> Remark | None:
-    """What is said of a printed number, if anything."""
+    """Find the remark on a printed number, if there is one."""
     return next((remark for remark in REMARKS if remark.covers(cell, metric)), None)

@@ -1,6 +1,7 @@
-"""The paper's 30 tables: what each shows, how it is laid out, what it calls sets and rows.
+"""The paper's 30 tables: what each shows, its layout, and its names of sets and rows.
 
-A table is a line of TABLES; what stands in its cells is in published.csv. Light: no NumPy.
+Each table is a line of TABLES; published.csv has the content of its cells. This module does not
+import NumPy.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 from zsntta_cli.errors import SettingsError, near
 from zsntta_cli.paper.printed.published import AVERAGE, LEAD, Printed
 
-SAMPLES = 6_400  # that table 4 times
+SAMPLES = 6_400  # samples that table 4 times
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
 LEADS = ("auroc_minus_zs-clip", "fpr95_minus_zs-clip")
 BY_OOD, BY_ID, BY_RATIO, BY_STREAM, ONE = "ood_set", "id_set", "ratio", "stream", ""
@@ -18,29 +19,29 @@ FIVE_SEEDS = (0, 1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class PaperTable:
-    """How a table is laid out."""
+    """The layout of a table."""
 
     number: int
     label: str
     title: str
     metrics: tuple[str, ...] = ACCURACIES
-    groups: str = "id_set"  # what its parts are of: "id_set", "encoder", or nothing
+    groups: str = "id_set"  # what its parts differ in: "id_set", "encoder", or nothing
     columns: str = BY_OOD
     heads: tuple[str, ...] = ("Method",)
-    ours: str = "AdaND (Ours)"  # what the table calls AdaND
-    leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP stands behind the average
+    ours: str = "AdaND (Ours)"  # the table's name of AdaND
+    leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP is beside the average
     seeds: tuple[int, ...] = (0,)
-    limit: int | None = None  # samples of each of its runs; none: all
+    limit: int | None = None  # samples of each of its runs; None: all
     notes: tuple[str, ...] = ()
 
     @property
     def is_measured(self) -> bool:
-        """Whether it holds measurements; tables 7 to 9 do not."""
+        """Whether the table has measurements; tables 7 to 9 have none."""
         return bool(self.metrics)
 
     @property
     def name(self) -> str:
-        """Its label without the prefix."""
+        """The label without its prefix."""
         return self.label.rpartition(":")[2]
 
 
@@ -165,7 +166,7 @@ TABLES = (
     ),
 )  # fmt: skip
 
-# Number, label, what it shows.
+# The number and the label of each figure, and what it shows.
 FIGURES = (
     (1, "fig:setting-diff", "Four settings compared (a sketch)"),
     (2, "fig:violin", "Ranks of five methods by Acc_H over the 44 pairs"),
@@ -180,7 +181,7 @@ FIGURES = (
 
 
 def figure_number(name: str) -> int | None:
-    """The figure that a name means, as "fig3", "Figure 3" or a label; None where it means none."""
+    """The number of the figure that a name means: "fig3", "Figure 3" or a label; None if none."""
     text = name.lower().replace(" ", "")
     numbers_by_name = {
         name: number
@@ -191,10 +192,10 @@ def figure_number(name: str) -> int | None:
 
 
 def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
-    """The tables and the numbers of the figures that a list as "2,3,fig6" names, each once.
+    """Parse a list such as "2,3,fig6" into tables and the numbers of figures, each once.
 
     Raises:
-        SettingsError: there is none of a name.
+        SettingsError: there is no table or figure of a name.
     """
     tables, figures = dict[PaperTable, None](), dict[int, None]()
     for name in text.split(","):
@@ -206,10 +207,10 @@ def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
 
 
 def find_table(name: str) -> PaperTable:
-    """The table of a number, or of a label with or without its prefix.
+    """Find a table by its number, or by its label with or without the prefix.
 
     Raises:
-        SettingsError: there is none, or a label without its prefix is that of two.
+        SettingsError: there is no such table, or two tables have this label without its prefix.
     """
     text = name.strip().lower().removeprefix("table").strip()
     labels = {table.label.lower(): table for table in TABLES}
@@ -229,7 +230,7 @@ def find_table(name: str) -> PaperTable:
     )
 
 
-# What the paper calls sets, methods and metrics, and the rows of its tables.
+# The paper's names of sets, methods, metrics and rows.
 
 SET_NAMES = {
     "cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "cub200": "CUB-200-2011",
@@ -246,7 +247,7 @@ METHOD_NAMES = {
     "max-logit": "Max-Logit", "energy": "Energy", "mcm": "MCM", "clipn": "CLIPN",
     "neglabel": "NegLabel",
 }  # fmt: skip
-RANK = "rank"  # among the methods; its column says so
+RANK = "rank"  # among the methods; it has no head, as its column is called that
 METRIC_HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
     "time_s": "s", "memory_gib": "GiB", RANK: "",
@@ -262,17 +263,17 @@ _LABELS = {"detector": "Noise Detector", "frozen": "Frozen Model"}
 
 
 def set_name(name: str) -> str:
-    """A set or an encoder as the paper calls it; one that it does not know, by its own name."""
+    """The paper's name of a set or an encoder; a name that it does not use stays as it is."""
     return SET_NAMES.get(name, name)
 
 
 def group_name(table: PaperTable, cell: Printed) -> str:
-    """Which part of a table a cell is in; nothing where it has one part."""
+    """The name of the part of a table that a cell is in; empty if the table has one part."""
     return set_name(str(getattr(cell, table.groups))) if table.groups else ""
 
 
 def column_name(table: PaperTable, cell: Printed) -> str:
-    """Which column of its part a cell is in."""
+    """The name of the column that a cell is in."""
     if table.columns in (BY_OOD, BY_ID):
         return set_name(str(getattr(cell, table.columns)))
     ratio = cell.ratio if isinstance(cell.ratio, float) else 0.0
@@ -282,7 +283,7 @@ def column_name(table: PaperTable, cell: Printed) -> str:
 
 
 def row_name(table: PaperTable, cell: Printed) -> tuple[str, ...]:
-    """Which row of its part a cell is in: a text for each of the table's heads."""
+    """The name of the row that a cell is in: one text for each of the table's heads."""
     settings = cell.settings
     if table.heads == ("Method",):
         return (_method(table, cell),)
