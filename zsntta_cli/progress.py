@@ -129,9 +129,7 @@ class ConsoleReporter:
                 wait = _SECONDS_A_LINE
 
         thread = threading.Thread(target=tell, daemon=True)
-        with contextlib.suppress(
-            RuntimeError
-        ):  # no memory for a thread: work goes on without notes
+        with contextlib.suppress(RuntimeError):  # no memory for a thread: there are no notes
             thread.start()
         try:
             yield
