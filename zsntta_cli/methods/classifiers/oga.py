@@ -102,6 +102,14 @@ class OGAGaussians:
         self._memory = OGAMemory(len(text), text.shape[1], options.oga_shots)
         self._whiten = whitening_by(float(np.sqrt(text.shape[1])))  # Λ = D I at the start
         self._means = self._whiten(text)
+        # The sums over classes that a covariance needs are updated by the few classes whose samples
+        # changed: with 1,000 classes of 512 dims that takes 0.5 ms an update instead of 30.
+        self._changed: set[int] = set()
+        self._centres = text.copy()  # μ (C, D), without what changed
+        self._halves = np.zeros_like(text)  # s - ½ n μ (C, D) of sums s and counts n
+        self._rests = np.zeros_like(text)  # s - n μ (C, D)
+        self._products = np.zeros((text.shape[1],) * 2)  # Σ (s - ½ n μ) μᵀ over the classes
+        self._rest = np.zeros(text.shape[1])  # Σ (s - n μ)
 
     def densities(
         self, frozen: Frozen, label: NDArray[np.int32], offered: NDArray[np.bool_], renews: bool
@@ -113,6 +121,7 @@ class OGAGaussians:
             c = int(label[i])
             if self._memory.offer(c, float(entropy[i]), frozen.features[i]):
                 moves.append((i, c, self._mean(c)))
+                self._changed.add(c)
             if renews and i == 0 and self._renew():
                 moves = []
         return self._moving(self._whiten(frozen.features), moves)
@@ -140,18 +149,30 @@ class OGAGaussians:
         memory = self._memory
         if memory.count.max() <= 2 or not memory.changed:
             return False
-        means = np.array([self._mean(c) for c in range(len(self._text))])
-        self._whiten = _whitening(self._centred(means), int(memory.count.sum()))
-        self._means = self._whiten(means)
+        self._update_sums()
+        self._whiten = _whitening(self._centred(), int(memory.count.sum()))
+        self._means = self._whiten(self._centres)
         return True
 
-    def _centred(self, means: Floats) -> Floats:
-        """Σ (d - d̄)(d - d̄)ᵀ of the samples' deviations d from their means (C, D)."""
-        memory, count = self._memory, self._memory.count[:, None]
-        half = (memory.sums - 0.5 * count * means).T @ means
-        total = (memory.sums - count * means).sum(axis=0)
-        apart = np.outer(total, total) / count.sum()
-        return np.asarray(memory.scatter() - half - half.T - apart)
+    def _update_sums(self) -> None:
+        """Replace what classes whose samples changed add to the sums over classes."""
+        rows, memory = sorted(self._changed), self._memory
+        self._products -= self._halves[rows].T @ self._centres[rows]
+        self._rest -= self._rests[rows].sum(axis=0)
+        means = np.array([self._mean(c) for c in rows])
+        weighted = memory.count[rows, None] * means
+        self._centres[rows] = means
+        self._halves[rows] = memory.sums[rows] - 0.5 * weighted
+        self._rests[rows] = memory.sums[rows] - weighted
+        self._products += self._halves[rows].T @ means
+        self._rest += self._rests[rows].sum(axis=0)
+        self._changed.clear()
+
+    def _centred(self) -> Floats:
+        """Σ (d - d̄)(d - d̄)ᵀ of the samples' deviations d from the means of their classes."""
+        memory, products = self._memory, self._products
+        apart = np.outer(self._rest, self._rest) / memory.count.sum()
+        return np.asarray(memory.scatter() - products - products.T - apart)
 
 
 def _whitening(scatter: Floats, count: int) -> Whitening:
