@@ -4,6 +4,8 @@ import csv
 import dataclasses
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -211,3 +213,12 @@ def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):
     zsntta("records", "export", *kept, "--output", "runs.jsonl")
     assert zsntta("cite", "--from", "runs.jsonl").stdout == result.stdout
     fails(zsntta("cite", "--records", "nowhere.sqlite"), "nowhere.sqlite")
+
+
+def test_a_method_that_brings_its_own_blas_is_checked_as_the_first_of_a_process(tmp_path):
+    """Ridge loads SciPy, whose BLAS has threads of its own: two of them add up otherwise."""
+    line = [sys.executable, "-m", "zsntta_cli", "methods", "check", "ridge"]
+    checked = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "FAILED" not in checked.stdout
+    assert "to the bit" in checked.stdout

@@ -143,7 +143,7 @@ def _usage_in_a_line(ctx: Any) -> Iterator[None]:
 
 def _write_examples(ctx: Any, formatter: Any) -> None:
     """Lines to type."""
-    _, _, path = ctx.command_path.partition(" ")
+    path = ctx.command_path.removeprefix(ctx.find_root().command_path).strip()
     with formatter.section("Examples"):
         for example in EXAMPLES[path]:
             formatter.write_text(example)

@@ -152,7 +152,9 @@ def test_ogas_deviations_are_from_means_texts_and_each_other():
     gaussians = oga.OGAGaussians(np.array([[0.5], [0.7]]), OGASettings())
     for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
         assert gaussians._memory.offer(label, 0.1, np.array([x]))
-    scatter = gaussians._centred(np.array([[0.5], [3.0]]))
+        gaussians._changed.add(label)
+        gaussians._update_sums()
+    scatter = gaussians._centred()
     np.testing.assert_allclose(scatter, [[2.25 - 3 / 36]])
 
 

@@ -300,8 +300,9 @@ def in_pieces(examined: Examined) -> str:
     whole, batch = examined.decide(data), max(method.at_once(examined.options), 1)
     for size in _PIECES:
         step = -(-size // batch) * batch
-        stepper = method.start(data.part(slice(0)), examined.options, examined.threshold)
-        pushed = Decisions.joined([stepper.push(piece) for piece in _pieces(data, step)])
+        with examined.one_thread():
+            stepper = method.start(data.part(slice(0)), examined.options, examined.threshold)
+            pushed = Decisions.joined([stepper.push(piece) for piece in _pieces(data, step)])
         if changed := difference(whole, pushed, exact=True):
             raise Failed(f"in pieces of {step:,} items: {changed}")
     return f"pieces of {_listed(_PIECES)} items and an empty one, to the bit"

@@ -6,6 +6,7 @@ import pickle
 import random
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,19 +62,26 @@ class Examined:
         """The stream that most checks use."""
         return self.material.stream(self.method.needs)
 
+    def one_thread(self) -> AbstractContextManager[Any]:
+        """One BLAS thread, as runs have: two may add up a product of other shapes otherwise."""
+        self.method.load()
+        limited: AbstractContextManager[Any] = _blas(self.name).limit(limits=1, user_api="blas")
+        return limited
+
     def decide(self, data: StreamData) -> Decisions:
         """The decisions on a copy of a stream; arrays that the method changes are remembered."""
         copy = _copied(data)
         with warnings.catch_warnings():  # of NumPy, where a stream is empty: what counts is checked
             warnings.simplefilter("ignore")
-            with _blas().limit(limits=1, user_api="blas"):  # as runs are decided
+            with self.one_thread():
                 decisions: Decisions = self.method.load()(copy, self.options, self.threshold)
         self.changed |= _written(data, copy)
         return decisions
 
 
 @functools.cache
-def _blas() -> ThreadpoolController:
+def _blas(_method: str) -> ThreadpoolController:
+    """The BLAS libraries of the process after a method was loaded: it may bring SciPy's."""
     return ThreadpoolController()
 
 
@@ -167,12 +175,15 @@ def _change(one: Decisions, other: Decisions, item: int) -> str:
     for name in ("class_index", "is_noise", "id_score"):
         before, after = getattr(one, name), getattr(other, name)
         if before is not None and before[item] != after[item]:
-            changes.append(f"{name} {_value(before[item])} became {_value(after[item])}")
+            values = before[item], after[item]
+            digits = 6 if _value(values[0], 6) != _value(values[1], 6) else 17
+            old, new = (_value(value, digits) for value in values)
+            changes.append(f"{name} {old} became {new}")
     return ", ".join(changes)
 
 
-def _value(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _value(value: Any, digits: int) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 @dataclass
