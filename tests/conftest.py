@@ -2,6 +2,7 @@ import os
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 # A shell's background job ignores Ctrl-C, and so would whatever tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -32,8 +33,11 @@ hypothesis.settings.load_profile("any-time")
 
 
 def pytest_collection_modifyitems(items):
-    """The slow ones first, so that no worker is left alone with them."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """The longest first, so that no worker is left alone with them: slow ones, then whole pages."""
+    whole = Path(__file__).parent / "whole"
+    items.sort(
+        key=lambda item: (item.get_closest_marker("slow") is None, whole not in item.path.parents)
+    )
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,7 @@ def test_cached_features_by_their_ids_and_a_class_of_others(cached):
     row = rows(result)[source]
     assert (row["stage"], row["class"]) == ("judged", before[source]["class"])
     assert "1 image corrected to a class that is none of yours" in result.stderr
-    assert "Learned from 1 of 1 corrections." in result.stderr
+    assert "Learned from 1 of 1 correction." in result.stderr
 
 
 def test_what_was_corrected_is_learned_from(pictures):
