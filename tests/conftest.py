@@ -40,6 +40,14 @@ def pytest_collection_modifyitems(items):
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_word_on_waiting():
+    """A busy machine does not say how far a command is, so that all of stderr can be compared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zsntta_cli.progress._SECONDS_TO_A_WORD", 600)
+        yield
+
+
 @pytest.fixture(scope="session")
 def tiny():
     return load_encoder(EncoderChoice("tiny"), "cpu")
