@@ -81,14 +81,10 @@ def decisions(data, settings):
 
 
 def fails(result, *parts, code=1, stdout=""):
-    """One line, behind notes at most, that says all of `parts`; nothing on stdout unless None.
-
-    A busy machine is so slow that a command says how far it is: that is no part of its answer.
-    """
+    """One line, behind notes at most, that says all of `parts`; nothing on stdout unless None."""
     assert result.exit_code == code, result.output
     assert stdout is None or result.stdout == stdout
-    *before, line = result.stderr.splitlines(keepends=True)
-    notes = [note for note in before if " so far" not in note]
+    *notes, line = result.stderr.splitlines(keepends=True)
     assert all(note.startswith("note: ") for note in notes), result.stderr
     assert line.startswith("error: ")
     for part in parts:

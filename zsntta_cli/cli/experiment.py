@@ -1,12 +1,12 @@
 """`zsntta run`: an experiment file, whole: its runs, its tables, its figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import JobOptions, with_groups
 from zsntta_cli.cli.output import command_line, form_of
@@ -103,17 +103,22 @@ def _view(table: "TableRequest", file: Path) -> "View":
     return view
 
 
-def _form_of(file: Path, *asked: Any) -> str:
+def _form_of(
+    file: Path,
+    output: Path | None,
+    forms: Mapping[str, str],
+    named: str | None = None,
+    default: str = "",
+) -> str:
     """The form of a result, where not the command line but a file asks for it.
 
     Raises:
         SettingsError: the ending is that of no form, or of another one than is named.
     """
-    try:
-        return form_of(*asked)
-    except type(misused("")) as error:
-        words = str(error).replace("--output", "output").replace("--format", "format")
-        raise SettingsError(f"{file}: {words}") from error
+    return form_of(
+        output, forms, named, default, option="output", named_by="format",
+        refusal=lambda words: SettingsError(f"{file}: {words}"),
+    )  # fmt: skip
 
 
 def _check_figures(experiment: "Experiment") -> None:

@@ -60,7 +60,7 @@ def _form(to: str | None, output: Path | None) -> str:
 
     if to in FOLDERS:
         return to
-    form = form_of(output, FORMS, to, named_by="to")
+    form = form_of(output, FORMS, to, named_by="--to")
     if not form:
         raise misused(f"say which form with --to: {', '.join(_FORMS)}.")
     return form

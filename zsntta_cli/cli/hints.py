@@ -121,17 +121,8 @@ Given = Mapping[str, Any]  # the parameters of the command that failed
 
 def worded(error: ZsnttaError, given: Given) -> str:
     """An error's line, with what to type behind a colon where there is something."""
-    remedy = _other_model(error, given) or mend(error, given) or _REMEDIES.get(error.remedy, "")
+    remedy = mend(error, given) or _REMEDIES.get(error.remedy, "")
     return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
-
-
-def _other_model(error: ZsnttaError, given: Given) -> str:
-    """A question after the model that is meant, where features lack of one that there is not."""
-    if not isinstance(error, MissingFeatures | MissingSets) or not given.get("model"):
-        return ""
-    from zsntta_cli.encoders.weights import misspelt
-
-    return misspelt(given["model"])
 
 
 @singledispatch
@@ -170,6 +161,8 @@ def _(error: MissingParts, _given: Given) -> str:
 def _(error: MissingFeatures, given: Given) -> str:
     from zsntta_cli.datasets import CATALOGUE
 
+    if other := _other_model(given):
+        return other
     parts = SetParts.parse(error.name)
     if parts.steps and parts.whole in error.there:
         return f"type {_splitting(error.name, given)}"
@@ -181,6 +174,15 @@ def _(error: MissingFeatures, given: Given) -> str:
     typing = _cached_instead(error, given) + "type " + _making(error.name, given)
     listed = "" if is_known else near(SetName.parse(error.name).base, tuple(CATALOGUE))
     return f"{listed.strip(' ()')} For images of your own {typing}" if listed else typing
+
+
+def _other_model(given: Given) -> str:
+    """A question after the model that is meant, where there is none of that name."""
+    if not given.get("model"):
+        return ""
+    from zsntta_cli.encoders.weights import misspelt
+
+    return misspelt(given["model"])
 
 
 def _cached_instead(error: MissingFeatures, given: Given) -> str:
@@ -198,7 +200,7 @@ def _cached_instead(error: MissingFeatures, given: Given) -> str:
 
 @mend.register
 def _(error: MissingSets, given: Given) -> str:
-    return "type " + making_all(error.missing, given, error.origins)
+    return _other_model(given) or "type " + making_all(error.missing, given, error.origins)
 
 
 @mend.register

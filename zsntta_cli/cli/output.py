@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,29 +25,30 @@ def form_of(
     forms: Mapping[str, str],
     named: str | None = None,
     default: str = "",
-    option: str = "output",
-    named_by: str = "format",
+    option: str = "--output",
+    named_by: str = "--format",
+    refusal: Callable[[str], Exception] = misused,
 ) -> str:
     """The form of a result, by the option that names it or by the ending of its file.
 
     `forms` are those that the command knows, by their endings. `default` is the form where neither
-    says one: on stdout, in a pipe or on a device. `option` has the file, `named_by` names the form.
+    says one: on stdout, in a pipe or on a device. `option` has the file, `named_by` names the form;
+    `refusal` makes the error of its words.
 
     Raises:
-        UsageError: the ending is that of no form, or of another one than is named.
+        UsageError, or what `refusal` makes: the ending is that of no form, or of another one than
+            is named.
         StoreError: there is a folder of that name.
     """
     if output is None:
         return named or default
     form, streams = forms.get(output.suffix.lower()), is_stream(output)
     if form and named not in (None, form):
-        raise misused(
-            f"--{named_by} is {named}, and the ending of --{option} {output} says {form}."
-        )
+        raise refusal(f"{named_by} is {named}, and the ending of {option} {output} says {form}.")
     if streams or not output.suffix:
         form = form or named or (default if streams else None)
     if not form:
-        raise misused(f"--{option} is '{output}', must end in one of {', '.join(forms)}.")
+        raise refusal(f"{option} is '{output}', must end in one of {', '.join(forms)}.")
     return form
 
 

@@ -161,7 +161,7 @@ def simulate(
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     plan = tuning.plan(id_set, ood_set)
     form = form_of(output, ENDINGS, form, "table")
-    form_of(scores, _SCORES, option="scores")
+    form_of(scores, _SCORES, option="--scores")
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.tuning import choose, with_tunings

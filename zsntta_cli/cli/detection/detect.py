@@ -72,8 +72,8 @@ def detect(
     from zsntta_cli.report.verdict_folders import Sorter
 
     out, review, ask = result.out, result.review, decision.ask
-    form_of(out, GROWING if watch else FORMS, option="out")
-    form_of(review, PAGES, option="review")
+    form_of(out, GROWING if watch else FORMS, option="--out")
+    form_of(review, PAGES, option="--review")
     request = request_of(images, decision, watching, result)
     if parts.check(out):
         result.check_by_part()
