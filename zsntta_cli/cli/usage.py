@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from zsntta_cli.cli.gone import gone
 from zsntta_cli.errors import near, short
 
 # Options that other programs have, and what does it here.
@@ -49,7 +50,8 @@ _WORDS = {
 def said_of(error: Any) -> str:
     """A sentence, without its full stop, on an error of usage that click or pydantic words."""
     if hasattr(error, "possibilities"):
-        return _no_option(error.option_name, error.possibilities or ())
+        former = gone(*_command(error), error.option_name)
+        return former or _no_option(error.option_name, error.possibilities or ())
     parameter = getattr(error, "param", None)
     message = str(error.message).rstrip(".")
     for theirs, ours in _RULES.items():
@@ -62,11 +64,18 @@ def said_of(error: Any) -> str:
     sentence = str(error.format_message()).replace("Value error, ", "").rstrip(".")
     for theirs, ours in _WORDS.items():
         if match := re.fullmatch(theirs, sentence, re.DOTALL):
+            if former := gone(*_command(error), match["name"]):
+                return former
             like = match.groupdict().get("like")
             question = f" (did you mean {like}?)" if like else _shown_by(error, match["name"])
             name = match["name"].upper() if "argument is missing" in ours else match["name"]
             return ours.format(name=short(name)) + question
     return sentence
+
+
+def _command(error: Any) -> list[str]:
+    """The words of the command, or of the group of commands, whose line is wrong."""
+    return str(error.ctx.command_path).split()[1:] if error.ctx else []
 
 
 def _shown_by(error: Any, name: str) -> str:

@@ -1,0 +1,61 @@
+"""Commands, options and values that 0.3 took out, and what replaces each: for one release.
+
+A name is what follows `zsntta` on the line: a command, or a command with an option or its value.
+"""
+
+_RESULTS = "zsntta simulate --from FILE runs its records again and compares"
+_TUNING = "choose settings in an experiment file with two blocks (docs/experiments.md)"
+_PARTS = "zsntta extract --part 1/64 makes one part with any scheduler, zsntta cache join joins them"
+_WATCH = "run zsntta detect again: features are kept, so it takes seconds"
+_ANSWERS = "--review PAGE.html asks first about the images that teach most, --learn reads its answers"
+_FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool"
+_SET_PARTS = "detect without it judges the whole set"
+_FRAMES = "a folder or a video file is a source"
+_ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"
+_RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"
+
+GONE = {
+    "board": "zsntta simulate --method all, then zsntta report",
+    "replay": _RESULTS,
+    "records bundle": f"zsntta records export --output FILE.json, then {_RESULTS}",
+    "records export --toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
+    "records export --format toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
+    "cache split --images": "zsntta cache split --classes 50%, or two sets of images",
+    "simulate --tune": _TUNING,
+    "simulate --tune-on": _TUNING,
+    "simulate --tune-by": _TUNING,
+    "simulate --report-on": _TUNING,
+    "simulate --other-features": "--from says by itself which features differ",
+    "simulate --force": "--from runs any number of records",
+    "simulate --reset": "run each set in turn by itself",
+    "simulate --protocol": "give its --ratio, --order and --block",
+    "simulate --order separate": _ORDERS,
+    "simulate --order shuffled-blocks": _ORDERS,
+    "simulate --order note": _ORDERS,
+    "simulate --order classes": _ORDERS,
+    "simulate --ratio steps": _RATIO,
+    "simulate --ratio ..": _RATIO,
+    "extract --engine submitit": _PARTS,
+    "extract --plan": _PARTS,
+    "extract --rate": _PARTS,
+    "extract --wait": _PARTS,
+    "detect --watch": _WATCH,
+    "detect --state": _WATCH,
+    "detect --interval": _WATCH,
+    "detect --looks": _WATCH,
+    "detect --ask": _ANSWERS,
+    "detect --answers": _ANSWERS,
+    "detect --raw": _FRAMES,
+    "detect --part": _SET_PARTS,
+    "detect --jobs": _SET_PARTS,
+    "detect --calibrate-on": _SET_PARTS,
+    "detect --link-to": _FOLDERS,
+    "detect --move-to": _FOLDERS,
+    "detect --undo": _FOLDERS,
+}
+
+
+def gone(*words: str) -> str:
+    """What is said of a command, an option or a value that was taken out; nothing of another."""
+    name = " ".join(words)
+    return f"zsntta {name} is gone: {GONE[name]}" if name in GONE else ""
