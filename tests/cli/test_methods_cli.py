@@ -155,19 +155,19 @@ def test_check_of_a_script_and_of_one_that_cheats(methods):
     Path("honest.py").write_text(HONEST)
     result = methods("check", "honest.py")
     assert result.exit_code == 0, result.output
-    assert row(result, "another process")[1] == "held"
+    assert row(result, "two runs")[1] == "held"
     METHODS.pop("plain")  # as in a process of its own: a second one of this name is refused
     plugins._added.clear()
     Path("cheat.py").write_text(CHEAT)
     result = methods("check", "cheat.py:cheat", "--format", "json")
     assert result.exit_code == 1
     rows = json.loads(result.stdout)
-    assert [line["check"] for line in rows if line["outcome"] == "FAILED"] == ["no look-ahead"]
+    assert [line["check"] for line in rows if line["outcome"] == "FAILED"] == ["another future"]
     assert "item 0: id_score" in next(r for r in rows if r["outcome"] == "FAILED")["evidence"]
     assert {line["method"] for line in rows} == {"cheat"}
     both = methods("check", "cheat.py")
     assert both.exit_code == 1
-    assert both.stdout.count("no look-ahead") == 2  # plain held, cheat failed
+    assert both.stdout.count("another future") == 2  # plain held, cheat failed
 
 
 def test_a_script_that_registers_nothing_or_fails(methods):

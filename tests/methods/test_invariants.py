@@ -1,6 +1,8 @@
 """What holds for every method that replays from the cache: no future, no labels, any chunk."""
 
 import dataclasses
+import pickle
+import random
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ from made import with_some_pairs
 
 from zsntta_cli.methods import FROZEN, METHODS, NO_TEXT, WORDS
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import cosine_logits, unit, zero_shot
-from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings import MATCH, ThresholdSettings
 
 COUNT, DIM, CLASSES, NOUNS, ADJECTIVES = 900, 16, 4, 30, 12
 CACHED = with_some_pairs(name for name, method in METHODS.items() if not method.live)
@@ -28,10 +31,10 @@ def options_of(method):
     return settings(**{name: value for name, value in SMALL.items() if name in names})
 
 
-def stream(method, seed=0):
+def stream(method, seed=0, classes=CLASSES):
     """Clusters of ID and of noise, injected noise at the pool's end, and what a method needs."""
     rng = np.random.default_rng(seed)
-    text = unit(rng.normal(size=(CLASSES, DIM))).astype(np.float32)
+    text = unit(rng.normal(size=(classes, DIM))).astype(np.float32)
     centres = np.concatenate([text, rng.normal(size=(2, DIM)) / 4])
     features = 10 * centres[rng.integers(len(centres), size=COUNT)]
     features = (features + 1.5 * rng.normal(size=(COUNT, DIM))).astype(np.float32)
@@ -39,7 +42,7 @@ def stream(method, seed=0):
     pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
     if METHODS[method].needs == WORDS:
         words = unit(rng.normal(size=(NOUNS + ADJECTIVES, DIM))).astype(np.float32)
-        words[::7] = unit(centres[4:].repeat(3, 0) + 0.1 * rng.normal(size=(6, DIM)))
+        words[::7] = unit(centres[classes:].repeat(3, 0) + 0.1 * rng.normal(size=(6, DIM)))
         pool = dataclasses.replace(pool, more_text=words, more_sizes=(NOUNS, ADJECTIVES))
     elif METHODS[method].needs == NO_TEXT:
         no = unit(text + rng.normal(size=text.shape)).astype(np.float32)
@@ -96,6 +99,48 @@ def test_twice_is_once(method):
     first, second = decide(method, data), decide(method, data)
     for one, other in zip(vars(first).values(), vars(second).values(), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(method):
+    data, untouched = stream(method, 2), stream(method, 2)
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002  the state that no method may know
+    states = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
+    decide(method, data)
+    assert states == (random.getstate(), pickle.dumps(np.random.get_state()))  # noqa: NPY002
+    for one, other in ((data, untouched), (data.pool, untouched.pool)):
+        for name, values in vars(other).items():
+            if isinstance(values, np.ndarray):
+                np.testing.assert_array_equal(vars(one)[name], values, err_msg=name)
+    np.testing.assert_array_equal(
+        data.pool.zero_shot.noise_score, untouched.pool.zero_shot.noise_score
+    )
+
+
+@pytest.mark.parametrize("method", CACHED)
+def test_the_place_of_an_image_in_the_pool_changes_no_decision(method):
+    data = stream(method, 5)
+    order = np.random.default_rng(3).permutation(COUNT)
+    features = data.pool.image_features[order]
+    scores = zero_shot(features, data.pool.text_features, data.pool.logit_scale)
+    pool = dataclasses.replace(data.pool, image_features=features, zero_shot=scores)
+    moved = StreamData(pool, np.argsort(order)[data.index], data.injected, data.seed)
+    assert_like(decide(method, data), decide(method, moved))
+
+
+@pytest.mark.parametrize("method", CACHED)
+@pytest.mark.parametrize(("classes", "items"), [(1, 200), (60, 40)])
+def test_one_class_is_enough_and_more_classes_than_items_are_not_too_many(method, classes, items):
+    data = stream(method, 6, classes).part(slice(items))
+    if classes == 1 and METHODS[method].decides:  # MCM is 1 for every image: runs take this score
+        data = matched(data, None)
+    score = MATCH if classes == 1 else ThresholdSettings().score
+    settings = ThresholdSettings(queue=64, score=score)
+    decisions = METHODS[method].load()(data, options_of(method), settings)
+    assert len(decisions.class_index) == items
+    assert np.isfinite(decisions.id_score).all()
+    assert ((decisions.class_index >= 0) & (decisions.class_index < classes)).all()
 
 
 @pytest.mark.parametrize("method", CACHED)

@@ -5,9 +5,13 @@ A name is what follows `zsntta` on the line: a command, or a command with an opt
 
 _RESULTS = "zsntta simulate --from FILE runs its records again and compares"
 _TUNING = "choose settings in an experiment file with two blocks (docs/experiments.md)"
-_PARTS = "zsntta extract --part 1/64 makes one part with any scheduler, zsntta cache join joins them"
+_PARTS = (
+    "zsntta extract --part 1/64 makes one part with any scheduler, zsntta cache join joins them"
+)
 _WATCH = "run zsntta detect again: features are kept, so it takes seconds"
-_ANSWERS = "--review PAGE.html asks first about the images that teach most, --learn reads its answers"
+_ANSWERS = (
+    "--review PAGE.html asks first about the images that teach most, --learn reads its answers"
+)
 _FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool"
 _SET_PARTS = "detect without it judges the whole set"
 _FRAMES = "a folder or a video file is a source"
@@ -20,6 +24,7 @@ GONE = {
     "records bundle": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "records export --toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "records export --format toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
+    "methods check --features-dir": "zsntta methods check NAME draws features of its own",
     "cache split --images": "zsntta cache split --classes 50%, or two sets of images",
     "simulate --tune": _TUNING,
     "simulate --tune-on": _TUNING,

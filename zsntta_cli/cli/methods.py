@@ -7,10 +7,8 @@ import typer
 
 from zsntta_cli.cli.command import Command, group, misused
 from zsntta_cli.cli.lists import in_known_case
-from zsntta_cli.cli.options import FeaturesDir
 from zsntta_cli.cli.output import Form, form_of, put
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw, write_rows
-from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,21 +59,21 @@ def check(
     target: Annotated[
         str, typer.Argument(help="A script that registers methods, SCRIPT.py:NAME, or a method.")
     ],
-    features_dir: FeaturesDir = FEATURES,
     form: _Format = None,
     output: _Output = None,
 ) -> None:
-    """Check that a method keeps the rules of all methods.
+    """Check that a method is honest, on drawn features.
 
-    It must see no later item and no label, repeat its results, and take any stream.
+    No decision may change with later items, with the classes' names, labels or order, or when the
+    method runs twice.
 
-    The exit code is 1 if a check fails. The demo's features are used if they are cached.
+    The exit code is 1 if a check fails.
     """
     from zsntta_cli.report.method_cards import check_rows, check_sheet
     from zsntta_cli.simulation.checks import FAILED, examine
 
     written = form_of(output, ENDINGS, form, TABLE)
-    results = {name: examine(name, features_dir) for name in _methods_of(target)}
+    results = {name: examine(name) for name in _methods_of(target)}
     sheets = [check_sheet(name, found) for name, found in results.items()]
     _put(check_rows(results), sheets, written, output)
     if any(result.outcome == FAILED for found in results.values() for result in found):

@@ -1,0 +1,277 @@
+"""Is a method honest? Three checks of whole runs, on images that differ in what it must not know.
+
+A method never looks ahead, decides by what images and texts show, not by names, labels or their
+order, and gives the same result twice. Each entry of CHECKS runs the method on feature files of
+drawn images, and names the first item with another decision.
+"""
+
+import dataclasses
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.features import WORDS as WORD_LIST
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.hdf5 import write_features
+from zsntta_cli.errors import counted, first_line
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
+from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.scores import unit
+from zsntta_cli.settings import NOISE_TYPES, StreamSettings
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT
+from zsntta_cli.simulation.runs import RunSettings, build_run
+from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.stream import build_stream
+
+HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
+
+_ENCODER = {"model": "drawn", "pretrained": "drawn", "precision": "fp32", "logit_scale": 20.0}
+_DIM, _CLASSES, _CLUSTERS = 32, 10, 4
+_OOD_SHARE, _NOISE_EVERY = 0.4, 8
+_ROUND = _NOISE_EVERY + 1  # items from one injected image to the next
+_SHORTEST, _LONGEST = 134 * _ROUND, 2_000 * _ROUND  # items of a stream
+_ROUNDED = 0.002  # share of items on which the last bits of products of other shapes may decide
+_SLIGHT = 2  # runs with another future, in which they may decide on any item
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check."""
+
+    check: str
+    outcome: str  # HELD, FAILED or NOT_RUN
+    evidence: str  # on what, or which item first differed
+
+
+class _Failed(Exception):
+    """A check failed; its text is the evidence."""
+
+
+class _NotRun(Exception):
+    """A check does not apply; its text says why."""
+
+
+def examine(name: str, **values: Any) -> list[CheckResult]:
+    """Check a method of METHODS, with some settings.
+
+    Raises:
+        SettingsError: the method is unknown, or a value is out of its range.
+    """
+    run = build_run(name, "drawn", "id", "ood", DEFAULT_PROMPT, **values)
+    if METHODS[name].live:
+        reason = "the method is live: it is given images and an encoder, and these checks features"
+        return [CheckResult(check, NOT_RUN, reason) for check in CHECKS]
+    return [_result(check, run) for check in CHECKS]
+
+
+def _result(check: str, run: RunSettings) -> CheckResult:
+    """The result of a check; any error of the method is a failure, too."""
+    try:
+        return CheckResult(check, HELD, CHECKS[check](run))
+    except _NotRun as reason:
+        return CheckResult(check, NOT_RUN, str(reason))
+    except _Failed as finding:
+        return CheckResult(check, FAILED, str(finding))
+    except Exception as error:  # the method is someone else's code
+        return CheckResult(check, FAILED, f"it raised {type(error).__name__}: {first_line(error)}")
+
+
+def the_future(run: RunSettings) -> str:
+    """Decisions before a cut stay the same if later items are replaced or missing."""
+    method = METHODS[run.method]
+    if method.offline:
+        raise _NotRun("it is declared offline: it sees the whole stream before it decides")
+    images = _Images.drawn(_items(run))
+    whole, together = images.decisions(run), max(method.at_once(run.options), 1)
+    cuts, slight = [cut for cut in _cuts(run) if cut >= together], 0
+    for cut in cuts:
+        others = {
+            "are like no class": images.with_another_future(cut, like_classes=False),
+            "are like the classes": images.with_another_future(cut, like_classes=True),
+            "are missing": dataclasses.replace(images, shown=cut),
+        }
+        decided = slice(cut // together * together)
+        for how, other in others.items():
+            before, after = whole.part(decided), other.decisions(run).part(decided)
+            if changed := _difference(before, after):
+                raise _Failed(f"where items from item {cut:,} on {how}: {changed}")
+            slight += bool(_difference(before, after, share=0))
+    if slight > _SLIGHT:
+        raise _Failed(f"{slight} of {3 * len(cuts)} other futures change a decision before them")
+    delay = method.delay(run.options)
+    late = f"; it is declared to decide up to {counted(delay, 'item')} late" if delay else ""
+    return f"{len(cuts)} cuts in {_items(run):,} items: two other futures, and none{late}"
+
+
+def the_classes(run: RunSettings) -> str:
+    """Decisions stay the same if classes get other names, labels and places.
+
+    Labels and the truth change behind the same features, too: fewer of the images are ID.
+    """
+    images = _Images.drawn(_items(run))
+    order = np.random.default_rng(3).permutation(_CLASSES)
+    moved = images.with_other_classes(order).decisions(run)
+    moved = dataclasses.replace(moved, class_index=order[moved.class_index].astype(np.int32))
+    if changed := _difference(images.decisions(run), moved):
+        raise _Failed(f"where classes have other names, labels and places: {changed}")
+    return f"{_CLASSES} classes with other names, labels and places, on {_items(run):,} items"
+
+
+def two_runs(run: RunSettings) -> str:
+    """Two runs give the same result to the bit."""
+    images = _Images.drawn(_items(run))
+    if changed := _difference(images.decisions(run), images.decisions(run), 0, rtol=0, atol=0):
+        raise _Failed(f"the second of two runs: {changed}")
+    return f"{_items(run):,} items, to the bit"
+
+
+CHECKS: dict[str, Callable[[RunSettings], str]] = {
+    "another future": the_future,
+    "other classes": the_classes,
+    "two runs": two_runs,
+}
+
+
+def _items(run: RunSettings) -> int:
+    """Enough items for the method's own rule to decide on half of them, in whole rounds."""
+    wanted = 2 * METHODS[run.method].warm_up.items(run.options) + 300
+    return min(max(wanted, _SHORTEST), _LONGEST) // _ROUND * _ROUND
+
+
+def _cuts(run: RunSettings) -> list[int]:
+    """Where to cut: after the first item, after the warm-up, between, before the last item."""
+    items, warm_up = _items(run), METHODS[run.method].warm_up.items(run.options)
+    cuts = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
+    return sorted(cut for cut in cuts if cut < items)
+
+
+@dataclass(frozen=True)
+class _Images:
+    """P drawn images, ID then OOD then noise, and the texts of C classes and of words."""
+
+    features: NDArray[np.float32]  # (P, D) raw
+    sizes: tuple[int, int, int]  # images of each kind
+    labels: NDArray[np.int32]  # (N_id,)
+    text: NDArray[np.float32]  # (C, D) unit norm
+    words: NDArray[np.float32]  # (W, D) unit norm
+    no_text: NDArray[np.float32]  # (C, D) unit norm: what CLIPN asks for
+    name: str = "class"  # that the classes are named after
+    shown: int | None = None  # items of the stream; None: all
+
+    @classmethod
+    def drawn(cls, items: int) -> "_Images":
+        """Clusters around class texts and elsewhere, noise around a point; the same each time."""
+        rng = np.random.default_rng(24)
+        n_noise = items // _ROUND
+        n_ood = round(_OOD_SHARE * (items - n_noise))
+        n_id = items - n_noise - n_ood
+        text, clusters = _directions(rng, _CLASSES), _directions(rng, _CLUSTERS)
+        labels = rng.integers(_CLASSES, size=n_id).astype(np.int32)
+        ood = 5 * clusters[rng.integers(_CLUSTERS, size=n_ood)]
+        centres = np.concatenate([10 * text[labels], ood, np.full((n_noise, _DIM), 3)])
+        features = (centres + 1.5 * rng.normal(size=centres.shape)).astype(np.float32)
+        words = _directions(rng, 300)
+        no_text = unit(_directions(rng, _CLASSES) - text)
+        return cls(features, (n_id, n_ood, n_noise), labels, text, words, no_text)
+
+    @property
+    def stream(self) -> StreamSettings:
+        """The stream over all images, each once."""
+        n_id, n_ood, _ = self.sizes
+        limit = None if self.shown is None else self.shown - self.shown // _ROUND
+        return StreamSettings(
+            ratio=n_ood / (n_id + n_ood), noise=NOISE_TYPES[0], noise_every=_NOISE_EVERY,
+            limit=limit,
+        )  # fmt: skip
+
+    def with_another_future(self, now: int, like_classes: bool) -> "_Images":
+        """The same stream up to an item; then other images, all like classes or all unlike them."""
+        rng, stream = np.random.default_rng(now), build_stream(self.stream, *self.sizes)
+        later = (stream.row + np.cumsum([0, *self.sizes[:2]])[stream.kind])[now:]
+        rows = rng.normal(size=(len(later), _DIM))
+        if like_classes:
+            rows = self.text[rng.integers(_CLASSES, size=len(later))] + 0.01 * rows
+        else:  # what is left of them beside the classes
+            rows -= rows @ np.linalg.pinv(self.text) @ self.text
+        features = self.features.copy()
+        features[later] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
+        return dataclasses.replace(self, features=features)
+
+    def with_other_classes(self, order: NDArray[np.integer]) -> "_Images":
+        """The same images: class `order[i]` is now the i-th, and labels and names are others."""
+        n_id, n_ood, n_noise = self.sizes
+        sizes = n_id - n_id // 4, n_ood + n_id // 4, n_noise
+        labels = (self.labels[: sizes[0]] + 1) % _CLASSES
+        return dataclasses.replace(
+            self, sizes=sizes, labels=labels, text=self.text[order], no_text=self.no_text[order],
+            name="another",
+        )  # fmt: skip
+
+    def decisions(self, run: RunSettings) -> Decisions:
+        """The decisions of a run on these images, made as on the command line."""
+        needs, options = METHODS[run.method].needs, run.options
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            self._write(root)
+            if needs == WORDS:
+                options = dataclasses.replace(options, words="nouns")
+            elif needs == NO_TEXT:
+                np.save(root / "no.npy", self.no_text)
+                options = dataclasses.replace(options, no_text=str(root / "no.npy"))
+            replayed = dataclasses.replace(run, stream=self.stream, options=options)
+            return Simulator(root).replay(replayed).decisions
+
+    def _write(self, root: Path) -> None:
+        """Write the feature files that the run reads."""
+        n_id, n_ood, _ = self.sizes
+        id_rows, ood_rows, noise_rows = np.split(self.features, [n_id, n_id + n_ood])
+        for kind, name, rows, text in (
+            (DATASET, "id", id_rows, self.text),
+            (DATASET, "ood", ood_rows, None),
+            (NOISE, f"noise-{NOISE_TYPES[0]}", noise_rows, None),
+            (WORD_LIST, "words-nouns", self.features[:0], self.words),
+        ):
+            labels = self.labels if name == "id" else np.full(len(rows), -1, np.int32)
+            write_features(
+                feature_path(root, "drawn", name), kind=kind, name=name, encoder=_ENCODER,
+                source={}, blocks=[rows], labels=labels,
+                sample_ids=[f"{name} {i}" for i in range(len(rows))],
+                class_names=[f"{self.name} {i}" for i in range(0 if text is None else len(text))],
+                texts=[] if text is None else [Text(DEFAULT_PROMPT, text)],
+            )  # fmt: skip
+
+
+def _directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:
+    return unit(rng.normal(size=(count, _DIM))).astype(np.float32)
+
+
+def _difference(
+    one: Decisions,
+    other: Decisions,
+    share: float = _ROUNDED,
+    rtol: float = 1e-4,
+    atol: float = 1e-5,
+) -> str:
+    """The first item with another decision, and how many differ; empty if all are equal.
+
+    Scores are equal but for their last bits, and up to a `share` of the items because of them.
+    """
+    differs = ~np.isclose(one.id_score, other.id_score, rtol, atol, equal_nan=True)
+    differs |= one.class_index != other.class_index
+    if one.is_noise is not None and other.is_noise is not None:
+        differs |= one.is_noise != other.is_noise
+    if differs.mean() <= share:
+        return ""
+    item = int(np.flatnonzero(differs)[0])
+    changes = []
+    for name in ("class_index", "is_noise", "id_score"):
+        before, after = getattr(one, name), getattr(other, name)
+        if before is not None and before[item] != after[item]:
+            changes.append(f"{name} {before[item]} became {after[item]}")
+    return f"item {item:,}: {', '.join(changes)}; {counted(int(differs.sum()), 'item')} in all"
