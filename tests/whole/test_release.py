@@ -8,7 +8,6 @@ import yaml
 
 import zsntta_cli
 from zsntta_cli.cli import COMMANDS
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.citations import PROGRAM, SETTING, find_reference
 
 ROOT = Path(__file__).parents[2]
@@ -23,15 +22,13 @@ def test_one_version_is_written_everywhere():
     assert f"to {version}\n" in (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 
 
-def test_the_citation_file_has_each_methods_paper():
+def test_the_citation_file_has_the_program_and_the_paper():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["version"] == zsntta_cli.__version__
-    titles = {entry["title"] for entry in citation["references"]}
-    keys = {key for name in METHODS for key in METHODS[name].cites} - {PROGRAM, SETTING}
-    assert titles >= {find_reference(key).title for key in keys if find_reference(key)}
-    for entry in citation["references"]:
-        assert {"type", "title", "authors"} <= {*entry}
-        assert all("family-names" in author for author in entry["authors"])
+    paper = citation["preferred-citation"]
+    assert paper["title"] == find_reference(SETTING).title
+    assert all("family-names" in author for author in paper["authors"])
+    assert "references" not in citation, "zsntta cite prints those of methods"
 
 
 def test_the_site_has_every_command_and_every_public_name():
