@@ -1,4 +1,4 @@
-"""The tables of docs/detector-why.md, on features of your own.
+"""Tables of ridge beside ZS-CLIP and AdaND, on features of your own.
 
     python benchmarks/detector.py features/my-clip --pairs pets:dtd,cars:sun397
     python benchmarks/uneven.py features/my-clip pets --classes 3

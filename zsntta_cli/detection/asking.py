@@ -8,7 +8,7 @@ Phi(-x) = r, and is noise with the probability pi phi(x - d') / (pi phi(x - d') 
 Each question is about the image whose answer says most about the hypotheses; an answer updates
 their weights by Bayes' rule.
 
-It needs only NumPy. All constants were set on pets, cars and imagenet (docs/detector-why.md).
+It needs only NumPy. All constants were set on pets, cars and imagenet.
 """
 
 from dataclasses import dataclass

@@ -87,8 +87,8 @@ def _logits(data: StreamData) -> Floats:
 def passes_for(count: int) -> int:
     """How often a folder with `count` images is shown, so that ridge's own rule decides all.
 
-    Measured, more passes bring nothing and cost clean images: repeated images are no new evidence
-    (docs/detector-why.md). AdaND gains nothing from repeats, and gets no more passes.
+    Measured, more passes bring nothing and cost clean images: repeated images are no new evidence.
+    AdaND gains nothing from repeats, and gets no more passes.
     """
     return min(1 + -(-_SEEN // max(count, 1)), _MOST)
 

@@ -40,7 +40,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dde_doubled": True,
         "dde_cells": "grid",
     },
-    # Ours, not the paper's: the detector's random start is its weak point (docs/methods-why.md).
+    # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
     "tuned": {
         "detector_init": "zero",
         "warmup": 3,
