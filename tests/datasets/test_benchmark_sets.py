@@ -362,9 +362,21 @@ def test_what_is_no_corruption_or_severity(cifar_c, spec):
     assert all(name in line for name in ("all", *corruptions.CORRUPTIONS, *corruptions.EXTRA))
 
 
-def test_other_sets_take_corruptions_alone(tmp_path):
-    with pytest.raises(DatasetError, match="no corruption 'mist'"):
-        datasets.load_images("svhn:mist:1", tmp_path)
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("svhn:fog:5", "'svhn:fog:5': svhn is read as it is, without ':'."),
+     ("shapes:fog:1:before", "published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH"),
+     ("mine:fog:5=photos", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5=shards-{0..4}.tar", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5=hf:ORG/NAME:test", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5", "no data set 'mine:fog:5'"),
+     ("clip-benchmark/wds_cars:fog:5", "no data set 'clip-benchmark/wds_cars:fog:5'")],
+)  # fmt: skip
+def test_other_sets_take_no_corruption(name, line, tmp_path):
+    with pytest.raises(DatasetError) as error:
+        datasets.load_images(name, tmp_path)
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -103,29 +103,6 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
-def test_a_corrupted_set_that_was_interrupted_has_the_same_bytes(
-    extractor, tmp_path, tiny, monkeypatch
-):
-    def foggy():
-        return limited(datasets.load_images("shapes:fog:3", Path()), 50)
-
-    reference = extractor(tmp_path / "whole", workers=1).dataset(foggy()).path
-    calls = iter(range(5))
-
-    def stop_at_the_sixth(batch):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return type(tiny).encode_pixels(tiny, batch)
-
-    monkeypatch.setattr(tiny, "encode_pixels", stop_at_the_sixth)
-    with pytest.raises(KeyboardInterrupt):
-        extractor().dataset(foggy())
-    monkeypatch.undo()
-    resumed = extractor(workers=3).dataset(foggy())
-    assert resumed.encoded == 50 - 32
-    assert hdf5.read_features(resumed.path).digest == hdf5.read_features(reference).digest
-
-
 def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, tiny, monkeypatch):
     def run_to_the_second_part(images, **settings):
         count = iter(range(5))

@@ -372,7 +372,8 @@ def test_which_sets_lie_in_tars(pets, tmp_path):
     assert tars.shards == [f"{i}.tar" for i in range(SHARDS)]
     assert tars.size == sum(path.stat().st_size for path in (pets / "test").glob("*.tar"))
     assert tar_shards("shapes", tmp_path) is None
-    assert tar_shards(f"pets:fog:3={pets}", tmp_path) is None
+    with pytest.raises(DatasetError, match="'pets:fog:3' cannot name a folder"):
+        tar_shards(f"pets:fog:3={pets}", tmp_path)
     shown = replace(tars, shown=True)
     assert shown.identity() != tars.identity()
     assert json.dumps(tars.identity())

@@ -143,11 +143,11 @@ def test_names(typed, address):
         assert name.absolute == typed
 
 
-def test_a_corruption(zsntta, server):
+def test_a_name_with_a_colon(zsntta, server):
     result = zsntta(
         "extract", "--dataset", f"pets:fog:3={server}/{{0..4}}.tar", *TINY, "--parts", 2
     )
-    fails(result, "cannot be corrupted")
+    fails(result, "'pets:fog:3' cannot name a folder of images")
 
 
 def test_other_class_names_are_other_parts(zsntta, server, pets):

@@ -30,7 +30,6 @@ from zsntta_cli.cache.import_checks import (
 from zsntta_cli.cache.manifest import EXPORTED, Manifest
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.catalogue import SEVERITY
-from zsntta_cli.datasets.corruption import is_corruption
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
@@ -108,8 +107,7 @@ class ImportPlan:
 
 def _check_parameters(name: str) -> None:
     """Refuse `NAME:…` as an extraction does, unless the set has such parameters."""
-    parsed = SetName.parse(name)
-    if ":" not in name or _is_own_corrupted(parsed):
+    if ":" not in name:
         return
     try:
         if datasets.known(name).parameters == SEVERITY:
@@ -117,11 +115,6 @@ def _check_parameters(name: str) -> None:
     except DatasetError as error:
         raise SettingsError(str(error)) from error
     check_plain("name", name)
-
-
-def _is_own_corrupted(name: SetName) -> bool:
-    is_own = is_own_name(name.base) and name.base not in datasets.CATALOGUE
-    return is_own and name.kind == DATASET and is_corruption(name.parameters)
 
 
 @dataclass(frozen=True)

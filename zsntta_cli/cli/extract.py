@@ -34,7 +34,7 @@ def extract(
         list[str] | None,
         typer.Option(
             help="A known set; NAME=PATH of a folder, .tar, .tar.gz, .zip or shards; of the hub "
-            "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT. Corrupted: NAME:fog:5.",
+            "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
         ),
     ] = None,

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
-from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.corruption import CORRUPTIONS, Corruption, is_corruption, parse_corruption
+from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry
 from zsntta_cli.datasets.names import HF, SetName, SetParts, in_turn
 from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOGUE",
-    "corruption_of",
     "default_prompt",
     "has_text",
     "known",
@@ -32,37 +30,17 @@ __all__ = [
 def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet":
     """The images of a known set, of NAME=PATH, or of the hub, as published or as shown.
 
-    Those of `svhn:fog:5` and `mine:fog:5=PATH` are corrupted as they are read.
-
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
     again = partial(load_images, name.absolute, data_root.absolute(), as_shown)
-    corruption = corruption_of(name)
-    images = _load(replace(name, parameters="") if corruption else name, data_root)
+    images = _load(name, data_root)
     if as_shown:
         from zsntta_cli.datasets import images as image_sets
 
         images = image_sets.as_shown(images)
-    if corruption:
-        from zsntta_cli.datasets.corruption.corrupting import corrupted
-
-        images = corrupted(images, str(name), corruption)
     return replace(images, reload=again)
-
-
-def corruption_of(name: SetName) -> Corruption | None:
-    """How the images of a set are corrupted as they are read; None where they are not.
-
-    Raises:
-        DatasetError: what follows the set's name says no corruption.
-    """
-    if not name.parameters:
-        return None
-    if not name.says_where and known(str(name)).parameters:
-        return None
-    return parse_corruption(str(name), name.parameters)
 
 
 def _load(name: SetName, data_root: Path) -> "ImageSet":
@@ -106,7 +84,7 @@ def _load_from_hub(name: SetName, data_root: Path) -> "ImageSet":
 
 
 def known(name: str) -> DatasetEntry:
-    """The catalogue's entry of a set; of `cifar10-c:fog:1` and `svhn:fog:5` that of the set itself.
+    """The catalogue's entry of a set; of `cifar10-c:fog:1` that of `cifar10-c`.
 
     Raises:
         DatasetError: there is none.
@@ -118,11 +96,13 @@ def known(name: str) -> DatasetEntry:
         raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
     if (entry := _entry(name)) is None:
         if _entry(parsed.base):
-            parse_corruption(name, parsed.parameters)  # which says what is wrong with it
-        own = f"{name}=PATH" if is_corruption(parsed.parameters) else "NAME=PATH"
+            raise DatasetError(
+                f"'{short(name)}': {parsed.base} is read as it is, without ':'. Corrupted images "
+                f"are those of published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH."
+            )
         raise DatasetError(
             f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
-            f"those that are known; a folder of images is given as {own}."
+            f"those that are known; a folder of images is given as NAME=PATH."
         )
     return entry
 
@@ -148,14 +128,12 @@ def whole_counts(name: str) -> tuple[int, ...]:
 
 
 def _entry(name: str) -> DatasetEntry | None:
-    """The entry of a known set, by its name, or by that and how it is corrupted."""
+    """The entry of a known set, by its name and the parameters that it has, if any."""
     parsed = SetName.parse(name)
     if parsed.base not in CATALOGUE:
         plugins.load_declared()
     entry = CATALOGUE.get(parsed.base)
-    if entry and parsed.parameters and not entry.parameters:
-        return entry if is_corruption(parsed.parameters) else None
-    return entry
+    return None if entry and parsed.parameters and not entry.parameters else entry
 
 
 def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":

@@ -76,6 +76,11 @@ _PARTNERS = ("inaturalist", "sun", "texture", "places")
 _CIFAR_HOME = "https://www.cs.toronto.edu/~kriz/cifar.html"
 _MOS_HOME = "http://pages.cs.wisc.edu/~huangrui/imagenet_ood_dataset"  # of arXiv:2105.01879
 SEVERITY = ":CORRUPTION:SEVERITY, such as :fog:1 or :all:1"
+CORRUPTIONS = (  # that benchmarks of corrupted sets average over, arXiv:1903.12261
+    "gaussian_noise", "shot_noise", "impulse_noise", "defocus_blur", "glass_blur", "motion_blur",
+    "zoom_blur", "snow", "frost", "fog", "brightness", "contrast", "elastic_transform",
+    "pixelate", "jpeg_compression",
+)  # fmt: skip
 _HUB = "https://huggingface.co/datasets"
 _VGG = "https://www.robots.ox.ac.uk/~vgg/data"
 _DROPBOX = "https://www.dropbox.com/s/raw"

@@ -19,7 +19,7 @@ from zsntta_cli.errors import DatasetError, first_line
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 # Keys of what a file records of how images were read.
-AS_SHOWN, DEEP, CORRUPTED = "as_shown", "bits", "corruption"
+AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one

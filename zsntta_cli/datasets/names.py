@@ -1,8 +1,5 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`.
 
-What follows a colon stands before the path, `mine:fog:5=PATH`: a corruption, of sets that are not
-published corrupted (`corruption/`).
-
 Tars may lie at an address, `mine=https://host/{000..063}.tar`.
 
 Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
@@ -31,8 +28,8 @@ _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "i
 
 HF = "hf:"  # before what the library `datasets` loads
 CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
-# Of such a set, by whomever; and what follows.
-_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))(?::(.+))?"
+# Of such a set, by whomever.
+_REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"
 # What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
 # has test splits alone.
 _SAME_SETS = {
@@ -64,7 +61,7 @@ class SetName:
             return cls(base, parameters, hub=_absolute(path))
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
             original = web[1].removeprefix(f"{CLIP_BENCHMARK}/{WEB}")
-            return cls(_SAME_SETS.get(original, web[2]), web[3] or "", hub=web[1])
+            return cls(_SAME_SETS.get(original, web[2]), hub=web[1])
         if equals and path:  # "mine=" names no folder, least of all the one that one is in
             path = os.path.expanduser(path)  # "~nobody" stays as it is
             return cls(base, parameters, path=Path(path))
@@ -87,7 +84,7 @@ class SetName:
             return f"{self}={self.address}"
         if self.hub.startswith(HF):
             return f"{self}={self.hub}"
-        return self.hub + f":{self.parameters}" * bool(self.parameters) if self.hub else str(self)
+        return self.hub or str(self)
 
     @property
     def kind(self) -> str:
@@ -112,9 +109,9 @@ class SetName:
         Raises:
             DatasetError: reserved, or other characters than a file's name should have.
         """
-        if is_known or self.kind != DATASET or not is_own_name(self.base):
+        if is_known or self.kind != DATASET or not is_own_name(str(self)):
             raise DatasetError(
-                f"'{short(self.base)}' cannot name a folder of images: take {OWN_NAMES}, and no "
+                f"'{short(str(self))}' cannot name a folder of images: take {OWN_NAMES}, and no "
                 f"known set's name."
             )
 

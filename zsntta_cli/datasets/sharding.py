@@ -259,14 +259,12 @@ def remote_shards(
     """The tars of a set that lies at an address; None of any other set.
 
     Raises:
-        DatasetError: a name that is another set's, or a corruption, which is of images at hand.
+        DatasetError: a name that is another set's, or that no set can have.
     """
     name = SetName.parse(spec)
     if not name.address:
         return None
     name.check_own(is_known=name.base in CATALOGUE)
-    if name.parameters:
-        raise DatasetError(f"'{name}': images of tars at an address cannot be corrupted.")
     addresses = tuple(shards.expand_braces(name.address))
     folder = data_root / f".{name.base}.fetched"
     return RemoteShards(name.base, addresses, folder.absolute(), shown, class_names)
@@ -290,17 +288,16 @@ def tar_shards(
 ) -> TarShards | None:
     """The tars of a set that lies in several of them, as `mine=shards-{000..063}.tar` does.
 
-    None of any other set, and of one that is corrupted as it is read.
+    None of any other set.
 
     Raises:
         DatasetError: it says how many tars there must be, and there are others.
     """
     name = SetName.parse(spec)
-    if name.parameters:
-        return None
+    if name.path:
+        name.check_own(is_known=name.base in CATALOGUE)
     if name.path and shards.is_pattern(name.path):
         pattern = name.path.absolute()
-        name.check_own(is_known=name.base in CATALOGUE)
         paths = tuple(Path(path) for path in shards.expand_braces(str(pattern)))
         return TarShards(name.base, paths, pattern, shown, class_names)
     split = None

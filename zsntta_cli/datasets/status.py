@@ -12,7 +12,7 @@ import numpy as np
 
 from zsntta_cli.datasets import miscounted, whole_counts
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
-from zsntta_cli.datasets.images import CORRUPTED, SUFFIXES, UNREADABLE, ImageSet
+from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.datasets.names import LISTS
 from zsntta_cli.datasets.sizes import Sizes, image_sizes, in_words
 from zsntta_cli.errors import counted, first_line
@@ -91,7 +91,7 @@ def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
 
 def _other_sizes(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     """What images have another size than they should, and which variant of the set has that."""
-    if CORRUPTED in images.reading or not (expected.side or expected.variants):
+    if not (expected.side or expected.variants):
         return
     sizes = image_sizes(images)
     if not sizes or _is_square(sizes, expected.side):

@@ -9,7 +9,7 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.cache.hdf5 import read_header
-from zsntta_cli.datasets.corruption import CORRUPTIONS
+from zsntta_cli.datasets.catalogue import CORRUPTIONS
 from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS

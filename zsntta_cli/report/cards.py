@@ -12,7 +12,6 @@ from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import counted, printable
 
 SUSPECT = " !"  # beside an accuracy that is off
@@ -163,14 +162,13 @@ def set_card(
     name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, commands: Sequence[str]
 ) -> Table:
     """All facts about a set, with the commands to type."""
-    base = SetName.parse(name).base
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
         "images": f"{entry.images:,}",
         "classes": f"{entry.classes:,}" if entry.classes else "none",
         "split": entry.split,
         "prompt": entry.prompt if entry.role != "ood" else "",
-        "parameters": entry.parameters or f":CORRUPTION:SEVERITY corrupts it, as {base}:fog:5",
+        "parameters": entry.parameters,
         "OOD partners": ", ".join(entry.partners),
         "more partners": ", ".join(entry.extra_partners),
         "home": entry.home,

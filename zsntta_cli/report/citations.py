@@ -12,12 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.datasets.corruption import is_corruption
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import printable
 from zsntta_cli.methods import find_method
 
-_CORRUPTIONS = "hendrycks2019benchmarking"
 _FILE = Path(__file__).parent / "references.bib"
 _ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.MULTILINE)
@@ -118,11 +116,8 @@ def _of_method(name: str) -> tuple[str, ...]:
 
 
 def _of_set(name: str) -> tuple[str, ...]:
-    parsed = SetName.parse(name)
-    entry = CATALOGUE.get(parsed.base)
-    cites = entry.cites if entry else ()
-    is_corrupted = is_corruption(parsed.parameters) and _CORRUPTIONS not in cites
-    return (*cites, _CORRUPTIONS) if is_corrupted else cites
+    entry = CATALOGUE.get(SetName.parse(name).base)
+    return entry.cites if entry else ()
 
 
 def bibtex(purposes: Purposes) -> str:

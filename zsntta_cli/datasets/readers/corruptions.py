@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.datasets.corruption import ALL, CORRUPTIONS, SEVERITIES
+from zsntta_cli.datasets.catalogue import CORRUPTIONS
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import BAD_NPY, array_in
 from zsntta_cli.datasets.readers.folders import require_path
 from zsntta_cli.datasets.readers.imagenet import by_wnids
 from zsntta_cli.errors import DatasetError
 
+ALL, SEVERITIES = "all", 5  # the 15 corruptions one after the other
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the archives too
 
 # In torchvision's label order, which is the alphabet's.
