@@ -27,7 +27,7 @@ OUTPUTS = {
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
     ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
-    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv", ".toml")),
+    ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
     ("records bundle", "--output"): (("records", "bundle"), (".zip",)),
     ("methods list", "--output"): (("methods", "list"), TABLES),
     ("methods show", "--output"): (("methods", "show", "magic"), TABLES),

@@ -158,19 +158,6 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
     assert (tmp_path / "out" / "main.csv").exists()
 
 
-def test_an_export_runs_what_was_kept_and_nothing_else(cached, write):
-    assert cached("run", write(RUNS)).exit_code == 0
-    more = ("--method", "ridge", "--ratio", 0, "--seed", 3, "--ood", "glyphs")
-    assert cached("simulate", *more, "--model", "tiny").exit_code == 0
-    assert cached("records", "export", "--output", "back.toml").exit_code == 0
-    assert cached("records", "export", "--toml").stdout.startswith('features = "features"\n')
-    assert "25 runs: 25 kept, 0 to run" in cached("run", "back.toml", "--dry-run").stdout
-    only = ("records", "export", "--method", "adand", "--seed", 1, "--output", "adand.toml")
-    assert cached(*only).exit_code == 0
-    assert "8 runs: 8 kept, 0 to run" in cached("run", "adand.toml", "--dry-run").stdout
-    fails(cached("records", "export", "--toml", "--format", "csv"), "--toml", code=2)
-
-
 @pytest.mark.parametrize(
     ("wrong", "right", "parts"),
     [

@@ -19,7 +19,7 @@ PLAIN = (None, 7, -1, 1e300, "x", "\ud800", [], [1, "a"], {}, {"a": [1]}, True, 
 COMMANDS = (
     ("records", "list"), ("records", "list", "--sort", "auroc"),
     ("records", "list", "--format", "csv"), ("records", "export"),
-    ("records", "export", "--format", "toml"), ("records", "verify"), ("report",),
+    ("records", "verify"), ("report",),
     ("report", "--format", "csv"), ("cite", "--from", "kept.sqlite"),
     ("plot", "curves", "--output", "f.svg"),
 )  # fmt: skip

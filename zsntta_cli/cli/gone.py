@@ -25,7 +25,7 @@ GONE = {
     "records export --toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "records export --format toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "methods check --features-dir": "zsntta methods check NAME draws features of its own",
-    "cache split --images": "zsntta cache split --classes 50%, or two sets of images",
+    "cache split --images": "two sets of images, or zsntta cache split --id-classes N by classes",
     "simulate --tune": _TUNING,
     "simulate --tune-on": _TUNING,
     "simulate --tune-by": _TUNING,

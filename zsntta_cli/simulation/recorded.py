@@ -136,11 +136,6 @@ def _check_recorded(what: str, name: str, value: Any) -> None:
     )
 
 
-def is_runnable(run: RunSettings) -> bool:
-    """Whether its method's code is available, and all of its settings are declared."""
-    return find_method(run.method) is not None and not has_recorded_settings(run)
-
-
 def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
     """Refuse to run a run with a method or a setting that is not known here.
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 app = group("List, show, export, import and remove kept results.", lists=True)
 
-_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".toml": "toml"}
+_FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
 _LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
 _filter = partial(under, "Runs")
 Keys = Annotated[
@@ -183,16 +183,13 @@ def export(
     wanted: WantedRuns,
     output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     form: Annotated[
-        Literal["jsonl", "json", "csv", "toml"] | None,
+        Literal["jsonl", "json", "csv"] | None,
         typer.Option(
             "--format",
-            help="jsonl: all that is kept; json, csv: what simulate gives; toml: a file for "
-            "zsntta run. [by the output's ending, or jsonl]",
+            help="jsonl: all that is kept; json, csv: what simulate gives. [by the output's "
+            "ending, or jsonl]",
         ),
     ] = None,
-    toml: Annotated[
-        bool, typer.Option("--toml", help="--format toml: an experiment file of these runs.")
-    ] = False,
     store: StoreOptions,
 ) -> None:
     """Write kept runs as JSON Lines, or one row per run.
@@ -202,34 +199,13 @@ def export(
     from zsntta_cli.report import table
     from zsntta_cli.results.exchange import export_text
 
-    if toml and form not in (None, "toml"):
-        raise misused(f"--format is {form}, and --toml says toml: leave one of them out.")
-    written = form_of(output, _FORMS, "toml" if toml else form, "jsonl")
+    written = form_of(output, _FORMS, form, "jsonl")
     with store.open() as records:
         kept_runs = _found(records, _keys(records, keys, wanted))
     if written == "csv":
         put(table([kept.record for kept in kept_runs], form="csv"), output)
-    elif written == "toml":
-        put(_experiment_text(kept_runs, store, output), output)
     else:
         put(export_text(kept_runs, written), output)
-
-
-def _experiment_text(kept_runs: "Sequence[Kept]", store: StoreOptions, output: Path | None) -> str:
-    """An experiment file that has these runs and no others."""
-    from zsntta_cli.results.experiment.blocks import blocks_of, experiment_text, relative_to
-    from zsntta_cli.simulation.recorded import is_runnable
-
-    folder = output.parent if output else Path()
-    runs = [kept.record.settings for kept in kept_runs if is_runnable(kept.record.settings)]
-    if strange := len(kept_runs) - len(runs):
-        say(
-            f"note: left out: {counted(strange, 'run')} of methods or settings that are not known "
-            f"here.",
-            err=True,
-        )
-    named = relative_to(store.path, folder) if store.file else ""
-    return experiment_text(blocks_of(runs), relative_to(store.features_dir, folder), named)
 
 
 @app.command(cls=Command)

@@ -1,6 +1,6 @@
 """An experiment: which runs are made, and which tables and figures show them.
 
-reading.py reads it from a TOML file; blocks.py writes any runs as the tables of such a file.
+reading.py reads it from a TOML file.
 """
 
 from collections.abc import Mapping
