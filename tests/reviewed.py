@@ -19,7 +19,7 @@ def verdict(source, margin, name="cat", threshold=1.0, **values):
         "class_index": 0, "answer": answer, "noise": answer == "noise", "rank": 1,
         "score": threshold + margin, "threshold": threshold, "margin": margin, "stage": "adapted",
         "evidence": 1.0, "kind": "another kind", "top": [{"class": name, "score": 1.0}],
-        "content": None, "note": None, "replaces": None, "error": None, "encoder": "tiny",
+        "content": None, "note": None, "error": None, "encoder": "tiny",
     }  # fmt: skip
     assert tuple(known) == FIELDS
     return known | values

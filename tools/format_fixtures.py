@@ -13,12 +13,10 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from zsntta_cli import OnlineDetector
 
 CLASSES = ["cat", "dog", "ox"]
-WHEN = 1_700_000_000
 STREAM = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--limit", "60")
 
 
@@ -32,9 +30,7 @@ def main(target: Path) -> None:
         run("records", "export", "--output", "runs.jsonl")
         run("records", "bundle", "--method", "zs-clip", "--output", "bundle.zip")
         make_state()
-        make_watch()
-        for name in ("features", "inbox", "watch.h5", "watch.h5.seen", "verdicts.jsonl", "state.h5",
-                     "runs.jsonl", "bundle.zip", "expected.json"):  # fmt: skip
+        for name in ("features", "state.h5", "runs.jsonl", "bundle.zip", "expected.json"):
             place = target / name
             shutil.copytree(name, place) if Path(name).is_dir() else shutil.copy(name, place)
     for left in (*target.rglob("*.lock"), *target.rglob("images.sqlite*")):
@@ -71,17 +67,6 @@ def make_state() -> None:
         "classes": verdicts.class_index.tolist(),
     }
     Path("expected.json").write_text(json.dumps(expected), encoding="utf-8")
-
-
-def make_watch() -> None:
-    """A folder that was watched: its pictures, the watch's state, its rows."""
-    Path("inbox").mkdir()
-    for number in range(3):
-        Image.new("RGB", (16, 16), (80 * number, 40, 0)).save(f"inbox/{number}.png")
-        os.utime(f"inbox/{number}.png", (WHEN, WHEN))  # a watch knows a file by its time
-    run("detect", "inbox", "--model", "tiny", "--classes", "circle,square", "--method", "zs-clip",
-        "--watch", "--looks", "4", "--interval", "0.05", "--state", "watch.h5",
-        "--out", "verdicts.jsonl")  # fmt: skip
 
 
 def run(*words: str) -> None:

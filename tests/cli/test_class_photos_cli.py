@@ -63,14 +63,6 @@ def test_examples_among_the_images_are_told_once(examples, more):
     assert len(rows(result)) == 55
 
 
-def test_a_watch_goes_on_with_the_same_photos_and_is_refused_with_others(examples):
-    given = ("detect", "pictures", *PHOTOS, "--watch", "--state", "state.h5", "--interval", "0.01")
-    assert len(rows(examples(*given, "--looks", "4"))) == 51
-    assert rows(examples(*given, "--looks", "4")) == []
-    next(Path("examples/star").iterdir()).unlink()
-    fails(examples(*given, "--looks", "4"), "state.h5 is of other text features", "class photos")
-
-
 def test_cached_features_meet_photos_of_the_same_encoder(cached, drawn):
     for name in ("circle", "star"):
         shutil.copytree(drawn / "pictures" / name, Path("examples", name))

@@ -119,19 +119,6 @@ def test_what_was_corrected_is_learned_from(pictures):
     assert all(judged[str(path)]["noise"] for path in Path("pictures/x").iterdir())
 
 
-def test_a_watch_keeps_what_it_learned(pictures):
-    watch = ("--watch", "--looks", 4, "--interval", 0.01, "--state", "s.h5")
-    write(*letters_and_shapes())
-    first = pictures("detect", "pictures", *SHAPES, *watch, "--learn", "c.jsonl")
-    assert first.exit_code == 0, first.output
-    shutil.copytree("pictures", "more")
-    for i, path in enumerate(sorted(Path("more").glob("*/*.png"))[:5]):
-        shutil.copy(path, f"pictures/again-{i}.png")
-    result = pictures("detect", "pictures", *SHAPES, *watch)
-    assert "Learned" not in result.stderr
-    assert [row["threshold"] for row in rows(result).values()] == [0] * 5
-
-
 def test_strangers_files_are_told_with_their_line(pictures):
     write(correction("a", True), {"format": 1})
     write(correction("a", True, format=2, content="7"), path="d.jsonl")

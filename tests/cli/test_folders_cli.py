@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -146,35 +145,12 @@ def test_archives_are_copied_and_stay(pictures):
     done(pictures(*run, "--copy-to", "out", "--only", "noise", "--flag", "2"), "58 removed")
 
 
-@pytest.mark.parametrize("way", ["--copy-to", "--move-to"])
-def test_a_watched_folder_is_sorted_as_it_fills_up(pictures, way):
-    shutil.move("pictures", "all")
-    Path("pictures").mkdir()
-    names = sorted(photos_in(Path("all")))
-
-    def watch(*new):
-        for name in new:
-            shutil.copy(Path("all", name), Path("pictures", name.replace("/", "-")))
-        looks = ("--watch", "--interval", "0.01", "--looks", "4", "--state", "state.h5")
-        return done(
-            pictures("detect", "pictures", *SHAPES, *looks, way, "pictures/out", "--out", "r.jsonl")
-        )
-
-    watch(*names[:5])
-    watch(*names[5:8])
-    assert len(photos_in(Path("pictures/out"))) == len(rows("pictures/out")) == 8
-    left = [path for path in Path("pictures").iterdir() if path.is_file()]
-    assert len(left) == (8 if way == "--copy-to" else 0)
-    assert len(Path("r.jsonl").read_text().splitlines()) == 8, "each once"
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (("--copy-to", "a", "--move-to", "b"), "one of them"),
         (("--dry-run",), "--dry-run is of images in folders"),
         (("--keep-folders",), "--keep-folders is of images in folders"),
-        (("--copy-to", "a", "--dry-run", "--watch"), "leave --watch out"),
         (("--move-to", "a", "--review", "a.html"), "look first"),
         (("--copy-to", "a", "--out", "a/verdicts.csv"), "name another file"),
         (("--undo", "a"), "--undo reads the list of a folder only"),

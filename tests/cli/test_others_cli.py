@@ -50,19 +50,6 @@ def test_words_that_will_not_do(pictures, tmp_path, given, line):
     fails(pictures("detect", "pictures", *SHAPES, *given), line, code=2)
 
 
-def test_a_watch_goes_on_with_its_words_alone(pictures, tmp_path):
-    (tmp_path / "letters.txt").write_text("letter A\nletter B\n")
-    watch = ("detect", "pictures", *SHAPES, "--watch", "--state", "s.h5", "--interval", "0.01")
-    worded = (*watch, "--looks", "4", "--out", "rows.jsonl", "--others", "letters.txt")
-    assert pictures(*worded).exit_code == 0
-    fails(
-        pictures(*watch, "--looks", "1", "--out", "rows.jsonl"),
-        "none are given here: give the same",
-    )
-    assert pictures(*worded).exit_code == 0
-    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 60
-
-
 def test_simulate_with_words(cached):
     def row(*more):
         result = cached(*RUN, *TINY, *QUICK, "--format", "json", *more)

@@ -93,13 +93,12 @@ def test_frames_of_a_video_have_their_pictures(pictures):
 
 
 def test_wrong_usage_is_told_before_anything_is_read(pictures):
-    review = ("--review", "r.html")
+
     for given, said in (
         (
             ("--review", "photo.png"),
             "--review is 'photo.png', must end in one of .html, .htm.",
         ),
-        ((*review, "--watch"), "--review is of all images"),
         (("--embed", "5"), "--embed is of a page"),
         (("--judge", "c.jsonl"), "--judge reads corrections only"),
     ):
@@ -137,7 +136,7 @@ def test_judge_needs_neither_images_nor_classes(zsntta):
     Path("c.jsonl").write_text(lines[0] + "\n{}\n")
     fails(
         zsntta("detect", "--judge", "c.jsonl"),
-        "c.jsonl, line 2: its format is none of 1 to 3; must be what the review page exports.",
+        "c.jsonl, line 2: its format is none of 1 to 4; must be what the review page exports.",
     )
 
 

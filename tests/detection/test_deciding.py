@@ -17,7 +17,6 @@ from zsntta_cli.detection.runs.request import (
     DecisionRule,
     Images,
     Request,
-    Watch,
     read_classes,
     split_classes,
 )
@@ -56,13 +55,13 @@ def frame(number, row, source="a.mp4"):
     return Encoded(item, np.array(row, np.float16))
 
 
-def test_the_fields_are_those_of_format_3():
-    assert FORMAT == 3
+def test_the_fields_are_those_of_format_4():
+    assert FORMAT == 4
     assert tuple(SCHEMA["required"]) == tuple(SCHEMA["properties"]) == FIELDS
     assert SCHEMA["properties"]["format"]["const"] == FORMAT
     assert ",".join(FIELDS) == (
         "format,source,frame,time_s,class,class_index,answer,noise,rank,score,threshold,margin,"
-        "stage,evidence,kind,top,content,note,replaces,error,encoder"
+        "stage,evidence,kind,top,content,note,error,encoder"
     ), "frozen: a change is another format"
 
 
@@ -193,8 +192,6 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"clean": Path("x")}, "go together"),
         ({"flag": Flag(count=5), "decide": "arrival"}, "on arrival nobody knows"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
-        ({"watch": Watch(), "decide": "hindsight"}, "is decided on arrival"),
-        ({"watch": Watch(), "sources": (), "set_name": "a"}, "nothing to watch"),
     ],
 )
 def test_what_cannot_be_asked_for(given, said):
@@ -211,13 +208,6 @@ def request(**values):
     return Request(**{"classes": NAMES, **groups, **values})
 
 
-def test_watches_that_cannot_be():
-    with pytest.raises(SettingsError, match="interval is 0, must be above 0"):
-        Watch(interval=0)
-    with pytest.raises(SettingsError, match="looks is 0"):
-        Watch(looks=0)
-
-
 def test_what_is_decided_on_arrival():
     def on_arrival(*sources, **more):
         return request(sources=sources, **more).on_arrival
@@ -229,7 +219,6 @@ def test_what_is_decided_on_arrival():
     assert on_arrival("f", decide="arrival")
     assert not on_arrival("-", decide="hindsight")
     assert on_arrival("a.mp4", decide="arrival")
-    assert on_arrival("f", watch=Watch())
 
 
 def test_class_names_of_a_file(tmp_path):

@@ -1,6 +1,5 @@
 """One image by several names is judged once: folders given twice, nested and by links; files."""
 
-import itertools
 import os
 import random
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 from made import TINY
 from PIL import Image
 
-from zsntta_cli.detection.runs.growing import Growing
 from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.left_out import LeftOut
 
@@ -73,10 +71,9 @@ def test_a_member_of_an_archive_is_one_image_and_two_members_are_two(photos, tmp
     assert sum(len(items) for items in batches([path, path])) == 2
 
 
-@pytest.mark.parametrize("watch", [(), ("--watch", "--looks", "4", "--interval", "0.2")])
-def test_a_file_is_moved_though_a_link_to_it_comes_first(photos, detect, watch):
+def test_a_file_is_moved_though_a_link_to_it_comes_first(photos, detect):
     (photos / "photos" / "a link.png").symlink_to("3.png")
-    rows, said = detect("photos", more=("--move-to", "sorted", *watch))
+    rows, said = detect("photos", more=("--move-to", "sorted"))
     assert len(rows) == 8
     assert len(said) == 1
     assert len([path for path in Path("sorted").rglob("*.png") if not path.is_symlink()]) == 8
@@ -103,49 +100,3 @@ def test_the_command_says_once_how_many_there_were(photos, detect):
         "once."
     ]
     assert detect("photos")[1] == []
-
-
-def test_a_watch_judges_linked_files_once_and_again_after_it_was_stopped(photos, detect):
-    (photos / "photos" / "soft.png").symlink_to("3.png")
-    watch = ("--watch", "--looks", "4", "--interval", "0.2", "--state", "state")
-    rows, said = detect("photos", "link", more=watch)
-    assert len(rows) == 8
-    assert len(said) == 1
-    assert detect("photos", "link", more=watch)[0] == rows
-
-
-def test_a_watch_that_goes_on_knows_its_images_by_other_names_and_in_another_order(photos, detect):
-    watch = ("--watch", "--looks", "4", "--interval", "0.2", "--state", "state")
-    rows, _ = detect("photos", more=watch)
-    assert len(rows) == 8
-    for sources in (["link", "photos"], ["photos/within"], ["link"], ["link/within", "photos"]):
-        assert detect(*sources, more=watch)[0] == rows
-    write_image(photos / "photos" / "within" / "1.png", 77)
-    assert len(detect("photos/within", more=watch)[0]) == 9
-    assert len(detect("link", "photos", more=watch)[0]) == 9
-
-
-def ready(growing, looks=4):
-    items = list(itertools.chain.from_iterable(_take(growing) for _ in range(looks)))
-    return sorted(Path(item.source).name for item in items)
-
-
-def _take(growing):
-    items = growing.look()
-    growing.take(items)
-    return items
-
-
-def test_a_link_to_another_image_is_judged_by_one_of_its_names(tmp_path):
-    folder = tmp_path / "watched"
-    write_image(folder / "a.png", 0)
-    growing = Growing({0: folder})
-    assert ready(growing) == ["a.png"]
-    (folder / "b.png").symlink_to("a.png")
-    assert ready(growing) == []
-    assert growing.again == 1
-    (folder / "a.png").unlink()
-    (folder / "b.png").unlink()
-    write_image(folder / "c.png", 7)
-    (folder / "b.png").symlink_to("c.png")
-    assert len(ready(growing)) == 1

@@ -86,15 +86,3 @@ def test_a_scan_without_a_count_counts_nothing(tmp_path):
     (tmp_path / "b.mp4").touch()
     with pytest.raises(DatasetError, match=r"\(looked for [^)]*\)\.$"):
         list(batches([str(tmp_path)]))
-
-
-def test_a_watch_says_it_as_it_begins(pictures):
-    for name in ("a.mp4", "b.rar", "c.7z"):
-        Path("pictures", name).touch()
-    watch = ("--watch", "--looks", 1, "--interval", 0.01, "--model", "tiny")
-    result = pictures("detect", "pictures", "--classes", "circle,square", *watch)
-    assert result.stderr.splitlines()[0] == (
-        "note: left out: 1 video (a.mp4), read only if you name them; 2 archives of other kinds "
-        "(b.rar, c.7z), which cannot be read."
-    )
-    assert "eft out" not in "".join(result.stderr.splitlines()[1:])

@@ -1,14 +1,12 @@
 """Where images come from."""
 
 import os
-import shutil
 from io import BytesIO
 
 import pytest
 from made import pack
 from PIL import Image
 
-from zsntta_cli.detection.runs.growing import Growing
 from zsntta_cli.detection.sources import batches, check_sources
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
@@ -135,35 +133,3 @@ def test_paths_come_through_a_pipe_in_any_pieces(mark):
         left = iter([*pieces, b""])
         found = [item.source for items in piped(lambda _, it=left: next(it)) for item in items]
         assert [os.fsencode(one) for one in found] == names
-
-
-def test_a_file_counts_when_it_stood_still_twice_and_is_not_empty(here):
-    make(here / "in", "a.png")
-    (here / "in/empty.png").touch()
-    growing = Growing({0: here / "in"})
-    assert growing.look() == []
-    assert growing.look() == []
-    os.utime(here / "in/a.png", (1, 1))
-    looks = [growing.look() for _ in range(3)]
-    assert [[i.source for i in items] for items in looks] == [[], [], [f"{here}/in/a.png"]]
-    [item] = growing.look()
-    growing.take([item])
-    assert growing.look() == []
-    (here / "in/empty.png").write_bytes(png())
-    assert [len(growing.look()) for _ in range(3)] == [0, 0, 1]
-
-
-def test_a_taken_file_that_changes_is_another_one_and_the_older_come_first(here):
-    make(here / "in", "a.png", "b.png", "c.png")
-    for name, time in (("a", 30), ("b", 10), ("c", 10)):
-        os.utime(here / f"in/{name}.png", (time, time))
-    growing = Growing({0: here / "in"})
-    [_, _, items] = [growing.look() for _ in range(3)]
-    assert [item.source[-5] for item in items] == ["b", "c", "a"]
-    growing.take(items)
-    again = Growing({0: here / "in"}, growing.seen)
-    assert [again.look() for _ in range(3)] == [[], [], []]
-    os.utime(here / "in/b.png", (50, 50))
-    assert [[i.source[-5] for i in again.look()] for _ in range(3)] == [[], [], ["b"]]
-    shutil.rmtree(here / "in")
-    assert again.look() == []

@@ -2,24 +2,19 @@
 
 import csv
 import gc
-import hashlib
 import io
 import json
 import warnings
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.detection.runs.detecting import Batch
-from zsntta_cli.detection.runs.watching import Written
 from zsntta_cli.detection.stepping import fewest_for, passes_for
 from zsntta_cli.detection.verdicts import FIELDS, row_schema
-from zsntta_cli.errors import StoreError
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdict_files import (
-    GrowingFile,
     csv_lines,
     json_lines,
     rows_file,
@@ -29,7 +24,7 @@ from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
     judged = {
-        "format": 3, "source": source, "class": "cat", "class_index": 0,
+        "format": 4, "source": source, "class": "cat", "class_index": 0,
         "answer": "noise" if noise else "clean", "noise": noise, "rank": rank,
         "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
         "evidence": 1.0, "kind": "another kind",
@@ -39,14 +34,14 @@ def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
 
 
 def broken(source="b.png"):
-    return {**dict.fromkeys(FIELDS), "format": 3, "source": source, "error": "gone", "encoder": "t"}
+    return {**dict.fromkeys(FIELDS), "format": 4, "source": source, "error": "gone", "encoder": "t"}
 
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b"3,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
-        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,,,tiny\n'
-        b'3,"b,""\xff.png",,,,,,,,,,,,,,,,,,gone,t\n'
+        b"4,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
+        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,,tiny\n'
+        b'4,"b,""\xff.png",,,,,,,,,,,,,,,,,gone,t\n'
     )
     text = json_lines([broken("\udcff\n.png")])
     assert text.isascii()
@@ -211,47 +206,6 @@ def test_a_whole_file_appears_at_its_end(tmp_path):
     assert len(path.read_text().splitlines()) == 3
 
 
-def test_a_growing_file_is_cut_to_what_counts(tmp_path):
-    path = tmp_path / "rows.csv"
-    file = GrowingFile(path).begin(Written())
-    file.take(batch(row()))
-    written = file.written
-    file.take(batch(row("lost.png")))
-    file.close()
-    again = GrowingFile(path).begin(written)
-    again.take(batch(row("b.png")))
-    again.close()
-    lines = path.read_text().splitlines()
-    assert [one.split(",")[1] for one in lines] == ["source", "a.png", "b.png"]
-    with pytest.raises(StoreError, match="has rows already"):
-        GrowingFile(path).begin(Written())
-    with pytest.raises(StoreError, match=r"has [\d,]+ bytes, and the state says 9,999"):
-        GrowingFile(path).begin(replace(written, size=9999))
-
-
-def test_rows_of_somebody_else_are_not_cut_off_where_the_watch_has_none_yet(tmp_path):
-    for name in ("rows.csv", "rows.jsonl"):
-        path, mine = tmp_path / name, tmp_path / f"my-{name}"
-        file = GrowingFile(path).begin(Written())
-        file.close()
-        other = GrowingFile(mine).begin(Written())
-        other.take(batch(row()))
-        other.close()
-        before = mine.read_bytes()
-        with pytest.raises(StoreError, match="has rows already"):
-            GrowingFile(mine).begin(file_written(path, file))
-        assert mine.read_bytes() == before
-        path.write_bytes(before)  # what a killed watch wrote behind its state
-        GrowingFile(path).begin(file_written(path, file)).close()
-        assert len(path.read_bytes()) == file_written(path, file).size
-
-
-def file_written(path, file):
-    """What a state says of a file without rows."""
-    head = b"" if path.suffix == ".jsonl" else (",".join(FIELDS) + "\n").encode()
-    return Written(len(head), 0, hashlib.sha256(head).hexdigest(), str(file.path))
-
-
 def test_parquet_has_the_fields_and_their_types(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "rows.parquet"
@@ -263,25 +217,7 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
     assert [str(kind) for kind in table.schema.types] == [
         "int64", "string", "int64", "double", "string", "int64", "string", "bool", "int64",
         "double", "double", "double", "string", "double", "string",
-        "list<element: struct<class: string, score: double>>", "string", "string", "int64",
-        "string", "string",
+        "list<element: struct<class: string, score: double>>", "string", "string", "string",
+        "string",
     ]  # fmt: skip
     assert table.to_pylist() == [row(), broken("b\\udcff.png")]
-
-
-def test_what_lies_behind_the_rows_of_the_state_is_kept_aside(tmp_path):
-    path = tmp_path / "verdicts.csv"
-    file = GrowingFile(path).begin(Written())
-    written = file.written
-    file.close()
-    for number, lines in enumerate((b"mine,1\nmine,2\n", b"cut off"), 1):
-        with path.open("ab") as appended:
-            appended.write(lines)
-        again = GrowingFile(path).begin(written)
-        assert again.aside == (2 if number == 1 else 1)
-        again.close()
-        assert path.stat().st_size == written.size
-    assert (tmp_path / "verdicts.csv.aside").read_bytes() == b"mine,1\nmine,2\ncut off\n"
-    again = GrowingFile(path).begin(written)
-    assert again.aside == 0
-    again.close()

@@ -41,13 +41,12 @@ def test_parts(tmp_path):
 
 
 @pytest.mark.skipif(not LONG, reason="fewer are in the rooms' tests")
-@pytest.mark.parametrize(("name", "kills"), [("results", 400), ("live", 50), ("watches", 200)])
-def test_what_is_shared_or_watched(features, cache, drawn, tmp_path, name, kills):
-    """Grids of two processes, a queue of live runs, a folder that fills up."""
+@pytest.mark.parametrize(("name", "kills"), [("results", 400), ("live", 50)])
+def test_what_is_shared(features, cache, tmp_path, name, kills):
+    """Grids of two processes, a queue of live runs."""
     before = {
         "results": (features, "made", "pets", "sky", tmp_path),
         "live": (cache, tmp_path),
-        "watches": (drawn, tmp_path),
     }[name]
     script = ROOT / "tests" / "whole" / f"kill_{name}.py"
     done = subprocess.run(

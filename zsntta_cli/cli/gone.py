@@ -48,6 +48,7 @@ GONE = {
     "detect --state": _WATCH,
     "detect --interval": _WATCH,
     "detect --looks": _WATCH,
+    "detect --warm": "zsntta detect photos/ more/ decides all of them together",
     "detect --ask": _ANSWERS,
     "detect --answers": _ANSWERS,
     "detect --raw": _FRAMES,

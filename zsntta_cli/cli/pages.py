@@ -32,7 +32,7 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "How they are decided": ("--method", "--flag", "--decide", "--others", "--ask", "--learn"),
         "What comes out": (
             "--out", "--only", "--copy-to", "--move-to", "--undo", "--review", "--corrections",
-            "--watch", "--state", "--dry-run", "--help",
+            "--dry-run", "--help",
         ),
     },
 }  # fmt: skip
@@ -58,7 +58,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "detect": (
         "zsntta detect photos --model tiny --classes cat,dog",
         "zsntta detect photos --classes cat,dog --review review.html",
-        "zsntta detect inbox --classes cat,dog --watch --copy-to sorted",
+        "zsntta detect photos --classes cat,dog --copy-to sorted",
     ),
     "demo": ("zsntta demo", "zsntta demo --live"),
     "report": ("zsntta report --output report.html",),

@@ -6,8 +6,6 @@ When a process ends, for whatever reason, the system releases its locks.
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -50,8 +48,7 @@ def _acquired(path: Path, place: Path) -> FileLock:
             lock.acquire(timeout=0)
         except Timeout:
             raise StoreError(
-                f"{path} is written by another process that runs, a watch or a detector: end that, "
-                f"or name another file."
+                f"{path} is written by another process that runs: end that, or name another file."
             ) from None
     return lock
 
@@ -81,13 +78,3 @@ def own_as_long_as(detector: object, path: Path) -> None:
         if place not in places or (os.getpid(), place) not in _OWNED:
             places.add(own(path))
             weakref.finalize(detector, disown, place)
-
-
-@contextmanager
-def owned(path: Path) -> Iterator[None]:
-    """Be a writer of a state file within the context; StoreError if another process is."""
-    place = own(path)
-    try:
-        yield
-    finally:
-        disown(place)

@@ -254,15 +254,16 @@ def _answer(noise: bool | np.bool_, unsure: bool | np.bool_) -> VerdictAnswer:
 # Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
 # files; they are frozen: a change is another format.
 
-# 1: no answer, evidence, kind, content; noise was all above the threshold. 2: no note, replaces.
-FORMAT: Final = 3
+# 1: no answer, evidence, kind, content; noise was all above the threshold. 2: no note.
+# 3: replaces, the number of a row that another one of a watched folder replaced.
+FORMAT: Final = 4
 _DECIDED = object()  # marks a field that is null where an image could not be read
 
 LikelyClass = TypedDict(
     "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
 )
 VerdictRow = TypedDict("VerdictRow", {
-    "format": Literal[3],
+    "format": Literal[4],
     "source": Annotated[
         str,
         "path of the file; archive and path within it; id in a cached set; - for frames on "
@@ -302,10 +303,6 @@ VerdictRow = TypedDict("VerdictRow", {
     "content": Annotated[str | None, "SHA-256 of the file's content, where it is a file"],
     "note": Annotated[
         str | None, "what was done to read the image, where it is not as its file has it"
-    ],
-    "replaces": Annotated[
-        int | None, {"minimum": 1},
-        "in a watch, the number of the row, from 1, that an older state of this file has",
     ],
     "error": str | None,
     "encoder": Annotated[str, "folder name of the encoder's features"],

@@ -210,7 +210,7 @@ def test_the_mouse_corrects_and_takes_back(opened):
     }
     found = review.corrections()
     assert found[1] == {
-        "format": 3, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
+        "format": 4, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
         "class": "cat",
         "verdict": row,
     }  # fmt: skip

@@ -12,7 +12,6 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     PartOptions,
     ResultOptions,
-    WatchOptions,
 )
 from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, with_groups
 from zsntta_cli.cli.output import PAGES, form_of
@@ -38,7 +37,6 @@ def detect(
     features_dir: FeaturesDir = FEATURES,
     decision: DecisionOptions,
     result: ResultOptions,
-    watching: WatchOptions,
     parts: PartOptions,
 ) -> None:
     """Tell which images belong to none of your classes.
@@ -46,20 +44,18 @@ def detect(
     Each image gets a verdict.
     """
     if result.undo:
-        _check_alone(images, decision, result, watching)
+        _check_alone(images, decision, result)
         _undo(result.undo, result.dry_run)
         return
     if result.judge:
-        _check_alone(images, decision, result, watching)
+        _check_alone(images, decision, result)
         _judge(result.judge)
         return
-    watch = watching.watch
     images.check()
-    result.check(watch)
-    watching.check()
-    decision.check(watch)
+    result.check()
+    decision.check()
     from zsntta_cli.cli.detection.asking import interview_of, tell
-    from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once, run_watch
+    from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once
     from zsntta_cli.cli.detection.folders import say_plan
     from zsntta_cli.cli.detection.requests import request_of
     from zsntta_cli.datasets.decoding import limited_to
@@ -68,17 +64,17 @@ def detect(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.corrections import Corrected, read_corrections
     from zsntta_cli.report.review.review import ReviewFile
-    from zsntta_cli.report.verdict_files import FORMS, GROWING, GrowingFile, rows_file
+    from zsntta_cli.report.verdict_files import FORMS, rows_file
     from zsntta_cli.report.verdict_folders import Sorter
 
     out, review, ask = result.out, result.review, decision.ask
-    form_of(out, GROWING if watch else FORMS, option="--out")
+    form_of(out, FORMS, option="--out")
     form_of(review, PAGES, option="--review")
-    request = request_of(images, decision, watching, result)
+    request = request_of(images, decision, result)
     if parts.check(out):
         result.check_by_part()
-        if ask is not None or decision.learn or watch:
-            raise misused("verdicts go to one file per part: leave --ask, --learn and --watch out.")
+        if ask is not None or decision.learn:
+            raise misused("verdicts go to one file per part: leave --ask and --learn out.")
         asked = PartsRequest(request, str(out), parts.calibrate_on, parts.part, parts.jobs)
         encoding = Encoding(encoder.choice(), features_dir, device, workers, ConsoleReporter())
         _judge_parts(asked, result.only, encoding)
@@ -87,11 +83,10 @@ def detect(
         raise misused("--ask is of a whole folder: leave it out, or add --decide hindsight.")
     interview = None if ask is None else interview_of(ask, decision.answers)
     reporter = ConsoleReporter()
-    growing = GrowingFile(out) if out and watch else None
     folder, is_dry = result.folder, result.dry_run
     sorter = Sorter(*folder, reporter, result.keep_folders, is_dry) if folder else None
-    file = rows_file(out) if out and not (watch or is_dry) else None
-    wanted = [growing, file, sorter]
+    file = rows_file(out) if out and not is_dry else None
+    wanted = [file, sorter]
     most = EMBEDDED if result.embed is None else result.embed
     everything = [ReviewFile(review, most, workers)] if review and not is_dry else []
     has_file = bool(out) or is_dry
@@ -102,10 +97,7 @@ def detect(
     outputs = Outputs(sinks, everything, result.only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store, limited_to(images.max_megapixels):
-        if watch:
-            run_watch(request, encoding, outputs, growing, watching.state, lessons)
-        else:
-            run_once(request, encoding, outputs, interview, lessons)
+        run_once(request, encoding, outputs, interview, lessons)
     if interview:
         tell(interview, outputs.tally.counts["noise"], decision.answers)
     if sorter and is_dry:
@@ -123,16 +115,14 @@ def _judge_parts(asked: "PartsRequest", only: "VerdictAnswer | None", encoding: 
         say(f"{judged.path}: {counted(judged.images, 'image')}, {what}")
 
 
-def _check_alone(
-    images: ImageOptions, decision: DecisionOptions, result: ResultOptions, watching: WatchOptions
-) -> None:
+def _check_alone(images: ImageOptions, decision: DecisionOptions, result: ResultOptions) -> None:
     """Refuse what --judge and --undo have no use for."""
     option = "--undo" if result.undo else "--judge"
     beside = (
         images.sources, images.set_name, images.classes_file, images.class_photos, decision.flag,
         decision.clean, decision.learn, result.out, result.only, result.print0, result.copy_to,
         result.link_to, result.move_to, result.keep_folders, result.corrections, result.review,
-        watching.watch, result.judge and result.undo, result.judge and result.dry_run,
+        result.judge and result.undo, result.judge and result.dry_run,
     )  # fmt: skip
     if any(beside) or images.classes is not None or decision.others is not None:
         reads = "the list of a folder" if result.undo else "corrections"

@@ -1,30 +1,23 @@
 """How a detection is run from the command line: which sinks take its rows, and what ends it."""
 
-import contextlib
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.owners import owned
 from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
-from zsntta_cli.detection.runs.watching import Watching, resumed
-from zsntta_cli.detection.sources import left_out_below
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import counted
 from zsntta_cli.report.review.corrections import Corrected, Correction
-from zsntta_cli.report.verdict_files import GrowingFile, json_lines
+from zsntta_cli.report.verdict_files import json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
@@ -161,44 +154,6 @@ def run_once(
     outputs.complete()
 
 
-def run_watch(
-    request: Request,
-    encoding: Encoding,
-    outputs: Outputs,
-    file: GrowingFile | None,
-    state: Path | None,
-    lessons: Sequence[Correction] = (),
-) -> None:
-    """Watch folders, and put rows where they go; `file` is one of the outputs."""
-    assert request.watch
-    with owned(state) if state else contextlib.nullcontext():
-        run = detect_run(request, encoding)
-        kept = resumed(state, run.detector, bool(file))
-        _teach(run, lessons)
-        outputs.open(run)
-        if file:
-            file.begin(kept.written)
-            if file.aside:
-                encoding.reporter.note(
-                    f"note: {counted(file.aside, 'line')} at the end of {file.path}, which {state} "
-                    f"does not know, went to {file.aside_path}: of a watch that was stopped, whose "
-                    f"images are judged again, or somebody else's."
-                )
-        if run.detector.seen:
-            encoding.reporter.note(f"{state}: goes on after {counted(run.detector.seen, 'image')}.")
-        if sys.stderr.isatty():
-            folders = ", ".join(request.images.sources)
-            encoding.reporter.note(f"watching {folders}: Ctrl-C ends it.")
-        images = request.images
-        if others := left_out_below((Path(s).expanduser() for s in images.sources), images.scan):
-            encoding.reporter.note(f"note: left out: {others}.")
-        watching = Watching(run, request.watch, kept, state)
-        with _stopping() as stop, contextlib.closing(file) if file else contextlib.nullcontext():
-            for batch in watching.batches(file, stop):
-                outputs.take(batch)
-        outputs.close()
-
-
 def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
     """Have a detector learn from corrections, and say of how many it could.
 
@@ -210,22 +165,3 @@ def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
     images = [LabelledImage(one.noise, one.source, one.frame, one.content) for one in lessons]
     count = teach(run, images)
     say(f"Learned from {count:,} of {counted(len(images), 'correction')}.", err=True)
-
-
-@contextlib.contextmanager
-def _stopping() -> Iterator[threading.Event]:
-    """Ctrl-C ends a watch after the batch that is being decided; a second one at once."""
-    stop = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-
-    def ask(*_: object) -> None:
-        stop.set()
-        signal.signal(signal.SIGINT, before)
-
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGINT, ask)
-    try:
-        yield stop
-    finally:
-        with contextlib.suppress(ValueError):
-            signal.signal(signal.SIGINT, before)

@@ -16,8 +16,8 @@ from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
-_PANELS = ("Decision", "Result", "Watch", "A file a part")
-_decision, _result, _watch, _parts = (partial(under, panel) for panel in _PANELS)
+_PANELS = ("Decision", "Result", "A file a part")
+_decision, _result, _parts = (partial(under, panel) for panel in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,7 @@ class DecisionOptions:
     decide: Annotated[
         Literal["hindsight", "arrival"] | None,
         _decision(
-            "Decide on all images at the end, or on each as it arrives. "
-            "[hindsight; arrival for - and --watch]"
+            "Decide on all images at the end, or on each as it arrives. [hindsight; arrival for -]"
         ),
     ] = None
     others: Annotated[
@@ -143,10 +142,6 @@ class DecisionOptions:
             "Words for what else images may show: wordnet, something, or FILE with one word per "
             "line."
         ),
-    ] = None
-    warm: Annotated[
-        Path | None,
-        _decision("With --decide arrival: images to learn from first, which get no rows."),
     ] = None
     seed: Annotated[int, _decision("Seed of the orders in which a folder is shown.")] = 0
     ask: Annotated[
@@ -160,16 +155,14 @@ class DecisionOptions:
         Path | None, _decision("File of corrections to learn from, for all other images.")
     ] = None
 
-    def check(self, watch: bool) -> None:
-        """Refuse questions without a place for them; `watch`: folders are watched."""
+    def check(self) -> None:
+        """Refuse questions without a place for them."""
         if self.answers and self.ask is None:
             raise misused("--answers is of questions: add --ask 10.")
         if self.ask is not None and self.flag:
             raise misused(
                 "--flag says how many are flagged, and so do answers to --ask: use one of them."
             )
-        if self.ask is not None and watch:
-            raise misused("--ask is of a whole folder, and a watch goes on: leave one of them out.")
 
 
 @dataclass(frozen=True)
@@ -222,13 +215,11 @@ class ResultOptions:
         bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
     ] = False
 
-    def check(self, watch: bool) -> None:
-        """Refuse what contradicts itself; `watch`: folders are watched."""
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
         if self.embed is not None and not self.review:
             raise misused("--embed is of a page: add --review FILE.html.")
-        if self.review and watch:
-            raise misused("--review is of all images, and a watch goes on: leave one of them out.")
-        self._check_folder(watch)
+        self._check_folder()
 
     def check_by_part(self) -> None:
         """Refuse what is of all images together, where verdicts go to a file a part."""
@@ -247,7 +238,7 @@ class ResultOptions:
         ways = {"copy": self.copy_to, "link": self.link_to, "move": self.move_to}
         return next(((path, way) for way, path in ways.items() if path), None)
 
-    def _check_folder(self, watch: bool) -> None:
+    def _check_folder(self) -> None:
         """Refuse what contradicts itself of a folder that images are put into."""
         values = {"--copy-to": self.copy_to, "--link-to": self.link_to, "--move-to": self.move_to}
         given = [option for option, value in values.items() if value]
@@ -258,8 +249,6 @@ class ResultOptions:
         ):  # fmt: skip
             if is_given and not given:
                 raise misused(f"{option} is of images in folders: add --copy-to DIR.")
-        if self.dry_run and watch:
-            raise misused("--dry-run is of images that are there: leave --watch out.")
         if self.move_to and self.review:
             raise misused(
                 "--review shows images where they lie, and --move-to takes them away: look first, "
@@ -267,22 +256,3 @@ class ResultOptions:
             )
         if self.folder and self.out and self.out.absolute() == self.folder[0].absolute() / LIST:
             raise misused(f"--out {self.out} is the list of what is put there: name another file.")
-
-
-@dataclass(frozen=True)
-class WatchOptions:
-    """How folders are watched."""
-
-    watch: Annotated[
-        bool, _watch("Go on judging new images in the folders until Ctrl-C.", "--watch")
-    ] = False
-    state: Annotated[
-        Path | None, _watch("File from which a watch continues, however it was stopped.")
-    ] = None
-    interval: Annotated[float, _watch("Seconds between two looks at the folders.")] = 1.0
-    looks: Annotated[int | None, _watch("End after so many looks. [none]")] = None
-
-    def check(self) -> None:
-        """Refuse a state without a watch."""
-        if self.state and not self.watch:
-            raise misused("--state is of a watch: add --watch.")

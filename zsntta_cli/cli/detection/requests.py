@@ -5,14 +5,12 @@ from zsntta_cli.cli.detection.options import (
     DecisionOptions,
     ImageOptions,
     ResultOptions,
-    WatchOptions,
 )
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.runs.request import (
     DecisionRule,
     Images,
     Request,
-    Watch,
     raw_size,
     read_classes,
     split_classes,
@@ -24,7 +22,6 @@ from zsntta_cli.report.placed_list import moved_from
 def request_of(
     images: ImageOptions,
     decision: DecisionOptions,
-    watching: WatchOptions,
     result: ResultOptions,
 ) -> Request:
     """What is asked for: SettingsError where it will not do."""
@@ -48,9 +45,7 @@ def request_of(
             decide=decision.decide,
             seed=decision.seed,
             others=decision.others,
-            warm=decision.warm,
         ),
-        watch=Watch(interval=watching.interval, looks=watching.looks) if watching.watch else None,
     )
 
 

@@ -102,8 +102,6 @@ def judge_in_order(
     run = detect_run(asked.request, encoding)
     numbers = parts_to_judge(asked, run.cached)
     done = _resume(asked, run, numbers)
-    if not done:
-        run.warm()
     for index in numbers:
         if index <= done:
             yield JudgedPart(asked.place(index), _part(run, index).images, None)

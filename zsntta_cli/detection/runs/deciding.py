@@ -73,8 +73,7 @@ class RowMaker:
             "format": FORMAT,
             "source": "", "frame": None, "time_s": None,
             **verdict.as_row(rank),
-            "content": None, "note": None, "replaces": None,
-            "error": None,
+            "content": None, "note": None, "error": None,
             "encoder": self._encoder_name,
         }  # fmt: skip
         return cast(VerdictRow, row)

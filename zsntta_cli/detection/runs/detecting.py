@@ -57,14 +57,6 @@ class DetectRun:
     interview: Interview | None = None  # which asks about images, in hindsight
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
-    @property
-    def origin(self) -> dict[str, Any]:
-        """The origin of the features for a state file, as a `NoiseDetector` describes it."""
-        identity = self.detector.identity
-        names = {name: identity.get(name) for name in ("model", "pretrained", "precision")}
-        is_named = self.photos is None and None not in names.values()
-        return {**names, "prompt": self.request.template} if is_named else {}
-
     def batches(self) -> Iterator[Batch]:
         """Rows in the order of the images: all at once in hindsight, else as they are decided.
 
@@ -74,7 +66,6 @@ class DetectRun:
         """
         rule = self.request.rule
         if self.request.on_arrival:
-            self.warm()
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
@@ -137,20 +128,12 @@ class DetectRun:
                 f"note: {skipped:,} of the images left out: they are in {where}, where results go."
             )
 
-    def warm(self) -> None:
-        """Let the detector learn from images beside those of the run, unless it was resumed."""
-        path = self.request.rule.warm
-        if path is not None and not self.detector.seen:
-            self.detector.update(features=self._features_in(path, "images to learn from first"))
-
     def _clean(self) -> NDArray[np.float32] | None:
-        """Features (M, D) of the images known to be clean."""
+        """Features (M, D) of the images known to be clean; DatasetError if there are none."""
         path = self.request.rule.clean
-        return None if path is None else self._features_in(path, "clean images")
-
-    def _features_in(self, path: Path, name: str) -> NDArray[np.float32]:
-        """Features (M, D) of images beside the run's; DatasetError if there are none."""
-        features = matrix(list(chain.from_iterable(self._parts_of(path, name))))
+        if path is None:
+            return None
+        features = matrix(list(chain.from_iterable(self._parts_of(path, "clean images"))))
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features

@@ -80,7 +80,6 @@ class DecisionRule:
     decide: Literal["hindsight", "arrival"] | None = None
     seed: int = 0  # of the orders that a folder is shown in
     others: str | None = None  # words for what else images may show: a name or a file
-    warm: Path | None = None  # images to learn from first, on arrival
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -92,20 +91,6 @@ class DecisionRule:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
-    """How a folder is watched."""
-
-    interval: float = 1.0  # seconds between two looks
-    looks: int | None = None  # it ends after so many
-
-    def __post_init__(self) -> None:
-        seconds = f"interval is {self.interval}, must be above 0 and at most 86400 seconds."
-        check(0 < self.interval <= 86_400, seconds)
-        looks = f"looks is {self.looks}, must be 1 or more."
-        check(self.looks is None or self.looks >= 1, looks)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Request:
     """The request: which images, which classes, how to decide."""
 
@@ -114,7 +99,6 @@ class Request:
     class_photos: Path | None = None  # examples of the classes: a folder a class
     prompt: str | None = None
     rule: DecisionRule = field(default_factory=DecisionRule)
-    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         prompt_template(self.template)
@@ -129,15 +113,6 @@ class Request:
             _check_prompts(self.classes)
         if self.on_arrival:
             self.rule.flag.check_on_arrival()
-        check(
-            self.rule.warm is None or self.on_arrival,
-            "images to learn from first are for what is decided on arrival: in hindsight all "
-            "images of a folder decide together.",
-        )
-        if self.watch:
-            check(self.rule.decide != "hindsight", "a watched folder is decided on arrival.")
-            grows = not self.images.set_name
-            check(grows, "features that are cached do not grow: there is nothing to watch.")
 
     @property
     def template(self) -> str:
@@ -150,15 +125,13 @@ class Request:
     @property
     def on_arrival(self) -> bool:
         """Whether images are decided as they come, in order, and not in hindsight."""
-        if self.watch or self.rule.decide:
-            return bool(self.watch) or self.rule.decide == "arrival"
+        if self.rule.decide:
+            return self.rule.decide == "arrival"
         return PIPE in self.images.sources
 
     def check_sources(self) -> None:
         """Check the named sources; DatasetError if one does not exist."""
         check_sources(self.images.sources, self.images.scan)
-        for source in self.images.sources if self.watch else ():
-            check(Path(source).expanduser().is_dir(), f"{short(source)} is no folder to watch.")
 
 
 def _check_prompts(names: Sequence[str]) -> None:

@@ -267,9 +267,7 @@ def images_of(folder: Path, scan: Scan) -> list[Item]:
 
 
 def images_below(
-    folder: Path,
-    scan: Scan = Scan(),
-    seen: set[tuple[int, int]] | None = None,
+    folder: Path, scan: Scan = Scan(), seen: set[tuple[int, int]] | None = None
 ) -> Iterator[Item]:
     """The images of a folder and of the folders within, ordered by the parts of their paths.
 
@@ -291,7 +289,7 @@ def images_below(
         if entry.name.startswith(".") or entry.name in SKIPPED:
             continue
         path = folder / entry.name
-        if is_folder(entry):
+        if _is_folder(entry):
             yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:
             yield of_file(path)
@@ -299,16 +297,7 @@ def images_below(
             scan.left_out.add(entry.name)
 
 
-def left_out_below(folders: Iterable[Path], scan: Scan) -> str:
-    """What is currently left out of some folders, in words."""
-    left_out = LeftOut()
-    for folder in folders:
-        for _ in images_below(folder, replace(scan, left_out=left_out)):
-            pass
-    return left_out.words()
-
-
-def is_folder(entry: "os.DirEntry[str]") -> bool:
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
     """Whether an entry is a folder, or a link to one."""
     try:
         return entry.is_dir()

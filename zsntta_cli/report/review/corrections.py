@@ -11,7 +11,7 @@ from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, V
 from zsntta_cli.errors import StoreError, counted, first_line
 from zsntta_cli.files import read_input
 
-_FORMATS = (1, 2, 3)  # of rows, as the page had them that exported
+_FORMATS = (1, 2, 3, 4)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
 
 
