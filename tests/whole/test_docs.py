@@ -6,14 +6,10 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import textwrap
-import time
 import tomllib
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
@@ -297,42 +293,6 @@ def test_the_api_page_names_all_that_is_public():
     assert len(calls) > 25
     for name in {*zsntta_cli.__all__, *calls, *fields} - {"__version__"}:
         assert re.search(rf"\b{name}\b", text), name
-
-
-def test_the_recipes_service_answers(everything, tmp_path):
-    page = ROOT / "docs" / "api.md"
-    [source] = [b.text for b in blocks(page) if "save as service.py" in b.text]
-    (tmp_path / "service.py").write_text(source)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    path = {**os.environ, "PYTHONPATH": str(ROOT)}
-    log = (tmp_path / "log").open("w")
-    command = [sys.executable, "service.py", str(port)]
-    with log, subprocess.Popen(command, cwd=tmp_path, env=path, stderr=log) as service:
-        try:
-            image = (everything / "photos" / "cat" / "1.png").read_bytes()
-            code, verdict = posted(port, image)
-            assert (code, verdict["stage"], verdict["threshold"]) == (200, "warm-up", 0.5)
-            assert verdict["class_name"] in ("circle", "square", "star")
-            assert posted(port, b"no image")[0] == 400
-        finally:
-            service.kill()
-
-
-def posted(port, body):
-    """Status and JSON of an answer, as soon as somebody answers."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}", body)
-    for _ in range(600):
-        try:
-            with urllib.request.urlopen(request) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
-        except urllib.error.URLError:
-            time.sleep(0.1)
-    raise AssertionError("nobody answers")
 
 
 def test_the_readme_is_short_and_says_early_what_is_not_verified():
