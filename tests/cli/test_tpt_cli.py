@@ -89,11 +89,6 @@ def test_with_paper_all_that_its_runs_need_is_asked(zsntta):
     assert "not extracted: TPT on digits" in again.stderr
 
 
-def test_a_cluster_is_refused(zsntta):
-    refused = zsntta(*extract("--tpt", "--engine", "ray"))
-    fails(refused, "--tpt works on the devices of this machine: leave --engine ray out.", code=2)
-
-
 def test_a_replay_imports_no_torch(zsntta, tmp_path):
     assert zsntta(*extract("--tpt")).exit_code == 0
     words = [str(word) for word in (*RUN, "--format", "json")]

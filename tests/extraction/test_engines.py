@@ -4,12 +4,10 @@ import signal
 import subprocess
 import tarfile
 import time
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -20,10 +18,8 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
-from zsntta_cli.extraction import connection, jobs, plan
-from zsntta_cli.extraction.cluster import Cluster
+from zsntta_cli.extraction import jobs, plan
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Silent
@@ -65,20 +61,20 @@ def noon(monkeypatch):
 @pytest.fixture(scope="module")
 def two():
     """Two processes on the CPU, started once."""
-    engine = Processes(["cpu", "cpu"])
-    yield engine
-    engine.close()
+    processes = Processes(["cpu", "cpu"])
+    yield processes
+    processes.close()
 
 
-def extractor_in(root, tiny, engine=None, act=lambda done: None, **settings):
+def extractor_in(root, tiny, processes=None, act=lambda done: None, **settings):
     changed = replace(SETTINGS, **settings)
-    return Extractor(TINY, lambda: tiny, root, changed, Watching(act), lambda: engine)
+    return Extractor(TINY, lambda: tiny, root, changed, Watching(act), lambda: processes)
 
 
 @pytest.fixture
 def extractor(tmp_path, tiny):
-    def make(engine=None, act=lambda done: None, root="several", **settings):
-        return extractor_in(tmp_path / root, tiny, engine, act, **settings)
+    def make(processes=None, act=lambda done: None, root="several", **settings):
+        return extractor_in(tmp_path / root, tiny, processes, act, **settings)
 
     return make
 
@@ -94,12 +90,12 @@ def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp
     monkeypatch.chdir(tmp_path)  # a relative path, that workers get as an absolute one
     tar = datasets.load_images("pets=pets.tar.gz", Path())
     folder = datasets.load_images(f"folder={picture_folder}", Path())
-    for root, engine in (("one", None), ("several", two)):
-        extractor(engine, root=root).dataset(glyphs(), [PROMPT])
+    for root, processes in (("one", None), ("several", two)):
+        extractor(processes, root=root).dataset(glyphs(), [PROMPT])
         for images in (tar, folder):
-            extractor(engine, root=root, batch_size=2).dataset(images, [PROMPT])
+            extractor(processes, root=root, batch_size=2).dataset(images, [PROMPT])
         noise = partial(noise_images, "poisson", 70)
-        extractor(engine, root=root).noise("poisson", noise, 70)
+        extractor(processes, root=root).noise("poisson", noise, 70)
     files = sorted(path.relative_to("one") for path in Path("one").rglob("*.h5"))
     assert [file.stem for file in files] == ["folder", "glyphs", "noise-poisson", "pets"]
     for file in files:
@@ -117,19 +113,17 @@ def test_a_worker_says_what_is_wrong(extractor, two, picture_folder):
     assert two._workers == [], "no worker goes on"
 
 
-def test_what_cannot_be_done_elsewhere(tiny):
+def test_what_cannot_be_done_elsewhere():
     def work_on(job, device="cpu"):
         list(jobs.work_on(pickle.dumps(job), device, [range(2)], lambda _: None))
 
-    job = jobs.job_for(glyphs(), tiny, TINY, SETTINGS)
+    job = jobs.job_for(glyphs(), TINY, SETTINGS)
     with pytest.raises(EncoderError, match="device 'nonsense' cannot be used"):
         work_on(job, "nonsense")
-    with pytest.raises(DatasetError, match=r"has other images of 'glyphs' \(200, not 300, or of"):
+    with pytest.raises(DatasetError, match="images of 'glyphs' have changed"):
         work_on(replace(job, source=glyphs(300).identity()))
-    with pytest.raises(EncoderError, match=r"another encoder \(image_size is 32, not 224"):
-        work_on(replace(job, encoder=job.encoder | {"image_size": 224}))
     with pytest.raises(DatasetError, match="'glyphs' cannot be loaded by other processes"):
-        jobs.job_for(replace(glyphs(), reload=None), tiny, TINY, SETTINGS)
+        jobs.job_for(replace(glyphs(), reload=None), TINY, SETTINGS)
 
 
 @pytest.mark.slow
@@ -175,64 +169,6 @@ def test_devices(monkeypatch):
         monkeypatch.setattr(torch.cuda, "device_count", lambda count=count: count)
         assert plan.devices("auto") == plan.devices("cuda") == all_of_them
     assert plan.devices("cuda:1,cuda:2") == ["cuda:1", "cuda:2"]
-    assert plan.engine_for(SETTINGS, "cuda") is None, "this process takes the only one"
+    assert plan.processes_for("cuda") is None, "this process takes the only one"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert plan.devices("auto") == ["auto"]
-
-
-def test_ray_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(connection, "find_spec", lambda name: None)
-    with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
-        plan.engine_for(replace(SETTINGS, engine="ray"), "cpu")
-    assert error.value.remedy == "install-ray"
-    with pytest.raises(SettingsError, match="engine is 'spark', must be one of: local, ray"):
-        replace(SETTINGS, engine="spark")
-
-
-@contextmanager
-def ray_of_two_nodes():
-    from ray.cluster_utils import Cluster as Nodes
-
-    quickly = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 200,
-               "health_check_failure_threshold": 3}  # fmt: skip
-    head = {"num_cpus": 1, "_system_config": quickly}  # a death is noticed at once
-    nodes = Nodes(initialize_head=True, head_node_args=head)
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": nodes.address}
-    try:
-        yield nodes, nodes.add_node(num_cpus=1)
-    finally:
-        nodes.shutdown()
-
-
-def lose_a_node(root):
-    """Extract on a Ray of two nodes, one of which is killed; how many images were encoded."""
-    import ray
-
-    hdf5.datetime = Noon
-    engine = Cluster()
-    with ray_of_two_nodes() as (nodes, second):
-
-        def kill(done):
-            if done == 320:
-                assert alive() == 2
-                nodes.remove_node(second, allow_graceful=False)
-
-        def alive():
-            return sum(node["Alive"] for node in ray.nodes())
-
-        several = extractor_in(root, load_encoder(TINY, "cpu"), engine, kill).dataset(glyphs(1000))
-        while alive() == 2:  # it takes some seconds until a death is noticed
-            time.sleep(0.1)
-        engine.close()
-    assert not ray.is_initialized()
-    return several.encoded
-
-
-@pytest.mark.slow
-def test_a_ray_cluster_that_loses_a_node(extractor, tmp_path):
-    """In a process of its own: what is set for one Ray stays for all later ones of a process."""
-    reference = extractor(root="one").dataset(glyphs(1000)).path
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        assert pool.submit(lose_a_node, tmp_path / "several").result() == 1000
-    [path] = (tmp_path / "several").rglob("glyphs.h5")
-    assert path.read_bytes() == reference.read_bytes()

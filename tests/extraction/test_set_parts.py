@@ -1,5 +1,4 @@
 import json
-import os
 import shutil
 import subprocess
 import tarfile
@@ -22,7 +21,6 @@ from zsntta_cli.cache.verify import problems
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.datasets.sharding import RowShards, tar_shards
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
-from zsntta_cli.extraction import sharded as parts_of_sets
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartChoice, PartMaker, PartsJob, parse_part
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
@@ -300,24 +298,6 @@ def test_what_is_no_part(typed):
         parse_part(typed)
 
 
-@given(first=st.integers(0, 9), of=st.integers(1, 50), task=st.integers(-5, 70))
-def test_parts_of_arrays(first, of, task):
-    slurm = {
-        "SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(of),
-        "SLURM_ARRAY_TASK_MIN": str(first),
-    }  # fmt: skip
-    if task < 0 or not first <= task < first + of:
-        with pytest.raises(SettingsError):
-            parse_part("auto", slurm)
-    else:
-        assert parse_part("auto", slurm) == PartChoice(task - first + 1, of)
-
-
-def test_no_array():
-    with pytest.raises(SettingsError, match="no task of a SLURM array"):
-        parse_part("auto", {})
-
-
 @given(count=st.integers(0, 3000), of=st.integers(1, 70))
 @settings(max_examples=50)
 def test_parts_are_runs_of_all_shards(count, of):
@@ -336,24 +316,11 @@ def test_parts_are_runs_of_all_shards(count, of):
         (("--part", "1/2", "--overwrite"), "leave --overwrite out"),
         (("--part", "1/2", "--noise", "gaussian", "--tpt"), "leave --noise, --tpt out"),
         (("--part", "x"), "must be like 3/64"),
-        (("--part", "auto"), "SLURM"),
         (("--parts", "2", "--dataset", "glyphs"), "name one --dataset"),
     ],
 )
-def test_wrong_options(zsntta, options, words, monkeypatch):
-    for name in list(os.environ):
-        if name.startswith("SLURM_"):
-            monkeypatch.delenv(name)
+def test_wrong_options(zsntta, options, words):
     fails(zsntta("extract", "--dataset", "shapes", *TINY, *options), words, code=2)
-
-
-def test_a_task_of_an_array(zsntta, pets, monkeypatch):
-    for name, value in (("ID", "5"), ("MIN", "4"), ("COUNT", "3")):
-        monkeypatch.setenv(f"SLURM_ARRAY_TASK_{name}", value)
-    # The default was bound to the environment, not to a copy of it.
-    assert parts_of_sets.parse_part("auto") == PartChoice(2, 3)
-    result = zsntta("extract", "--dataset", f"pets={pets}", *TINY, "--part", "auto")
-    assert result.stdout.startswith("features/tiny/pets.parts/00002.h5: ")
 
 
 def test_a_set_that_was_extracted_whole_stays(zsntta, pets):
@@ -370,7 +337,6 @@ def _pets():
 def test_which_sets_lie_in_tars(pets, tmp_path):
     tars = tar_shards(f"pets={pets}", tmp_path)
     assert tars.shards == [f"{i}.tar" for i in range(SHARDS)]
-    assert tars.size == sum(path.stat().st_size for path in (pets / "test").glob("*.tar"))
     assert tar_shards("shapes", tmp_path) is None
     with pytest.raises(DatasetError, match="'pets:fog:3' cannot name a folder"):
         tar_shards(f"pets:fog:3={pets}", tmp_path)

@@ -46,12 +46,13 @@ STAND_INS = {
     "places": "textures", "texture": "textures", "ninco": "other-shapes",
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
-OTHERS_OPTIONS = {  # of pip, uv, mypy, the scripts of extending.md, tools/ and benchmarks/
+OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
-    "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items", "--shards", "--sleep",
+    "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items",
+    "--array", "--gres", "--time",
 }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -26,7 +26,6 @@ from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper", "board")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
-_TYPED = f"{__name__}.typed"  # in a context: the options of the line, as they were typed
 _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -45,13 +44,12 @@ class Command(TyperCommand):
         with _usage_in_a_line(ctx):
             options = [p for p in super().get_params(ctx) if isinstance(p, TyperOption)]
             args = written_out(args, {name: p for p in options for name in p.opts})
-            values, _, order = self.make_parser(ctx).parse_args(list(args))
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
                     raise misused(f"{parameter.opts[0]} is given {times} times: once is enough.")
             if not any(parameter.is_eager for parameter in order):  # --help is of all options
                 ctx.meta[_GIVEN] = order
-            ctx.meta[_TYPED] = {p: values[p.name] for p in order if isinstance(p, TyperOption)}
             rest: list[str] = super().parse_args(ctx, args)
         ctx.params = {p.name: p.default for p in self.params if p.expose_value} | ctx.params
         return rest
@@ -147,20 +145,6 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
     with formatter.section("Examples"):
         for example in EXAMPLES[path]:
             formatter.write_text(example)
-
-
-def typed_options(ctx: typer.Context, without: Collection[str]) -> list[str]:
-    """The options of the line that is being run, but for some: words to type again."""
-    words = []
-    for option, value in ctx.meta[_TYPED].items():
-        if option.opts[0] in without:
-            continue
-        if option.is_flag:
-            words.append((option.opts if value else option.secondary_opts)[0])
-            continue
-        values = value if option.multiple else [value]
-        words += [f"{option.opts[0]}={one}" for one in values]
-    return words
 
 
 def misused(message: str) -> Exception:

@@ -12,7 +12,7 @@ from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.cli.parts import PartsWish, check_engine, extract_in_parts, extract_one_part
 from zsntta_cli.errors import DatasetError, counted, first_line
-from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, RAY, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, LOCAL, NO_NOISE, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _EXTRACT = ExtractSettings()
 @with_groups
 def extract(
     *,
-    ctx: typer.Context,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,11 +43,8 @@ def extract(
     ] = "auto",
     engine: Annotated[
         str,
-        typer.Option(
-            help="local; ray, a cluster, which is at RAY_ADDRESS; submitit, which runs --parts "
-            "as SLURM jobs."
-        ),
-    ] = _EXTRACT.engine,
+        typer.Option(help="What makes --parts: local; or ray, the cluster at RAY_ADDRESS."),
+    ] = LOCAL,
     batch_size: Annotated[int, typer.Option(help="Images in an encoder pass.")] = (
         _EXTRACT.batch_size
     ),
@@ -155,7 +151,7 @@ def extract(
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Extract one part of the set, 3/64; auto: the part of this SLURM task.",
+            help="Extract one part of the set, 3/64; zsntta cache join joins all.",
         ),
     ] = None,
     parts: Annotated[
@@ -166,27 +162,13 @@ def extract(
             "then join them.",
         ),
     ] = None,
-    plan_parts: Annotated[
-        bool,
-        typer.Option(
-            "--plan",
-            help="With --parts: print only what it takes and a script of SLURM jobs.",
-        ),
-    ] = False,
-    rate: Annotated[
-        float | None,
-        typer.Option(help="Images per second that --plan assumes. [measured here]", min=0.001),
-    ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="With --engine submitit: wait for the jobs, then join.")
-    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: features of images and class names.
 
     Image features, class text features and noise images go to HDF5 files.
     """
-    check_engine(engine, parts, plan_parts, rate, wait)
+    check_engine(engine, parts)
     if part is not None or parts is not None:
         _check_parts(part, parts, dataset, {
             "--words": words, "--noise": noise, "--noise-count": noise_count,
@@ -202,8 +184,6 @@ def extract(
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
-    if tpt and engine == RAY:
-        raise misused("--tpt works on the devices of this machine: leave --engine ray out.")
     from zsntta_cli.cli.cache import say_accuracies
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
@@ -218,17 +198,17 @@ def extract(
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     if part is not None or parts is not None:
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
-        of_parts = PartsWish(plan, choice, device, features_dir, settings, plan_parts, rate, wait)
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
+        of_parts = PartsWish(plan, choice, device, features_dir, settings)
         if part is not None:
             extract_one_part(of_parts, part, reporter)
         else:
-            extract_in_parts(ctx, of_parts, parts or 0, reporter)
+            extract_in_parts(of_parts, parts or 0, engine, reporter)
         return
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
+        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
         live = _live_settings(plan, choice, device, workers) if tpt else None
         named = choice if model.names_model else None
         wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
@@ -242,7 +222,7 @@ def extract(
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
-    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, engine, store)
+    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
     photos = None
     if class_photos:
         from zsntta_cli.datasets.decoding import limited_to

@@ -6,7 +6,8 @@ A name is what follows `zsntta` on the line: a command, or a command with an opt
 _RESULTS = "zsntta simulate --from FILE runs its records again and compares"
 _TUNING = "choose settings in an experiment file with two blocks (docs/experiments.md)"
 _PARTS = (
-    "zsntta extract --part 1/64 makes one part with any scheduler, zsntta cache join joins them"
+    "with any scheduler zsntta extract --dataset NAME --part 1/64 makes one part, "
+    "and zsntta cache join NAME joins them"
 )
 _WATCH = "run zsntta detect again: features are kept, so it takes seconds"
 _ANSWERS = (
@@ -41,6 +42,7 @@ GONE = {
     "simulate --ratio steps": _RATIO,
     "simulate --ratio ..": _RATIO,
     "extract --engine submitit": _PARTS,
+    "extract --part auto": 'zsntta extract --dataset NAME --part "$SLURM_ARRAY_TASK_ID/64"',
     "extract --plan": _PARTS,
     "extract --rate": _PARTS,
     "extract --wait": _PARTS,

@@ -74,7 +74,6 @@ _REMEDIES = {
     "fixed-thresholds": "zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5",
     "import-elsewhere": "--overwrite replaces it, --encoder NAME puts the new one elsewhere",
     "list-paper": "zsntta paper lists them",
-    "install-cluster": "pip install 'zsntta[cluster]'",
     "install-ray": "pip install 'zsntta[ray]'",
     "install-transformers": "pip install 'zsntta[transformers]' reads it",
     "install-report": "pip install 'zsntta[report]', or --output FILE.csv for its numbers",
@@ -104,7 +103,6 @@ _REMEDIES = {
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
-    "without-slurm": "type it where sbatch is, or take --plan, which prints a script",
     "tune-by": "take another metric with --tune-by",
 }
 
@@ -499,12 +497,6 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
     given = {**vars(choice), "features_dir": features_dir}
     return f"zsntta simulate --method zs-clip --method adand --id {name}{ood}{options_of(given)}"
-
-
-def join_command(name: str, folder: str, features_dir: Path) -> str:
-    """The command that joins the parts of a set of an encoder's folder."""
-    where = options_of({"features_dir": features_dir})
-    return f"zsntta cache join {shlex.quote(name)} --encoder {shlex.quote(folder)}{where}"
 
 
 def set_commands(name: str, parameters: str, is_id: bool) -> list[str]:

@@ -50,11 +50,6 @@ class ShardedSet(ABC):
     def shards(self) -> Sequence[str]:
         """The names of all shards, in order."""
 
-    @property
-    def size(self) -> int | None:
-        """Bytes of all shards; None where they are no files."""
-        return None
-
     @abstractmethod
     def identity(self) -> dict[str, Any]:
         """What the parts of a set record of the whole: it does not depend on their number."""
@@ -115,16 +110,12 @@ class TarShards(ShardedSet):
         """The files' names without their folder."""
         return [path.name for path in self.paths]
 
-    @property
-    def size(self) -> int:
-        """Bytes of all tars.
+    def _sizes(self) -> list[int]:
+        """Bytes of each tar.
 
         Raises:
             DatasetError: one is missing.
         """
-        return sum(self._sizes())
-
-    def _sizes(self) -> list[int]:
         try:
             return [path.stat().st_size for path in self.paths]
         except OSError as error:

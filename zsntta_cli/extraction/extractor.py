@@ -54,8 +54,9 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
-from zsntta_cli.extraction.jobs import Encoded, Engine, encode_parts, job_for, no_features
+from zsntta_cli.extraction.jobs import Encoded, encode_parts, job_for, no_features
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
+from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FLOAT16, EncoderChoice, ExtractSettings
@@ -117,7 +118,7 @@ class Extractor:
     root: Path
     settings: ExtractSettings
     reporter: Reporter
-    find_engine: Callable[[], Engine | None] = field(default=lambda: None)
+    find_processes: Callable[[], Processes | None] = field(default=lambda: None)
     sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
 
     def __post_init__(self) -> None:
@@ -137,14 +138,14 @@ class Extractor:
         return self._encoder
 
     @cached_property
-    def engine(self) -> Engine | None:
-        """The engine that encodes parts in other processes, if any; chosen at the first use."""
-        return self.find_engine()
+    def processes(self) -> Processes | None:
+        """The processes that encode on several devices, if any; chosen at the first use."""
+        return self.find_processes()
 
     def close(self) -> None:
-        """Stop the engine, if it was used."""
-        if engine := vars(self).get("engine"):
-            engine.close()
+        """Stop the processes, if they were used."""
+        if processes := vars(self).get("processes"):
+            processes.close()
 
     def fetched(self, name: str, images: int) -> Extracted:
         """The result for a set whose features were fetched: its images are not read."""
@@ -453,13 +454,11 @@ class Extractor:
     def _encode(
         self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
     ) -> Encoded:
-        """The features of the missing parts, from the engine if there is more than one part."""
-        engine = self.engine if len(missing) > 1 else None
-        if engine is None:
+        """The features of the missing parts, of several devices if there is more than one part."""
+        processes = self.processes if len(missing) > 1 else None
+        if processes is None:
             return encode_parts(images, self.encoder, self.settings, missing, advance)
-        return engine.encode(
-            job_for(images, self.encoder, self.choice, self.settings), missing, advance
-        )
+        return processes.encode(job_for(images, self.choice, self.settings), missing, advance)
 
 
 def _part_of(part: SetPart) -> PartOf:

@@ -1,21 +1,17 @@
 """The work of an encoding worker: the same parts, batches and threads give the same bytes.
 
-A worker gets an `EncodingJob`, loads the images and the encoder itself, and returns features; only
-the process that asked for them writes files.
+A worker is a process for one device. It gets an `EncodingJob`, loads the images and the encoder
+itself, and returns features; only the process that asked for them writes files.
 """
 
 import pickle
-import platform
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder, wait_passively
@@ -36,35 +32,18 @@ class EncodingJob:
     reload: Callable[[], ImageSet]
     source: Mapping[str, object]  # the identity that the images must have
     choice: EncoderChoice
-    encoder: Mapping[str, Any]  # the identity that the encoder must have
     settings: ExtractSettings
     threads: int  # of torch: features of another number differ in their last bits
 
 
-class Engine(Protocol):
-    """An engine that encodes parts in other processes."""
-
-    def encode(self, job: EncodingJob, parts: Sequence[range], advance: Advance) -> Encoded:
-        """The features of parts in any order; the engine is closed if it is left early."""
-
-    def close(self) -> None:
-        """Stop the engine's processes; the next job starts them again."""
-
-
-def job_for(
-    images: ImageSet, encoder: Encoder, choice: EncoderChoice, settings: ExtractSettings
-) -> EncodingJob:
-    """The job with which workers encode these images as this encoder does."""
+def job_for(images: ImageSet, choice: EncoderChoice, settings: ExtractSettings) -> EncodingJob:
+    """The job with which workers encode these images as this process does."""
     import torch
 
     if images.reload is None:
         raise DatasetError(f"'{images.name}' cannot be loaded by other processes: take one device.")
-    if choice.is_file:  # workers may stand in another folder
-        choice = replace(choice, pretrained=str(Path(choice.pretrained).absolute()))
-    return EncodingJob(
-        images.reload, images.identity(), choice, encoder.identity, settings,
-        torch.get_num_threads(),
-    )  # fmt: skip
+    threads = torch.get_num_threads()
+    return EncodingJob(images.reload, images.identity(), choice, settings, threads)
 
 
 def encode_parts(
@@ -111,12 +90,6 @@ def work_on(content: bytes, device: str, parts: Sequence[range], advance: Advanc
     """Encode parts of a pickled job; images and encoder are loaded at the job's first part."""
     job, images = _unpack(content)
     encoder = worker_encoder(job.choice, device, job.threads)
-    keys = job.encoder.keys() - {"pretrained"}  # the same file has another path elsewhere
-    if mismatch := difference(encoder.identity, job.encoder, sorted(keys)):
-        raise EncoderError(
-            f"{platform.node()} has another encoder ({mismatch.key} is {mismatch.one}, not "
-            f"{mismatch.other}): install and copy the same on all machines."
-        )
     return encode_parts(images, encoder, job.settings, parts, advance)
 
 
@@ -126,8 +99,7 @@ def _unpack(content: bytes) -> tuple[EncodingJob, ImageSet]:
     images = job.reload()
     if images.identity() != job.source:
         raise DatasetError(
-            f"{platform.node()} has other images of '{images.name}' ({len(images):,}, not "
-            f"{job.source['images']:,}, or of other sizes): it needs the same images."
+            f"the images of '{images.name}' have changed since the command began: type it again."
         )
     return job, images
 

@@ -18,16 +18,13 @@ from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note, misspelt
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, short
 from zsntta_cli.extraction.classes import class_notes
-from zsntta_cli.extraction.cluster import Cluster
 from zsntta_cli.extraction.extractor import Extracted, Extractor
-from zsntta_cli.extraction.jobs import Engine
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import (
     NO_NOISE,
     NOISE_TYPES,
     RANDOM_WEIGHTS,
-    RAY,
     TINY,
     EncoderChoice,
     ExtractSettings,
@@ -121,7 +118,7 @@ def extract(
     first, *_ = device.split(",")
     extractor = Extractor(
         choice, partial(load_planned_encoder, choice, first, reporter), root, settings, reporter,
-        partial(engine_for, settings, device), plan.sentences,
+        partial(processes_for, device), plan.sentences,
     )  # fmt: skip
     with closing(extractor):
         yield from _extract(plan, extractor, failures)
@@ -343,11 +340,9 @@ def wanted_partners(plan: ExtractPlan) -> list[str]:
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 
 
-def engine_for(settings: ExtractSettings, device: str) -> Engine | None:
-    """The engine for a `--device`: a process for each device, or Ray; None for this process."""
+def processes_for(device: str) -> Processes | None:
+    """A process for each device of a `--device`; None if there is one, which is this process's."""
     names = devices(device)
-    if settings.engine == RAY:
-        return Cluster()
     return Processes(names) if len(names) > 1 else None
 
 

@@ -4,9 +4,8 @@ Workers share only a features folder. Each part is a file that is absent or whol
 be killed, begin again or do the same twice; joining the parts reads no features.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -21,16 +20,14 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.plan import (
     ExtractPlan,
-    engine_for,
     load_planned_encoder,
+    processes_for,
     prompts_of,
     sharded_set,
 )
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
-AUTO = "auto"
-_TASK, _FIRST, _COUNT = "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"
 _POLL = 1.0  # seconds between two looks at what others are at work on
 
 
@@ -42,37 +39,16 @@ class PartChoice:
     of: int
 
 
-def parse_part(text: str, environment: Mapping[str, str] = os.environ) -> PartChoice:
-    """A part as it is typed, `3/64`; for `auto` the part of this task of a SLURM array.
+def parse_part(text: str) -> PartChoice:
+    """A part as it is typed, `3/64`.
 
     Raises:
-        SettingsError: the text is no part, or there is no array.
+        SettingsError: the text is no part.
     """
-    if text == AUTO:
-        return _part_of_array(environment)
     index, slash, of = text.partition("/")
     if not (slash and index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
-        raise SettingsError(
-            f"part is '{text}', must be like 3/64, part 3 of 64, or {AUTO} in a SLURM array."
-        )
+        raise SettingsError(f"part is '{text}', must be like 3/64, which is part 3 of 64.")
     return PartChoice(int(index), int(of))
-
-
-def _part_of_array(environment: Mapping[str, str]) -> PartChoice:
-    """The part of a task of a SLURM array whose numbers are consecutive."""
-    values = [environment.get(name, "") for name in (_TASK, _COUNT, _FIRST)]
-    if not all(value.isdecimal() for value in values[:2]):
-        raise SettingsError(
-            f"part is {AUTO}, but this is no task of a SLURM array ({_TASK} and {_COUNT} are not "
-            f"set): name it, as --part 3/64."
-        )
-    task, of, first = int(values[0]), int(values[1]), int(values[2] or 1)
-    if not first <= task < first + of:
-        raise SettingsError(
-            f"task {task} of a SLURM array of {of} that begins at {first}: its numbers must follow "
-            f"each other, as --array=1-{of}."
-        )
-    return PartChoice(task - first + 1, of)
 
 
 @dataclass(frozen=True)
@@ -112,7 +88,7 @@ class PartMaker:
         load = load or partial(load_planned_encoder, job.choice, first, self._reporter)
         self._extractor = Extractor(
             job.choice, load, job.root, job.settings, self._reporter,
-            partial(engine_for, job.settings, job.device), job.plan.sentences,
+            partial(processes_for, job.device), job.plan.sentences,
         )  # fmt: skip
 
     @property

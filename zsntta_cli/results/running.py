@@ -11,7 +11,7 @@ from pathlib import Path
 from zsntta_cli.errors import ZsnttaError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.keeping import Keeper, Keeping
-from zsntta_cli.settings import LOCAL, RAY
+from zsntta_cli.settings import ENGINES, LOCAL, RAY
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.record import Record
@@ -39,7 +39,7 @@ def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
     Raises:
         SettingsError: there is no such engine, or the number of processes is below 1.
     """
-    check_choice("engine", engine, (LOCAL, RAY))
+    check_choice("engine", engine, ENGINES)
     check(jobs is None or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     return OnRay(jobs) if engine == RAY else jobs or 1
 

@@ -18,7 +18,7 @@ TINY = "tiny"
 RANDOM_WEIGHTS = "none"
 FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
-LOCAL, RAY, SUBMITIT = "local", "ray", "submitit"
+LOCAL, RAY = ENGINES = ("local", "ray")
 FLOAT16, FLOAT32 = STORES = ("float16", "float32")  # types of image features in files
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # the source of weights without a tag
@@ -113,14 +113,12 @@ class ExtractSettings:
     workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))
     skip_broken: bool = False  # leave unreadable images out instead of stopping
     overwrite: bool = False  # replace a file that holds something else
-    engine: str = LOCAL  # this machine's devices, a Ray cluster, or SLURM jobs
     store: str = FLOAT16  # the type of image features in the file
 
     def __post_init__(self) -> None:
         check_choice("store", self.store, STORES)
         check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
         check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
-        check_choice("engine", self.engine, (LOCAL, RAY, SUBMITIT))
 
 
 @dataclass(frozen=True)
