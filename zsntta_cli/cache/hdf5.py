@@ -529,12 +529,6 @@ def read_header(path: Path) -> Header:
         )  # fmt: skip
 
 
-def read_class_names(path: Path) -> tuple[str, ...]:
-    """Read the class names (C,) of a feature file; none if it has none."""
-    with open_checked(path) as file:
-        return file.strings("class_names") if "class_names" in file else ()
-
-
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """Read the sample ids (N,) of a feature file."""
     with open_checked(path) as file:

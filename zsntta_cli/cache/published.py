@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.accuracy import ZeroShotAccuracy
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
 from zsntta_cli.cache.features import IMPORTED
 from zsntta_cli.datasets.names import SetParts
 from zsntta_cli.settings.prompts import PHOTOS, templates_of
@@ -120,7 +121,6 @@ class ComparedAccuracy:
     published: PublishedAccuracy | None = None
     allowed: float = 0.0  # points
     not_compared: str = ""  # why it is not compared, although the set's accuracy is published
-    clues: tuple[str, ...] = ()  # clues in the features to the cause of a difference
 
     @property
     def off(self) -> float:
@@ -173,7 +173,7 @@ class ComparedAccuracy:
         return (
             f"that is {abs(self.off):.1f} points {side} the published accuracy "
             f"({self.published.source}), {self.allowed:.1f} are allowed; usual causes, the most "
-            f"frequent first: {_CAUSES}" + "".join(f"; here {clue}" for clue in self.clues)
+            f"frequent first: {_CAUSES}"
         )
 
 
@@ -210,6 +210,16 @@ def _between_templates(name: str) -> float:
             if same and row.templates != other.templates:
                 distances.setdefault(row.set, []).append(abs(row.accuracy - other.accuracy))
     return max(distances.get(name) or [d for some in distances.values() for d in some])
+
+
+def judged_file(path: Path) -> list[ComparedAccuracy]:
+    """Compare the zero-shot accuracies of a feature file with published ones.
+
+    Raises:
+        StoreError: the file is broken.
+    """
+    header = hdf5.read_header(path)
+    return judged(header.identity, path.stem, zero_shots(path), header.classes)
 
 
 def judged(

@@ -307,10 +307,10 @@ def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
 
 def judged_file(path: Path) -> "list[ComparedAccuracy]":
     """The zero-shot accuracies of a feature file beside those that are published."""
-    from zsntta_cli.cache import clues
+    from zsntta_cli.cache import published
 
     try:
-        return clues.judged_file(path)
+        return published.judged_file(path)
     except StoreError:  # of a broken file: what is wrong with it is said elsewhere
         return []
 
