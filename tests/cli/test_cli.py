@@ -195,7 +195,7 @@ def test_missing_things_name_the_command_to_type(cached):
     ("options", "line"),
     [(("--method", "magic"), "method is 'magic', must be one of: zs-clip, adand"),
      (("--ratio", 25), "ratio is 25.0, must be in [0, 1)"),
-     (("--ratio", "half"), "ratio is 'half', must be a number in [0, 1), natural, 0.1..0.7 or"),
+     (("--ratio", "half"), "ratio is 'half', must be a number in [0, 1) or natural."),
      (("--ratio", 1), "ratio is 1.0, must be in [0, 1)"),
      (("--seed", -1), "seed is -1, must be 0 or more"),
      (("--noise", "pink"), "noise is 'pink', must be one of: gaussian"),

@@ -93,12 +93,6 @@ def test_decisions_of_pairs(root, method):
     assert_same(plain.decisions, parts.decisions)
 
 
-def test_sets_in_turn(root):
-    run = replace(run_of("ridge", noise="none", ratio=0.5), id_set="shapes+shapes")
-    plain, parts = (Simulator(root / name).replay(run) for name in ("plain", "parts"))
-    assert_same(plain.decisions, parts.decisions)
-
-
 def test_scores_are_found_once(root, tmp_path, monkeypatch):
     shutil.copytree(root / "parts", tmp_path / "parts")
     run, folder = run_of("zs-clip", noise="none"), tmp_path / "parts" / "tiny"

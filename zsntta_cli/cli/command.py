@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
+from zsntta_cli.cli.gone import gone_value
 from zsntta_cli.cli.lists import written_out
 from zsntta_cli.cli.pages import (
     EXAMPLES,
@@ -30,6 +31,15 @@ _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
+def _check_none_gone(ctx: Any, typed: Mapping[str, Any]) -> None:
+    """Refuse values that options no longer take, with what replaces them."""
+    for option, value in typed.items():
+        for text in value if isinstance(value, list | tuple) else (value,):
+            former = gone_value(ctx.command_path.split()[1:], option, str(text))
+            if former:
+                raise misused(former)
+
+
 class Command(TyperCommand):
     """A command whose options stand under headings, each given once unless it may be repeated."""
 
@@ -44,10 +54,11 @@ class Command(TyperCommand):
         with _usage_in_a_line(ctx):
             options = [p for p in super().get_params(ctx) if isinstance(p, TyperOption)]
             args = written_out(args, {name: p for p in options for name in p.opts})
-            _, _, order = self.make_parser(ctx).parse_args(list(args))
+            values, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
                     raise misused(f"{parameter.opts[0]} is given {times} times: once is enough.")
+            _check_none_gone(ctx, {p.opts[0]: values[p.name] for p in order if p.opts})
             if not any(parameter.is_eager for parameter in order):  # --help is of all options
                 ctx.meta[_GIVEN] = order
             rest: list[str] = super().parse_args(ctx, args)

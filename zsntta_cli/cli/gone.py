@@ -3,6 +3,8 @@
 A name is what follows `zsntta` on the line: a command, or a command with an option or its value.
 """
 
+from collections.abc import Sequence
+
 _RESULTS = "zsntta simulate --from FILE runs its records again and compares"
 _TUNING = "choose settings in an experiment file with two blocks (docs/experiments.md)"
 _PARTS = (
@@ -17,6 +19,7 @@ _FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool"
 _SET_PARTS = "detect without it judges the whole set"
 _FRAMES = "a folder or a video file is a source"
 _ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"
+_TURNS = "name each set by itself, as in --ood textures,glyphs"
 _RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"
 
 GONE = {
@@ -33,7 +36,7 @@ GONE = {
     "simulate --report-on": _TUNING,
     "simulate --other-features": "--from says by itself which features differ",
     "simulate --force": "--from runs any number of records",
-    "simulate --reset": "run each set in turn by itself",
+    "simulate --reset": _TURNS,
     "simulate --protocol": "give its --ratio, --order and --block",
     "simulate --order separate": _ORDERS,
     "simulate --order shuffled-blocks": _ORDERS,
@@ -41,6 +44,8 @@ GONE = {
     "simulate --order classes": _ORDERS,
     "simulate --ratio steps": _RATIO,
     "simulate --ratio ..": _RATIO,
+    "simulate --id +": _TURNS,
+    "simulate --ood +": _TURNS,
     "extract --engine submitit": _PARTS,
     "extract --part auto": 'zsntta extract --dataset NAME --part "$SLURM_ARRAY_TASK_ID/64"',
     "extract --plan": _PARTS,
@@ -67,3 +72,15 @@ def gone(*words: str) -> str:
     """What is said of a command, an option or a value that was taken out; nothing of another."""
     name = " ".join(words)
     return f"zsntta {name} is gone: {GONE[name]}" if name in GONE else ""
+
+
+_WITHIN = ("..", "+")  # what values had in them that are gone: `0.1..0.7`, `textures+glyphs`
+
+
+def gone_value(command: Sequence[str], option: str, value: str) -> str:
+    """What is said of a value that an option no longer takes; nothing of another.
+
+    A value may have numbers behind its name, as `note:0.1` has.
+    """
+    forms = (value, value.partition(":")[0], *(mark for mark in _WITHIN if mark in value))
+    return next(filter(None, (gone(*command, option, form) for form in forms)), "")

@@ -96,7 +96,7 @@ def _reader(option: Any) -> Callable[[str], list[str]] | None:
     if option.metavar == INTEGER or option.name == "seed":
         return _whole_numbers
     if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
-        return _numbers
+        return _names
     if option.name == "dataset":
         return _data_sets
     is_choice = option.metavar == "NAME" or "|" in (option.metavar or "")
@@ -128,10 +128,6 @@ def _in_range(text: str) -> list[str]:
             f"the range '{short(text)}' has more than {_MOST:,} values, which is the most."
         )
     return [str(value) for value in range(first, last + 1)]
-
-
-def _numbers(text: str) -> list[str]:
-    return [text] if text.startswith("steps:") else _names(text)
 
 
 def _data_sets(text: str) -> list[str]:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.gone import gone
 from zsntta_cli.settings import ENGINES, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.options import check_choice
 
@@ -35,8 +34,6 @@ class PartsWish:
 
 def check_engine(engine: str, parts: int | None) -> None:
     """Refuse an engine that there is not, and one whose work is not in parts."""
-    if former := gone("extract", "--engine", engine):
-        raise misused(former)
     check_choice("engine", engine, ENGINES)
     if engine == RAY and parts is None:
         raise misused("--engine ray makes the parts of a set: add --parts N.")
@@ -47,8 +44,6 @@ def extract_one_part(wish: PartsWish, which: str, reporter: "Reporter") -> None:
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.sharded import extract_part, parse_part
 
-    if former := gone("extract", "--part", which):
-        raise misused(former)
     part = parse_part(which)
     say(summary(extract_part(wish.job(part.of), part.index, reporter)))
 

@@ -110,9 +110,9 @@ def simulate(
         ),
     ] = False,
     report: Annotated[
-        Literal["accuracy", "ood", "flags", "open-set", "calibration"] | None,
-        _result("Contents of a table. [accuracy, or the protocol's]"),
-    ] = None,
+        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
+        _result("Contents of a table."),
+    ] = "accuracy",
     spread: Annotated[
         Literal["seeds", "sets"],
         _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
@@ -167,7 +167,7 @@ def simulate(
     from zsntta_cli.results.tuning import choose, with_tunings
 
     view = View(
-        report or _usual_report(values.get("protocol", ())), spread, tuple(columns or ()),
+        report, spread, tuple(columns or ()),
         _labels(label or ()), aggregate, caption, tex_label, command_line(),
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
@@ -243,14 +243,6 @@ def _only(paths: "Sequence[str]") -> str:
     if len(paths) > 1:
         raise misused("--no-text is one file for the runs of --from: name it once.")
     return paths[0] if paths else ""
-
-
-def _usual_report(protocols: "Sequence[str]") -> str:
-    """What a table shows where nothing is said: what a single protocol reports."""
-    from zsntta_cli.settings.protocols import PROTOCOLS
-
-    named = [PROTOCOLS[name] for name in protocols if name in PROTOCOLS]
-    return named[0].report if len(named) == len(protocols) == 1 else "accuracy"
 
 
 def _check_usage(

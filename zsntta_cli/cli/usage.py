@@ -56,10 +56,6 @@ def said_of(error: Any) -> str:
     message = str(error.message).rstrip(".")
     for theirs, ours in _RULES.items():
         if parameter is not None and (match := re.fullmatch(theirs, message, re.DOTALL)):
-            if former := gone(
-                *_command(error), _name(parameter), _value(error, message).strip("'")
-            ):
-                return former
             rule = ours.format(**match.groupdict()).replace("'", "")
             several = _SEVERAL if rule == _WHOLE and getattr(parameter, "multiple", False) else ""
             return f"{_name(parameter)} is {_value(error, message)}, {rule}{several}"

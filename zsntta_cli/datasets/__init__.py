@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry
-from zsntta_cli.datasets.names import HF, SetName, SetParts, in_turn
+from zsntta_cli.datasets.names import HF, SetName, SetParts
 from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -155,11 +155,8 @@ def has_text(images: "ImageSet") -> bool:
 
 
 def default_prompt(name: str) -> str:
-    """The prompt template of a set used as ID; of a part of its images, too.
-
-    Of sets in turn it is the first one's.
-    """
-    entry = _entry(SetParts.parse(in_turn(name)[0]).whole)
+    """The prompt template of a set used as ID; of a part of its images, too."""
+    entry = _entry(SetParts.parse(name).whole)
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
@@ -172,10 +169,8 @@ def needs_no_hand(name: str) -> bool:
 def partners(name: str) -> tuple[str, ...]:
     """The OOD sets that an ID set is paired with; none for a set the paper does not know.
 
-    A part of an ID set's images is paired with the same part of each. Sets in turn have those of
-    the first.
+    A part of an ID set's images is paired with the same part of each.
     """
-    name = in_turn(name)[0]
     parts = SetParts.parse(name)
     entry = _entry(parts.whole)
     part = name.removeprefix(parts.whole)

@@ -184,24 +184,6 @@ def _fits(name: str) -> bool:
         return False
 
 
-_TURN = "+"
-
-
-def in_turn(name: str) -> tuple[str, ...]:
-    """The names of the sets that come one after the other: of `a+b` both; of others the one."""
-    return tuple(name.split(_TURN))
-
-
-def check_sets(what: str, name: object) -> None:
-    """Refuse what cannot name a set, nor several in turn.
-
-    Raises:
-        SettingsError: as check_plain.
-    """
-    for part in in_turn(name) if isinstance(name, str) else (name,):
-        check_plain(what, part)
-
-
 def noise_name(noise_type: str) -> str:
     """The name of the pool of one type of noise images."""
     return f"{NOISE}-{noise_type}"

@@ -66,11 +66,9 @@ def score_columns(replay: Replay) -> Columns:
 
 def _sample_ids(replay: Replay) -> NDArray[Any]:
     ids = np.empty(len(replay.stream), dtype=object)
-    sources, noise = replay.sources, replay.sources.noise
-    files = {ID: sources.id_files, OOD: sources.ood_files, NOISE: (noise,) if noise else ()}
-    for kind, of_kind in files.items():
+    sources = replay.sources
+    for kind, file in ((ID, sources.id_set), (OOD, sources.ood_set), (NOISE, sources.noise)):
         mask = replay.stream.kind == kind
-        if mask.any():
-            by_kind = [read_sample_ids(file.path) for file in of_kind]
-            ids[mask] = np.concatenate(by_kind, dtype=object)[replay.stream.row[mask]]
+        if file and mask.any():
+            ids[mask] = np.array(read_sample_ids(file.path), object)[replay.stream.row[mask]]
     return ids

@@ -13,7 +13,6 @@ from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
 from zsntta_cli.report.tuning import selection_notes
-from zsntta_cli.report.turns import turn_sheets
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
@@ -94,17 +93,7 @@ def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = Fal
 
 def sheets(runs: Iterable[PairedRun], view: View) -> list[Sheet]:
     """The sheets of some runs, independent of their order."""
-    return [sheet for table in frame.tables(runs) for sheet in _sheets(table, view)]
-
-
-def _sheets(table: ResultTable[Any], view: View) -> Iterator[Sheet]:
-    """The sheet of a table and, if sets come in turn, one for its parts."""
-    varying, metrics = _varying(table), {view.head(metric): metric for metric in view.shown}
-    yield _sheet(table, view)
-    yield from turn_sheets(
-        table, _title(table, varying), ("Method", *map(_head, varying)),
-        lambda row: _labels(row, varying, view), metrics,
-    )  # fmt: skip
+    return [_sheet(table, view) for table in frame.tables(runs)]
 
 
 def _varying(table: ResultTable[Any]) -> list[str]:
@@ -134,7 +123,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         notes.append(_SPREADS[view.spread])
     return Sheet(
         _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, _caption(table, varying, view), view.reference,
+        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference,
         view.command,
     )  # fmt: skip
 
@@ -217,25 +206,11 @@ def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
     order = settings["order"]
     is_told = "order" in varying or order == StreamSettings.order
     kind = [] if is_told else [f"order {order}"]
-    protocol = _protocol(table, varying)
-    of_protocol = [f"protocol {protocol}"] if protocol else []
     limit = settings["limit"]
     head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
     preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
-    parts = [*of_protocol, *ratio, *kind, *head, table.encoder, *preset, *_over(table)]
+    parts = [*ratio, *kind, *head, table.encoder, *preset, *_over(table)]
     return ", ".join([f"ID: {table.id_set}", *parts])
-
-
-def _protocol(table: ResultTable[Any], varying: Sequence[str]) -> str:
-    """The protocol that all rows share; empty if there is none, or several."""
-    return (table.rows[0].settings.get("protocol") or "") * ("protocol" not in varying)
-
-
-def _caption(table: ResultTable[Any], varying: Sequence[str], view: View) -> str:
-    """The caption that was asked for, followed by the protocol."""
-    protocol = _protocol(table, varying)
-    parts = [view.caption, f"Protocol: {protocol}." * bool(protocol)]
-    return " ".join(filter(None, parts)) if view.caption else ""
 
 
 def _over(table: ResultTable[Any]) -> list[str]:

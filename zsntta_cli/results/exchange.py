@@ -21,7 +21,7 @@ from zsntta_cli.files import read_input
 from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
-from zsntta_cli.simulation.record import OwnMethod, Record, RecordPart
+from zsntta_cli.simulation.record import OwnMethod, Record
 from zsntta_cli.simulation.recorded import check_runnable, run_from_record
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -308,16 +308,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
         features=dict(plain.get("features", {})),
         tuning=dict(plain.get("tuning", {})),
         own=_own(plain.get("own")),
-        parts=tuple(map(_part, plain.get("parts", ()))),
     )
-
-
-def _part(plain: Mapping[str, Any]) -> RecordPart:
-    """The result of a run on one of several sets in turn."""
-    ood_set, metrics = plain["ood_set"], _measures(plain, "metrics")
-    n_id, n_ood = (int(_number(plain[name])) for name in ("n_id", "n_ood"))
-    ood_name = None if ood_set is None else str(ood_set)
-    return RecordPart(str(plain["id_set"]), ood_name, n_id, n_ood, metrics)
 
 
 def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:

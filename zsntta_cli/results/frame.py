@@ -26,11 +26,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.names import in_turn
 from zsntta_cli.methods import find_method, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
-from zsntta_cli.settings.ratios import NATURAL, Ratio, mean_share
+from zsntta_cli.settings.ratios import NATURAL, Ratio, ood_share
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
 OF_STREAM = (
-    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol",
-    "reset", FEATURES,
+    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
@@ -322,6 +320,8 @@ def age(record: Record) -> tuple[bool, str, str]:
 
 # All that sets one row apart from another.
 
+_FEATURES_OF = "features of "
+
 
 def all_settings(record: Record) -> dict[str, Any]:
     """All settings of a run, flat: preset, encoder, prompt, stream, threshold, the method's own.
@@ -329,10 +329,9 @@ def all_settings(record: Record) -> dict[str, Any]:
     Features that belong to none of its sets (words, noise images) appear as their digests.
     """
     run = record.settings
-    names = (*in_turn(run.id_set), *in_turn(run.ood_set or ""))
-    sets = {*names, f"text/{run.id_set}"}
+    sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
     digests = {
-        f"features of {name}": digest[:8]
+        f"{_FEATURES_OF}{name}": digest[:8]
         for name, digest in sorted(record.digests.items())
         if name not in sets and not name.startswith("norm/")
     }
@@ -343,12 +342,17 @@ def all_settings(record: Record) -> dict[str, Any]:
 def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
     """By method, the names of the settings in which its rows on one ID set differ, in order.
 
-    Settings that differ only as the presets do are represented by the preset's name.
+    Settings that differ only as the presets do are represented by the preset's name. A setting
+    that only some rows have, as records of another version may, differs from none.
     """
-    values: dict[str, dict[str, dict[tuple[str, ...], set[Any]]]] = {}
+    rows, values = list(rows), dict[str, dict[str, dict[tuple[str, ...], set[Any]]]]()
+    absent: dict[str, dict[str, None]] = {}
+    for row in rows:
+        names = (name for name in row.settings if not name.startswith(_FEATURES_OF))
+        absent.setdefault(row.method, {}).update(dict.fromkeys(names))
     for row in rows:
         of_method = values.setdefault(row.method, {})
-        for name, value in row.settings.items():
+        for name, value in {**absent[row.method], **row.settings}.items():
             apart = () if name == PRESET else (row.settings[PRESET],)
             groups = of_method.setdefault(name, {})
             groups.setdefault((row.stream.id_set, *apart), set()).add(value)
@@ -422,7 +426,7 @@ _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 _Key = tuple[str, ...]  # names, and a digest last
 # Ratio and seed apart, and injection.
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit", "protocol", "reset")
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")
 
 
 def _streams(records: Sequence[Record]) -> list[ResultStream]:
@@ -438,8 +442,7 @@ def _streams(records: Sequence[Record]) -> list[ResultStream]:
 
 
 def _of_set(record: Record, name: str) -> _Key:
-    digests = (record.digests.get(part, "") for part in in_turn(name))
-    return record.settings.encoder, name, " ".join(digests)
+    return record.settings.encoder, name, record.digests.get(name, "")
 
 
 def _text(record: Record) -> str:
@@ -464,7 +467,7 @@ def _features_text(stream: ResultStream) -> str:
 def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     """The settings that make another stream; injection does not change the test samples."""
     values = {name: getattr(stream, name) for name in _KIND}
-    share = mean_share(stream.ratio)
+    share = ood_share(stream.ratio)
     odds = share / (1 - share)
     if stream.ratio == NATURAL or round(odds, 2) == odds:
         values["rounded_odds"] = False  # nothing to round

@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
-from zsntta_cli.datasets.names import SetName, in_turn
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
@@ -67,7 +67,7 @@ class Grid:
             for id_set, ood_set in self._pairs(root, folder)
             for method in self.methods
             for preset in self.presets or ["paper"]
-            for prompt in self._prompts(feature_path(root, folder, in_turn(id_set)[0]))
+            for prompt in self._prompts(feature_path(root, folder, id_set))
             for values in self._values(method)
         ]
         for run in runs:
@@ -121,12 +121,11 @@ class Grid:
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
             # An ID set's own images, corrupted otherwise, are no noise.
-            bases = {SetName.parse(name).base for name in in_turn(id_set)}
+            base = SetName.parse(id_set).base
             names = set_names(root, folder)
-            return [name for name in names if SetName.parse(name).base not in bases] or [None]
+            return [name for name in names if SetName.parse(name).base != base] or [None]
         if self.ood_sets:
-            id_sets = {*in_turn(id_set)}
-            ood_sets = [name for name in self.ood_sets if id_sets.isdisjoint(in_turn(name))]
+            ood_sets = [name for name in self.ood_sets if name != id_set]
             if not ood_sets:
                 raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
             return ood_sets
@@ -135,7 +134,7 @@ class Grid:
         return cached or [None]
 
     def _check_partner(self, root: Path, run: RunSettings) -> None:
-        id_file = feature_path(root, run.encoder, in_turn(run.id_set)[0])
+        id_file = feature_path(root, run.encoder, run.id_set)
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.joined import set_header
-from zsntta_cli.datasets.names import in_turn, noise_name
+from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import MissingText, StoreError, ZsnttaError
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.listing import settings_of
@@ -32,7 +32,7 @@ def needed_files(run: RunSettings) -> list[NeededFile]:
     """The feature files of a run's images: its ID set, its OOD set, its injected noise."""
     pool = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
     sets = filter(None, (run.id_set, run.ood_set, pool))
-    return [(run.encoder, name) for names in sets for name in in_turn(names)]
+    return [(run.encoder, name) for name in sets]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _absent_files(root: Path, run: RunSettings) -> list[NeededFile]:
 def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
     """Why a run that has all its files cannot be computed."""
     try:
-        header = set_header(root, run.encoder, run.id_set)
+        header = read_header(feature_path(root, run.encoder, run.id_set))
         if run.prompt not in header.templates:
             return MissingText(run.prompt, run.id_set, header.templates)
         library.more_text(run)
@@ -128,7 +128,7 @@ def estimate(
     """
     rates = (kept_rates(store) if runs else {}) if rates is None else rates
     images = lru_cache(maxsize=None)(
-        lambda folder, name: set_header(root, folder, name).images if name else 0
+        lambda folder, name: read_header(feature_path(root, folder, name)).images if name else 0
     )
     seconds, basis, unknown = list[float](), dict[Likeness, int](), 0
     for run in runs:

@@ -77,16 +77,6 @@ class CountsPart(_Read):
     noise: Annotated[Count, _about("injected items, which are not judged")]
 
 
-class TurnPart(_Read):
-    """What a run gave on one of several sets in turn."""
-
-    id_set: AnyText
-    ood_set: AnyText | None
-    n_id: Count
-    n_ood: Count
-    metrics: Metrics
-
-
 class OwnPart(_Written):
     """A method from outside the package, for whoever has not its code."""
 
@@ -151,7 +141,6 @@ class RecordPart(RecordedPart):
     tuning: Annotated[
         dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
     ] = {}
-    parts: Annotated[list[TurnPart], _about("of sets in turn: what each gave")] = []
 
 
 class _OfOneLength(_Read):

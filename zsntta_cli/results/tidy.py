@@ -17,7 +17,6 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
 
 OVER_OOD_SETS, OVER_PAIRS = "ood_sets", "pairs"  # what an average is over: column `aggregate`
-PART = "part"  # in the column `aggregate`, with its number: of sets in turn
 MEASURED, PUBLISHED = "measured", "published"
 
 _BEFORE = (
@@ -48,21 +47,8 @@ def _plain(value: Any) -> Any:
 
 
 def run_rows(runs: Iterable[Run]) -> list[TidyRow]:
-    """A row for each run, in order, followed by rows for its parts if it has sets in turn."""
-    return [row for run in runs for row in (_run_row(run.record), *_part_rows(run.record))]
-
-
-def _part_rows(record: Record) -> list[TidyRow]:
-    """A row for each of several sets in turn."""
-    seed, facts = record.settings.stream.seed, common_facts([record])
-    return [
-        tidy_row(
-            **facts | {"id_set": part.id_set, "n_id": part.n_id, "n_ood": part.n_ood},
-            ood_set=part.ood_set, aggregate=f"{PART} {number} of {len(record.parts)}", seed=seed,
-            **{name: part.metrics.get(name, math.nan) for name in METRICS},
-        )
-        for number, part in enumerate(record.parts, 1)
-    ]  # fmt: skip
+    """A row for each run, in order."""
+    return [_run_row(run.record) for run in runs]
 
 
 def _run_row(record: Record) -> TidyRow:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
-from zsntta_cli.settings.orders import ORDERS, check_order, order_leaves_noise
-from zsntta_cli.settings.protocols import PROTOCOLS, check_fixed
+from zsntta_cli.settings.orders import ORDERS, check_order
 from zsntta_cli.settings.published import OPENAI, published_tag
-from zsntta_cli.settings.ratios import changing_shares, check_ratio, parse_ratio
+from zsntta_cli.settings.ratios import check_ratio, parse_ratio
 
 TINY = "tiny"
 RANDOM_WEIGHTS = "none"
@@ -143,7 +142,6 @@ LARGE_MEGAPIXELS, MOST_MEGAPIXELS = 89, 179
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
-EACH = "each"  # a reset at each of the sets in turn
 MCM, MATCH = SCORES = ("mcm", "match")
 
 
@@ -153,7 +151,7 @@ class StreamSettings(Settings):
 
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
-        0.5, "OOD share of the stream, in [0, 1): 0.25, natural, 0.1..0.7, steps:0.1,0.5,0.1.",
+        0.5, "OOD share of the stream, in [0, 1), or natural: all images of both sets.",
         within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=check_ratio,
     )  # fmt: skip
     seed: int = option(
@@ -186,26 +184,11 @@ class StreamSettings(Settings):
     limit: int | None = option(
         None, "Use only so many samples from the beginning.", within=Range(least=1)
     )
-    reset: str = option(
-        "never",
-        "If sets come in turn: reset the method at each set, or never.",
-        choices=("never", EACH),
-    )
-    protocol: str | None = option(
-        None, "Ratio, order, reset, block and report as in:", choices=tuple(PROTOCOLS)
-    )
 
     def __post_init__(self) -> None:
         if isinstance(self.ratio, str):
             object.__setattr__(self, "ratio", parse_ratio(self.ratio))
         super().__post_init__()
-        for name in PROTOCOLS[self.protocol].stream if self.protocol else ():
-            check_fixed(name, getattr(self, name), str(self.protocol))
-        check(
-            not changing_shares(self.ratio) or order_leaves_noise(self.order),
-            f"ratio is {self.ratio}, which says where the noise is, as order {self.order} does: "
-            f"choose one of them.",
-        )
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.cache.features import FeatureSet, Header, difference, with_scale
-from zsntta_cli.cache.joined import set_header
-from zsntta_cli.datasets.names import in_turn, noise_name
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import AMP, NO_NOISE
@@ -28,8 +29,8 @@ def run_digests(
 ) -> dict[str, str]:
     """The digests of a run: of its files by name, and of how their features are read.
 
-    `sources`: files by the sets' names, the ID set's first; `id_name`: its name, or those of
-    several in turn. `text/<ID set>` covers the class text features, the logit scale (for a sigmoid
+    `sources`: files by the sets' names, the first that of the ID set, `id_name`. `text/<ID set>`
+    covers the class text features, the logit scale (for a sigmoid
     model also its bias), whether logits are autocast's, and whether the ID set's features are
     normalised; `norm/<set>` marks another set whose features are normalised.
     """
@@ -66,8 +67,7 @@ class Foreseen:
         id_set = self.header(encoder, settings.id_set)
         ood = settings.ood_set if has_ood(stream, id_set.images) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
-        names = [settings.id_set, *filter(None, (ood, noise))]
-        names = list(dict.fromkeys(part for name in names for part in in_turn(name)))
+        names = list(dict.fromkeys((settings.id_set, *filter(None, (ood, noise)))))
         headers = [self.header(encoder, name) for name in names]
         if any(difference(id_set.identity, header.identity) for header in headers):
             return None
@@ -79,4 +79,4 @@ class Foreseen:
         return run_digests(settings.id_set, sources, text, model, more.digest if more else None)
 
     def _read(self, encoder_name: str, name: str) -> Header:
-        return set_header(self._root, encoder_name, name)
+        return read_header(feature_path(self._root, encoder_name, name))

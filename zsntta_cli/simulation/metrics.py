@@ -74,15 +74,6 @@ class Judged:
     is_probability: bool = False  # whether the score is one: of being ID
     class_probability: NDArray[np.floating] | None = None  # (T,) of the class, should it be ID
 
-    def part(self, chosen: NDArray[np.bool_]) -> "Judged":
-        """The samples of a mask (T,)."""
-        noise, of_class = self.is_noise, self.class_probability
-        return Judged(
-            self.labels[chosen], self.class_index[chosen],
-            None if noise is None else noise[chosen], self.id_score[chosen], self.is_probability,
-            None if of_class is None else of_class[chosen],
-        )  # fmt: skip
-
     @cached_property
     def is_id(self) -> NDArray[np.bool_]:
         """Which samples are ID (T,)."""

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.cache.joined import set_header
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets import miscounted
-from zsntta_cli.datasets.names import in_turn, noise_name
+from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.settings.ratios import NATURAL, mean_share
+from zsntta_cli.settings.ratios import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
@@ -49,7 +50,7 @@ class SetSizes:
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     """The notes on runs that have not started, as lines; none for sets that are missing."""
-    header = functools.cache(lambda encoder, name: set_header(root, encoder, name))
+    header = functools.cache(lambda encoder, name: read_header(feature_path(root, encoder, name)))
 
     def images(run: RunSettings, name: str | None) -> int:
         return header(run.encoder, name).images if name else 0
@@ -122,7 +123,7 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
         yield _repeated(str(run.ood_set), wanted / n_ood)
     if n_ood and wanted > n_ood and stream.ood_fill == "cap":
-        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{mean_share(stream.ratio):.0%}"
+        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
     if n_ood and stream.ratio == NATURAL:
@@ -132,8 +133,7 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     if sizes.noise_images and injected > sizes.noise_images:
         yield _repeated(noise_name(stream.noise), injected / sizes.noise_images)
     for name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):
-        is_one = name is not None and len(in_turn(name)) == 1
-        if is_one and name and (count := miscounted(name, images)):
+        if name and (count := miscounted(name, images)):
             text = f"'{name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, name, text, images)
     yield from _of_method(run, sizes, tests + injected)

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.datasets.names import in_turn
 from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
@@ -45,17 +44,6 @@ class OwnMethod:
 
 
 @dataclass(frozen=True)
-class RecordPart:
-    """The result of a run on one of several sets in turn."""
-
-    id_set: str
-    ood_set: str | None
-    n_id: int
-    n_ood: int
-    metrics: Measures  # of all groups
-
-
-@dataclass(frozen=True)
 class Record:
     """The result of one run, with all that is needed to run it again."""
 
@@ -79,7 +67,6 @@ class Record:
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
     tuning: dict[str, Any] = field(default_factory=dict)  # how its settings were chosen, if so
     own: OwnMethod | None = None  # of a method from outside the package
-    parts: tuple[RecordPart, ...] = ()  # of sets in turn: what each gave
 
     def metric(self, metric: str | Metric) -> float:
         """A metric of METRICS as a fraction; nan without samples."""
@@ -118,9 +105,8 @@ class Record:
         for group in ("stream", "threshold", "options"):  # that no class here may declare
             plain["settings"][group] = dict(vars(getattr(self.settings, group)))
         del plain["settings"]["preset"]  # a value of the record's own
-        measured = [(plain, g) for g in ("accuracies", "detection", "flags")]
-        for where, group in [*measured, *((part, "metrics") for part in plain["parts"])]:
-            where[group] = {k: None if np.isnan(v) else v for k, v in where[group].items()}
+        for group in ("accuracies", "detection", "flags"):
+            plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
 
 
@@ -190,22 +176,6 @@ class Replay:
         sizes = SetSizes(*self.sources.sizes, len(id_set.class_names), id_set.dim)
         return run_notes(self.settings, sizes)
 
-    def _parts(self) -> Iterator[RecordPart]:
-        """The result on each of several sets in turn."""
-        if self.stream.turn is None:
-            return
-        names = in_turn(self.settings.id_set), in_turn(self.settings.ood_set or "")
-        turn = self.stream.turn[self.stream.kind != NOISE]
-        for number in range(max(map(len, names))):
-            samples = self.judged.part(turn == number)
-            n_id = int(samples.is_id.sum())
-            measures = measure(samples) if len(samples.labels) else {}
-            id_set, ood_set = (of[number] if len(of) > 1 else of[0] for of in names)
-            yield RecordPart(
-                id_set, ood_set or None, n_id, len(samples.labels) - n_id,
-                Measures({k: v for group in measures.values() for k, v in group.items()}),
-            )  # fmt: skip
-
     def record(self) -> Record:
         """The decisions judged on the test samples, with the current time."""
         measures = measure(self.judged)
@@ -234,7 +204,6 @@ class Replay:
             preset=self.settings.preset,
             command=self.command,
             features=dict(self.features),
-            parts=tuple(self._parts()),
         )
 
 

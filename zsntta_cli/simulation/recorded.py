@@ -1,17 +1,19 @@
 """Runs as records have them: data that can be read, grouped and shown without a method's code.
 
 Settings that are declared here become objects of their classes, and are checked. Settings of a
-method whose code is not available, or of a newer version, are kept as they are.
+method whose code is not available, of a newer version, or of streams that 0.2 had, are kept as they
+are.
 """
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from zsntta_cli.datasets.names import check_plain, check_sets
+from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, UnknownMethod, short
 from zsntta_cli.methods import METHODS, find_method
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -24,6 +26,14 @@ _LARGEST = 2**62  # of numbers
 # Names that a run's settings have already, where all of them stand side by side.
 _GROUPS = (RunSettings, StreamSettings, ThresholdSettings)
 _TAKEN = {"features", *(f.name for group in _GROUPS for f in dataclasses.fields(group))}
+
+
+# What 0.2 had of streams: settings by the value that changed nothing, and values of other settings.
+_GONE_SETTINGS = {"reset": "never", "protocol": None}
+_GONE_VALUES = {
+    "order": re.compile(r"separate|shuffled-blocks(:\d+)?|note:[\d.e-]+|note:inf|classes:\d+-\d+"),
+    "ratio": re.compile(r"[\d.e-]+\.\.[\d.e-]+|steps:[\d.e,-]+"),
+}
 
 
 class RecordedSettings:
@@ -88,12 +98,13 @@ def run_from_record(settings: Any) -> RunSettings:
     places = {name: settings.get(name) for name in ("encoder", "id_set", "ood_set")}
     for what, name in places.items():
         if name is not None or what != "ood_set":
-            (check_plain if what == "encoder" else check_sets)(what, name)
+            check_plain(what, name)
     chosen = find_method(method)
-    classes = {"stream": StreamSettings, "threshold": ThresholdSettings}
+    stream = _read_stream(settings.get("stream", {}))
+    classes: dict[str, type[Any]] = {"threshold": ThresholdSettings}
     classes["options"] = chosen.settings if chosen else _NoSettings
     groups = {what: _read_group(what, classes[what], settings.get(what, {})) for what in classes}
-    return RunSettings(method, **places, prompt=cached_prompt(prompt), **groups)
+    return RunSettings(method, **places, prompt=cached_prompt(prompt), stream=stream, **groups)
 
 
 @dataclass(frozen=True)
@@ -114,6 +125,19 @@ def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
     for name, value in undeclared.items():
         _check_recorded(what, name, value)
     return RecordedSettings(vars(group) | undeclared)
+
+
+def _read_stream(values: Any) -> Any:
+    """The settings of a stream; as plain data where it is one that only 0.2 had."""
+    _check_object("stream", values)
+    plain = {k: v for k, v in values.items() if (k, v) not in _GONE_SETTINGS.items()}
+    gone = {
+        name: plain.pop(name)
+        for name, pattern in _GONE_VALUES.items()
+        if isinstance(plain.get(name), str) and pattern.fullmatch(plain[name])
+    }
+    group = _read_group("stream", StreamSettings, plain)
+    return RecordedSettings(vars(group) | gone) if gone else group
 
 
 @functools.cache
@@ -143,15 +167,17 @@ def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
 
     Raises:
         UnknownMethod: the method's code is not available.
-        SettingsError: the run has a setting that this version does not know.
+        SettingsError: the run has a setting, or a value of one, that this version does not know.
     """
     if find_method(run.method) is None:
         raise UnknownMethod(run.method, tuple(files))
     groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
     groups["options"] = METHODS[run.method].settings
     for what, declaring in groups.items():
-        names = [field.name for field in dataclasses.fields(declaring)]
-        _check_no_others(what, vars(getattr(run, what)), names)
+        group = getattr(run, what)
+        _check_no_others(what, vars(group), [field.name for field in dataclasses.fields(declaring)])
+        if isinstance(group, RecordedSettings):
+            declaring(**vars(group))  # which says what value it does not take
 
 
 def _made(group: type[Any], values: Mapping[str, Any]) -> Any:

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName, SetParts, in_turn
+from zsntta_cli.datasets.names import IMAGENET, SetName, SetParts
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice
-from zsntta_cli.settings.protocols import PROTOCOLS, check_fixed
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -110,19 +109,10 @@ def build_run(
     check_method(method)
     check_choice("preset", preset, tuple(PRESETS))
     chosen = METHODS[method]
-    family = chosen.imagenet if SetName.parse(in_turn(id_set)[0]).family == IMAGENET else {}
-    of_set = _OF_SETS.get((preset, SetParts.parse(in_turn(id_set)[0]).whole), {})
-    protocol = PROTOCOLS.get(values.get("protocol") or "")
-    of_protocol = protocol.settings if protocol else {}
-    if "block" in values and of_protocol:
-        check_fixed("block", values["block"], values["protocol"])
-    flat = {
-        **chosen.defaults, **family, **PRESETS[preset], **of_set, **of_protocol, **values,
-    }  # fmt: skip
+    family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
+    of_set = _OF_SETS.get((preset, SetParts.parse(id_set).whole), {})
+    flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
     stream = _pick(StreamSettings, flat)
-    is_one = len(in_turn(id_set)) == len(in_turn(ood_set or "")) == 1
-    if is_one and not protocol:  # nothing to reset
-        stream = dataclasses.replace(stream, reset=StreamSettings.reset)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
         stream, _pick(ThresholdSettings, flat), _pick(chosen.settings, flat), preset,

@@ -2,7 +2,6 @@
 
 import functools
 import hashlib
-import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -21,7 +20,7 @@ from zsntta_cli.methods.base import Decisions, Pool, StreamData, collected
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import EACH, MATCH, ThresholdSettings
+from zsntta_cli.settings import MATCH, ThresholdSettings
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
@@ -131,13 +130,8 @@ class Simulator:
         analyse: bool,
     ) -> tuple[Decisions, Columns, Machine | None]:
         """Decisions, further columns, and a replay's machine; None for a run that went live."""
-        if METHODS[settings.method].live and stream.turn is not None:
-            raise SettingsError(
-                f"{settings.method} encodes its images live, of one ID set and one OOD set: "
-                f"sets in turn are for methods that replay."
-            )
         if not METHODS[settings.method].live:
-            return self._decide_in_turn(settings, stream, data), {}, Machine()
+            return self._decide_from_cache(settings, data), {}, Machine()
         kept = kept_tuning(settings, sources, digests)
         replayed = replay_tuned(settings, sources, stream, data, kept) if kept else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
@@ -156,14 +150,6 @@ class Simulator:
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return *decided, None
-
-    def _decide_in_turn(self, settings: RunSettings, stream: Stream, data: StreamData) -> Decisions:
-        """Decide on the whole stream, or begin anew at each of the sets in turn."""
-        if stream.turn is None or settings.stream.reset != EACH:
-            return self._decide_from_cache(settings, data)
-        bounds = np.flatnonzero(np.diff(stream.turn, prepend=-1, append=-1))
-        parts = [data.part(slice(a, b)) for a, b in itertools.pairwise(bounds.tolist())]
-        return Decisions.joined([self._decide_from_cache(settings, part) for part in parts])
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         method = METHODS[settings.method]

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cache.joined import check_classes, joined
 from zsntta_cli.cache.origin import origin_of
-from zsntta_cli.datasets.names import WORDS, SetName, in_turn, noise_name, words_name
+from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
     MissingText,
@@ -31,25 +30,21 @@ from zsntta_cli.methods.scores import scale_under, unit
 from zsntta_cli.settings import NO_NOISE, StreamSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import Stream, has_ood
-from zsntta_cli.simulation.turns import build_turns
+from zsntta_cli.simulation.stream import Stream, build_stream, has_ood
 
 
 @dataclass(frozen=True)
 class Sources:
     """The feature files of a stream: ID, OOD, injected noise."""
 
-    id_set: FeatureSet  # of several in turn all rows, as one
+    id_set: FeatureSet
     ood_set: FeatureSet | None
     noise: FeatureSet | None
-    id_files: tuple[FeatureSet, ...]  # of each ID set in turn, or of the only one
-    ood_files: tuple[FeatureSet, ...]  # of each OOD set; none of a clean stream
 
     @property
     def files(self) -> list[FeatureSet]:
         """The feature files of the stream, each once, the ID set's first."""
-        noise = [self.noise] if self.noise else []
-        return list({f.name: f for f in (*self.id_files, *self.ood_files, *noise)}.values())
+        return list({file.name: file for file in self.present}.values())
 
     @property
     def present(self) -> list[FeatureSet]:
@@ -63,9 +58,7 @@ class Sources:
 
     def stream(self, settings: StreamSettings) -> Stream:
         """The stream over these sets."""
-        id_sizes, ood_sizes = ([len(f) for f in files] for files in (self.id_files, self.ood_files))
-        noise = len(self.noise) if self.noise else 0
-        return build_turns(settings, id_sizes, ood_sizes, noise, self.id_set.labels)
+        return build_stream(settings, *self.sizes, self.id_set.labels)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -92,7 +85,6 @@ class Library:
             StoreError: the ID set is not labelled.
         """
         encoder_name, stream = settings.encoder, settings.stream
-        check_classes([self.read(encoder_name, part) for part in in_turn(settings.id_set)])
         id_set = self.read(encoder_name, settings.id_set)
         if stream.swapped_names:
             id_set = dataclasses.replace(id_set, labels=_swapped(id_set))
@@ -101,16 +93,10 @@ class Library:
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
         ood = settings.ood_set if has_ood(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
-        id_files, ood_files = (
-            tuple(self.read(encoder_name, part) for part in in_turn(name)) if name else ()
-            for name in (settings.id_set, ood)
-        )
         sources = Sources(
             id_set,
             self.read(encoder_name, ood) if ood else None,
             self.read(encoder_name, noise) if noise else None,
-            id_files,
-            ood_files,
         )
         for other in sources.present:
             _check_same_encoder(id_set, other)
@@ -144,7 +130,7 @@ class Library:
         """The origins of the features of all sets that a run reads, by the files' names."""
         prompts = {
             **dict.fromkeys((file.name for file in self.sources(settings).files), ""),
-            in_turn(settings.id_set)[0]: settings.prompt,
+            settings.id_set: settings.prompt,
         }
         if METHODS[settings.method].needs_with(settings.options) == NEEDS_WORDS:
             lists, _ = self._word_prompts(settings)
@@ -225,8 +211,6 @@ class Library:
         return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
-        if len(names := in_turn(name)) > 1:
-            return joined([self.read(encoder_name, part) for part in names], name)
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
             cached_names = set_names(self._root, encoder_name)

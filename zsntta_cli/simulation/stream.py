@@ -6,14 +6,15 @@ injection; which OOD samples take part depends on a seed of its own, the same fo
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import NO_NOISE, StreamSettings
-from zsntta_cli.settings.ratios import NATURAL, changing_shares, mean_share, ratio_text
-from zsntta_cli.simulation.orders import arrival_order, row_type
+from zsntta_cli.settings.ratios import NATURAL, ood_share, ratio_text
+from zsntta_cli.simulation.orders import arrival_order
 
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only
 
@@ -32,22 +33,20 @@ class Stream:
 
     kind: NDArray[np.int8]  # (T,) ID, OOD or NOISE
     row: NDArray[np.integer]  # (T,) index in the ID set, the OOD set or the noise pool
-    turn: NDArray[np.int16] | None = None  # (T,) the part of each, where sets come in turn
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def first(self, count: int) -> "Stream":
         """The first `count` items."""
-        turn = None if self.turn is None else self.turn[:count]
-        return Stream(self.kind[:count], self.row[:count], turn)
+        return Stream(self.kind[:count], self.row[:count])
 
 
 def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
     """How many OOD samples of n_ood give the noise ratio with n_id ID samples."""
     if settings.ratio == NATURAL:
         return n_ood
-    share = mean_share(settings.ratio)
+    share = ood_share(settings.ratio)
     odds = share / (1 - share)
     return round(n_id * (round(odds, 2) if settings.rounded_odds else odds))
 
@@ -63,13 +62,11 @@ def build_stream(
     n_ood: int,
     n_noise: int,
     labels: NDArray[np.integer] | None = None,
-    seed: int | tuple[int, ...] | None = None,
 ) -> Stream:
     """The stream over sets of n_id and n_ood images and a pool of n_noise noise images.
 
     All ID samples take part once. Noise images are repeated, in the pool's order, if the stream
     needs more than the pool has. `labels` (n_id,) are those of the ID set, for an order by class.
-    `seed`, if given, replaces that of the settings.
 
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
@@ -87,12 +84,15 @@ def build_stream(
         )
     ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
-    row = np.concatenate([np.arange(n_id), ood_rows]).astype(row_type(max(n_id, n_ood)))
-    generator = np.random.Generator(np.random.PCG64(settings.seed if seed is None else seed))
-    shares = changing_shares(settings.ratio)
-    order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels, shares)
-    order = order[: settings.limit]
+    row = np.concatenate([np.arange(n_id), ood_rows]).astype(_row_type(max(n_id, n_ood)))
+    generator = np.random.Generator(np.random.PCG64(settings.seed))
+    order = arrival_order(settings.order, generator, n_id, len(ood_rows), labels)[: settings.limit]
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
+
+
+def _row_type(count: int) -> type[np.integer[Any]]:
+    """The smaller of two integer types that is sufficient for this many rows."""
+    return np.int32 if count < 2**31 else np.int64
 
 
 def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:

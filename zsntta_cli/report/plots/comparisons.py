@@ -47,7 +47,7 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def ratio_panel(title: str, groups: Groups, pairs: Sequence[Pair], metric: str) -> Panel:
     """A metric against the noise ratio, averaged over pairs: a line for each group that has it.
 
-    Streams whose ratio is no number (natural, or changing along the stream) are left out.
+    Streams whose ratio is no number (natural) are left out.
     """
     lines = []
     for name, rows in groups.items():
