@@ -80,16 +80,6 @@ def test_what_is_missing_comes_with_its_command(dry):
     assert "type zsntta extract --words wordnet --model tiny" in text
 
 
-def test_settings_that_are_chosen_first_are_foreseen(dry):
-    text = dry(
-        "simulate", "--method", "adand", "--tune", "warmup=5,10,15", "--tune-on", "shapes+digits",
-        "--report-on", "shapes+glyphs,shapes+svhn", *TINY,
-    )  # fmt: skip
-    assert counts(text) == [3, 0, 3, 0]
-    assert "Runs choose settings for 2 runs to report, which follow." in text
-    assert "1 feature file missing: type zsntta extract --dataset svhn --model tiny" in text
-
-
 def test_live_runs_are_counted(dry):
     text = dry("simulate", "--method", "tent", "--method", "zs-clip", "--ood", "glyphs", *TINY)
     assert "1 of the runs to run are live" in text

@@ -168,9 +168,10 @@ def test_a_split_is_made_of_its_whole_and_an_import_imported(features):
         "zsntta cache split pets37 --id-classes 2 --seed 7",
     ]
     part = {**ORIGIN, "split": {"of": "shapes", "images": "20%", "seed": 3}}
-    assert hints.making_again("x", {"shapes-tune": part}, {})[1] == (
-        "zsntta cache split shapes --images 20% --seed 3"
-    )
+    assert hints.making_again("x", {"shapes-tune": part}, {}) == [
+        "zsntta extract --dataset shapes-tune=PATH --model RN50 --pretrained 'my own.pt' "
+        "--precision fp16"
+    ], "no command splits images any more"
     imported = {"model": "theirs", "pretrained": "imported", "imported": ["x.npz"]}
     assert hints.making_again("theirs", {"sky": imported}, {}) == [
         "zsntta cache import sky --encoder theirs --features FILE"

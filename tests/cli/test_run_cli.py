@@ -193,62 +193,6 @@ def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, w
     assert not (tmp_path / "features" / "records.sqlite").exists()
 
 
-TUNED = """
-encoder = "tiny"
-[[runs]]
-methods = ["zs-clip", "adand"]
-pairs = [{ id = "shapes", ood = "glyphs" }]
-[runs.settings]
-seed = [0, 1]
-[runs.tune]
-on = [{ id = "shapes", ood = "digits" }]
-settings = { warmup = [5, 10] }
-by = "auroc"
-"""
-
-
-@pytest.mark.parametrize(
-    ("wrong", "right", "part"),
-    [
-        ("on = [", "one = [", "[[runs]] 1, tune: one is no key (did you mean 'on'?)"),
-        (', ood = "digits"', "", "[[runs]] 1, tune: on must name pairs"),
-        (', ood = "glyphs"', "", "[[runs]] 1: pairs must name pairs"),
-        ("warmup", "warmpu", "[[runs]] 1, tune, settings: warmpu is no setting"),
-        ("[5, 10]", "5", "[[runs]] 1, tune: warmup has one value to choose from"),
-        ("warmup = [5, 10]", "ratio = [0.1, 0.2]", "tune: ratio is a setting of the stream"),
-        ('"auroc"', '"aurco"', "tune: by is 'aurco' (did you mean 'auroc'?)"),
-    ],
-)
-def test_what_is_wrong_in_what_is_tuned_is_said(cached, write, wrong, right, part):
-    fails(cached("run", write(TUNED.replace(wrong, right, 1))), part, code=2)
-
-
-def test_settings_are_chosen_as_simulate_chooses_them(cached, write):
-    tables = '[[tables]]\nformat = "json"\n'
-    dry = cached("run", write(TUNED + tables), "--dry-run").stdout
-    assert "4 runs: 0 kept, 4 to run" in dry
-    assert "Runs choose settings for 4 runs to report, which follow." in dry
-    result = cached("run", "e.toml")
-    assert result.exit_code == 0, result.output
-    simulated = cached(
-        "simulate", "--encoder", "tiny", "--method", "zs-clip", "--method", "adand", "--tune",
-        "warmup=5,10", "--tune-on", "shapes+digits", "--report-on", "shapes+glyphs", "--tune-by",
-        "auroc", "--seed", 0, "--seed", 1, "--format", "json",
-    )  # fmt: skip
-    assert json.loads(simulated.stdout) == json.loads(result.stdout)
-    tunings = [record["tuning"] for record in json.loads(result.stdout)]
-    assert [bool(tuning) for tuning in tunings] == [False, False, True, True]
-    assert tunings[2]["candidates"] == {"warmup": [5, 10]}
-    assert "4 runs: 4 kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
-
-
-def test_what_is_reported_on_may_be_missing(cached, write):
-    dry = cached("run", write(TUNED.replace('"glyphs"', '"svhn"')), "--dry-run")
-    assert "4 runs: 0 kept, 4 to run, 0 without" in dry.stdout
-    assert "1 feature file missing: type zsntta extract --dataset svhn --model tiny" in dry.stdout
-    fails(cached("run", "e.toml"), "no features of 'svhn'")
-
-
 def test_a_file_that_says_nothing_or_is_not_there(zsntta, write):
     fails(zsntta("run", write("")), "e.toml has nothing to run: add a table [[runs]]", code=2)
     fails(zsntta("run", "none.toml"), "cannot read none.toml")

@@ -119,6 +119,23 @@ def test_a_record_of_an_older_version_lacks_some(exported, tmp_path):
     assert kept.record.settings == exported[1].record.settings
 
 
+def test_a_record_that_says_how_its_settings_were_chosen_is_read(exported, tmp_path, zsntta):
+    """Versions before 0.3 could choose settings; what they wrote of it is passed over."""
+    line = json.loads(to_line(exported[0]))
+    line["record"]["tuning"] = {
+        "settings": {"queue": 9}, "candidates": {"queue": [9, 8]}, "by": "acc_h", "value": 0.5,
+        "on": [{"id": "a", "ood": "b", "ratio": 0.5, "seeds": [0]}],
+    }  # fmt: skip
+    path = tmp_path / "told.jsonl"
+    path.write_text(json.dumps(line))
+    [kept] = read_lines(path)
+    assert "tuning" not in kept.record.to_dict()
+    assert zsntta("records", "import", "told.jsonl", "--records", "r.sqlite").exit_code == 0
+    with RecordStore(tmp_path / "r.sqlite") as records:
+        assert [one.record for one in records.all()] == [kept.record]
+    jsonschema.validate(line, json_schema())
+
+
 def test_a_threshold_that_beats_every_fixed_one_is_kept(exported, tmp_path):
     plain = json.loads(to_line(exported[1]))
     plain["record"]["accuracies"]["acc_h_gap"] = -0.01

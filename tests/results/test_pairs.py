@@ -91,7 +91,7 @@ def test_all_signs_of_an_id_set_are_flipped_together():
     [
         ("cifar10", "cifar10"), ("cifar10-c:fog:1", "cifar10"), ("imagenet-c:snow:3", "imagenet"),
         ("imagenet-v2", "imagenet-v2"), ("cifar10-6-s0-id", "cifar10"), ("mine-c", "mine-c"),
-        ("shapes-tune", "shapes"), ("shapes-rest-s2", "shapes"), ("scenes-s2", "scenes-s2"),
+        ("scenes-s2", "scenes-s2"),
     ],
 )  # fmt: skip
 def test_corruptions_and_splits_of_a_set_show_its_images(id_set, source):

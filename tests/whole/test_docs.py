@@ -264,7 +264,7 @@ def test_the_example_of_the_package_is_its_file_and_its_line():
 
 def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everything, tmp_path):
     page = ROOT / "docs" / "experiments.md"
-    [source] = [b.text for b in blocks(page) if b.language == "toml"]
+    source, choice = [b.text for b in blocks(page) if b.language == "toml"]
     shutil.copytree(everything / "features", tmp_path / "features")
     (tmp_path / "experiment.toml").write_text(source)
     done = python(tmp_path, "-m", "zsntta_cli", "run", "experiment.toml")
@@ -272,6 +272,11 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
     assert "AUPR" in done.stdout
     assert "AdaND" in (tmp_path / "out" / "main.tex").read_text()
     assert (tmp_path / "out" / "ratio.csv").exists()
+    (tmp_path / "choice.toml").write_text(choice)
+    done = python(tmp_path, "-m", "zsntta_cli", "run", "choice.toml")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("│ adand") == 3
+    assert "adand" in (tmp_path / "out" / "reported.tex").read_text()
     reader = (ROOT / "zsntta_cli" / "results" / "experiment" / "reading.py").read_text(
         encoding="utf-8"
     )

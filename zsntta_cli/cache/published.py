@@ -32,7 +32,6 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
 from zsntta_cli.cache.features import IMPORTED
-from zsntta_cli.datasets.names import SetParts
 from zsntta_cli.settings.prompts import PHOTOS, templates_of
 from zsntta_cli.settings.published import by_tag
 
@@ -108,9 +107,8 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
 
 
 def _set_of(name: str) -> str:
-    """The set whose published accuracies a set shares, which may be a part of its images."""
-    whole = SetParts.parse(name).whole
-    return _WEB_SETS.get(whole, whole)
+    """The set whose published accuracies a set shares."""
+    return _WEB_SETS.get(name, name)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,11 @@
-"""Splits of a cached set, by its classes or by its images. Nothing is encoded again.
+"""Splits of a cached set by its classes. Nothing is encoded again.
 
 A split by classes is that of the open-set literature (six of CIFAR-10's classes against four, 20 of
 Tiny-ImageNet's against 180): some classes become an ID set, and the others its OOD set, which is
-noise of the same kind. A split by images gives a part to choose settings on, and the rest to report
-on.
+noise of the same kind.
 """
 
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +15,8 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
-from zsntta_cli.datasets.names import BESIDE, REST, TUNE, image_parts
-from zsntta_cli.errors import SettingsError, StoreError, first_line, short
+from zsntta_cli.datasets.names import BESIDE
+from zsntta_cli.errors import SettingsError, StoreError, first_line
 
 
 def split_names(name: str) -> tuple[str, str]:
@@ -82,74 +78,11 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)
     for part, rows, classes in parts:
         yield _write(
-            whole, part, rows, {"classes": classes},
+            whole, part, rows, classes,
             labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
             class_names=[whole.class_names[i] for i in classes],
             texts=whole.texts(classes) if part.endswith("-id") else (),
         )  # fmt: skip
-
-
-def split_images(path: Path, share: Fraction, seed: int) -> Iterator[Path]:
-    """Write a share of a set's images, drawn at random by a seed, and the rest: TUNE and REST.
-
-    Both parts keep all classes and all text features, and get those that were added to the set
-    since the split. `image_parts` gives their names.
-
-    Raises:
-        SettingsError: a part would have no image.
-        StoreError: the set has no images, or files of these names hold other features.
-    """
-    whole = read_features(path)
-    if whole.kind != DATASET:
-        raise StoreError(f"'{whole.name}' is no data set, so it has no images to split.")
-    is_drawn = drawn_images(whole.labels, share, seed)
-    texts = whole.texts()
-    parts = zip((TUNE, REST), image_parts(whole.name, seed), (is_drawn, ~is_drawn), strict=True)
-    for part, name, rows in parts:
-        drawn = {"part": part, "images": f"{float(100 * share):g}%", "seed": seed}
-        yield _write(
-            whole, name, rows, {**drawn, "digest": whole.digest},
-            labels=whole.labels[rows], class_names=whole.class_names, texts=texts,
-        )  # fmt: skip
-
-
-def parsed_share(text: str) -> Fraction:
-    """Parse a share of a set's images, a text such as "20%" or "12.5%".
-
-    Raises:
-        SettingsError: the text is no share, or the share is not between 0 and 100 %.
-    """
-    if not re.fullmatch(r"\d{1,3}(\.\d{1,9})?%", text) or not 0 < Fraction(text[:-1]) < 100:
-        raise SettingsError(f"images is '{short(text)}', must be a share such as 20%.")
-    return Fraction(text[:-1]) / 100
-
-
-def drawn_images(labels: NDArray[np.int32], share: Fraction, seed: int) -> NDArray[np.bool_]:
-    """Draw a share of each class, to within one image, and give a mask (N,) of images by labels.
-
-    All drawn images together are the share of all images, rounded to a whole number. Of the
-    classes' counts, those with the largest fractional parts are rounded up.
-
-    Raises:
-        SettingsError: a part would have no image.
-    """
-    count = math.floor(share * len(labels) + Fraction(1, 2))
-    if not 0 < count < len(labels):
-        shown = f"{float(100 * share):g}%"
-        raise SettingsError(f"images is {shown}, of {len(labels):,} images: both parts need some.")
-    generator = np.random.Generator(np.random.PCG64(seed))
-    order = generator.permutation(len(labels))
-    _, of_class, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    wanted = [share * size for size in sizes.tolist()]
-    counts = [math.floor(number) for number in wanted]
-    in_any_order = generator.permutation(len(sizes)).tolist()
-    by_remainder = sorted(in_any_order, key=lambda i: counts[i] - wanted[i])
-    for i in by_remainder[: count - sum(counts)]:
-        counts[i] += 1
-    is_drawn = np.zeros(len(labels), np.bool_)
-    for i, number in enumerate(counts):
-        is_drawn[order[of_class[order] == i][:number]] = True
-    return is_drawn
 
 
 def _compared(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,7 +94,7 @@ def _write(
     whole: FeatureSet,
     name: str,
     rows: NDArray[np.bool_],
-    split_by: Mapping[str, Any],
+    classes: Sequence[int],
     *,
     labels: NDArray[np.int32],
     class_names: Sequence[str],
@@ -169,14 +102,13 @@ def _write(
 ) -> Path:
     """Write some rows of a set; a file that has the same rows only gets the texts that it lacks."""
     target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
-    before = whole.source.get("split", {})  # the set may be a part itself
+    before = whole.source.get("split", {})  # the set may be one of a split itself
     of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
-    source = {**whole.source, "split": {**of, **split_by}}
+    source = {**whole.source, "split": {**of, "classes": classes}}
     if target.exists():
         existing = read_features(target)
         if (_compared(existing.source), existing.identity) != (_compared(source), whole.identity):
-            remedy = "other-part" if "part" in split_by else "other-split"
-            raise StoreError(f"{target} holds another split or set", remedy=remedy)
+            raise StoreError(f"{target} holds another split or set", remedy="other-split")
         missing = [text for text in texts if text.template not in existing.text_features]
         if missing:
             add_texts(target, missing)

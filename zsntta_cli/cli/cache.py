@@ -131,52 +131,30 @@ def verify(
 
 @app.command(cls=Command)
 def split(
-    name: Annotated[
-        str, typer.Argument(help="Cached set; it needs labels if its classes are split.")
-    ],
+    name: Annotated[str, typer.Argument(help="Cached set with labels.")],
     id_classes: Annotated[
-        str | None,
+        str,
         typer.Option(metavar="N|FILE", help="Number of classes that are ID, or a list of them."),
-    ] = None,
-    images: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE", help="Share of the images on which settings are chosen: 20%."
-        ),
-    ] = None,
+    ],
     seed: Annotated[int, typer.Option(help="Seed of the random choice.", min=0)] = 0,
     new: Annotated[
         str | None,
-        typer.Option("--name", help="Name of a split of classes. [NAME-N-sSEED, or NAME-FILE]"),
+        typer.Option("--name", help="Name of the split. [NAME-N-sSEED, or NAME-FILE]"),
     ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make two sets of one set's classes or of its images.
+    """Make an ID set and its OOD set of one set's classes.
 
     This is done for every encoder's features.
-
-    Of classes, an ID set and its OOD set; of images, NAME-tune and NAME-rest, to choose settings on
-    the one and to report on the other (of another seed, NAME-tune-sSEED).
     """
     from zsntta_cli.cache.folder import find
 
-    if (id_classes is None) == (images is None):
-        raise misused("say what to split: --id-classes N, or --images 20%.")
-    if images is not None and new is not None:
-        raise misused(f"parts of the images are {name}-tune and {name}-rest: leave --name out.")
-    paths = find(features_dir, [name], encoder)
-    if images is not None:
-        parts = _parts_of_images(paths, images, seed)
-    else:
-        parts = _parts_of_classes(paths, str(id_classes), seed, new)
-    for part in parts:
+    for part in _parts(find(features_dir, [name], encoder), id_classes, seed, new):
         say(str(part))
 
 
-def _parts_of_classes(
-    paths: Sequence[Path], id_classes: str, seed: int, new: str | None
-) -> Iterator[Path]:
+def _parts(paths: Sequence[Path], id_classes: str, seed: int, new: str | None) -> Iterator[Path]:
     from zsntta_cli.cache import split as splits
     from zsntta_cli.cache.hdf5 import read_features
 
@@ -190,14 +168,6 @@ def _parts_of_classes(
             else splits.named_classes(Path(id_classes), class_names)
         )
         yield from splits.split(path, new or f"{path.stem}-{stem}", chosen)
-
-
-def _parts_of_images(paths: Sequence[Path], share: str, seed: int) -> Iterator[Path]:
-    from zsntta_cli.cache import split as splits
-
-    part = splits.parsed_share(share)
-    for path in paths:
-        yield from splits.split_images(path, part, seed)
 
 
 @app.command(cls=Command)

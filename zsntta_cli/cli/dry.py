@@ -11,9 +11,7 @@ from zsntta_cli.errors import counted
 
 if TYPE_CHECKING:
     from zsntta_cli.cli.hints import Given
-    from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.tuning import TuningPlan
     from zsntta_cli.simulation.runs import RunSettings
 
 NOTHING_DONE = "Nothing was run or written (--dry-run)."
@@ -22,39 +20,20 @@ DryRun = Annotated[
 ]
 
 
-def say_tuning_foresight(
-    root: Path, grid: "Grid", plan: "TuningPlan", keeping: "Keeping", given: "Given"
-) -> None:
-    """Say what choosing settings would come to; which runs are reported is not known before."""
-    from zsntta_cli.results.tuning import foreseen_runs
-
-    candidates, reported = foreseen_runs(root, grid, plan)
-    say_foresight(root, candidates, keeping, given, reported)
-
-
 def say_foresight(
-    root: Path,
-    runs: "Sequence[RunSettings]",
-    keeping: "Keeping",
-    given: "Given",
-    reported: "Sequence[RunSettings]" = (),
+    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
 ) -> None:
-    """Say what some runs would come to, and how to get what is missing.
-
-    `reported` are runs like those that follow when these have chosen their settings.
-    """
+    """Say what some runs would come to, and how to get what is missing."""
     from zsntta_cli.cli.hints import making_all, worded
     from zsntta_cli.report.foresight import foresight_lines
     from zsntta_cli.results.planning import foresee
     from zsntta_cli.simulation.notes import notes_before
 
-    foresight = foresee(root, runs, keeping, reported)
+    foresight = foresee(root, runs, keeping)
     for note in notes_before(root, foresight.left):
         say(note, err=True)
     for line in foresight_lines(foresight):
         say(line)
-    if reported:
-        say(f"Runs choose settings for {len(reported):,} runs to report, which follow.")
     if foresight.missing:
         count = sum(map(len, foresight.missing.values()))
         command = making_all(foresight.missing, given)

@@ -16,13 +16,11 @@ from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation.runs import RunSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.cli.hints import Given
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.experiment import Experiment, TableRequest
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.running import Jobs
-    from zsntta_cli.simulation.record import Record
 
 _TABLE = "table"
 
@@ -61,7 +59,7 @@ def run(
     keeping = Keeping(path, fresh, required=is_named, command=command)
     if dry_run:
         _say_outputs(experiment)
-        _say_runs(experiment, runs, keeping, ctx.params)
+        say_foresight(experiment.features, runs, keeping, ctx.params)
         return
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
     kept_runs = _kept_runs(experiment, runs, jobs.chosen(), live, keeping)
@@ -148,21 +146,6 @@ def _say_outputs(experiment: "Experiment") -> None:
         say(f"To be written: {', '.join(named)}.")
 
 
-def _say_runs(
-    experiment: "Experiment", runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
-) -> None:
-    """Say what an experiment would run, what chooses settings first."""
-    from zsntta_cli.results.tuning import foreseen_runs
-
-    root, reported = experiment.features, list[RunSettings]()
-    candidates: list[RunSettings] = []
-    for grid, plan in experiment.tuned_blocks:
-        of_block, reported_of_block = foreseen_runs(root, grid, plan)
-        candidates += of_block
-        reported += reported_of_block
-    say_foresight(root, [*candidates, *runs], keeping, given, reported)
-
-
 def _kept_runs(
     experiment: "Experiment",
     runs: "Sequence[RunSettings]",
@@ -177,24 +160,15 @@ def _kept_runs(
     from zsntta_cli.results.keeping import kept_before
     from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.obtain import run_all
-    from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 
-    reporter, root, tunings = ConsoleReporter(), experiment.features, dict[RunSettings, Any]()
-    session = LiveDevices(live, reporter)
-
-    def records_of(wanted: "Sequence[RunSettings]") -> "list[Record]":
-        for note in notes_before(root, wanted):
-            reporter.note(note)
-        return run_all(root, wanted, jobs, session, reporter, keeping)
-
-    for grid, plan in experiment.tuned_blocks:
-        tunings |= choose(root, grid, plan, records_of)
-    wanted = list(dict.fromkeys([*runs, *tunings]))
-    records = with_tunings(records_of(wanted), tunings, keeping, reporter.note)
+    reporter, root = ConsoleReporter(), experiment.features
+    for note in notes_before(root, runs):
+        reporter.note(note)
+    records = run_all(root, runs, jobs, LiveDevices(live, reporter), reporter, keeping)
     stop_if_unfinished(records)
-    before = kept_before(root, wanted, replace(keeping, fresh=False)) if experiment.figures else {}
+    before = kept_before(root, runs, replace(keeping, fresh=False)) if experiment.figures else {}
     return [before.get(record.settings, Kept(record, {})) for record in records]
 
 

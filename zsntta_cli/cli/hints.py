@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.pulled import PULLED, is_address
-from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName, SetParts
+from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import (
     IncompleteSet,
     MissingFeatures,
@@ -92,7 +92,6 @@ _REMEDIES = {
     "other-device": "try --device cpu",
     "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
-    "other-part": "draw the images by another --seed, or delete both parts",
     "other-prompt": "take another with --prompt",
     "other-room": "make room, or take another folder with --data-root",
     "other-split": "name this one otherwise with --name NAME",
@@ -103,14 +102,13 @@ _REMEDIES = {
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",
-    "tune-by": "take another metric with --tune-by",
 }
 
 # What lists all names, by what is named.
 _METHODS, _METRICS, _SETTING_OF = "zsntta methods", "docs/results.md", "the setting of "
 _LISTING = {
     **dict.fromkeys(("method", "methods", "baseline"), _METHODS),
-    **dict.fromkeys(("columns", "metric", "by", "tune-by", "sort"), _METRICS),
+    **dict.fromkeys(("columns", "metric", "by", "sort"), _METRICS),
     "setting": "zsntta simulate -h --all",
 }
 _SHOWN = 6  # cached sets in a line
@@ -161,9 +159,6 @@ def _(error: MissingFeatures, given: Given) -> str:
 
     if other := _other_model(given):
         return other
-    parts = SetParts.parse(error.name)
-    if parts.steps and parts.whole in error.there:
-        return f"type {_splitting(error.name, given)}"
     is_known = SetName.parse(error.name).base in CATALOGUE
     meant = "" if is_known else near(error.name, error.there)  # the message asks for it
     if meant:
@@ -210,11 +205,9 @@ def _(error: MissingText, given: Given) -> str:
     ) and not imported:  # class names get what no one types along with the words
         return f"type zsntta extract --words {words}{options_of(given)}"
     limit = f" --limit {error.limit}" if error.limit else ""
-    parts = SetParts.parse(error.name)
     if is_filed(error.prompt) and SetName.parse(error.name).kind == WORDS:
         return "a file only has sentences for classes, so add --word-prompts speech"
-    embed = f"type {_making(parts.whole, given)} {_prompt_option(error.prompt)}{limit}"
-    return f"{embed}, and split {parts.whole} as before" if parts.steps else embed
+    return f"type {_making(error.name, given)} {_prompt_option(error.prompt)}{limit}"
 
 
 def _prompt_option(prompt: str) -> str:
@@ -252,16 +245,6 @@ def _(error: NoPartner, given: Given) -> str:
     easy = [name for name in error.partners if needs_no_hand(name)]
     named = " ".join(f"--dataset {name}" for name in easy or error.partners)
     return f"type zsntta extract {named}{options_of(given)}"
-
-
-def _splitting(name: str, given: Given) -> str:
-    """The command that makes both parts of the images of a set, of the name of one of them."""
-    part, seed = SetParts.parse(name).steps[-1]
-    words = ["zsntta", "cache", "split", name.removesuffix(f"-{part}{seed}"), "--images", "20%"]
-    words += ["--seed", seed.removeprefix("-s")] if seed else []
-    if given.get("features_dir", FEATURES) != FEATURES:
-        words += ["--features-dir", str(given["features_dir"])]
-    return shlex.join(words)
 
 
 def _making(name: str, given: Given) -> str:
@@ -426,14 +409,8 @@ def _whole_of(name: str, origin: "Origin") -> tuple[str, str]:
     """The set that a split was made of, and the command that makes the split; else the set."""
     split: Any = origin.get("split")
     of = split.get("of") if isinstance(split, dict) else None
-    if not isinstance(of, str):
+    if not isinstance(of, str) or "images" in split:  # before 0.3 images could be split, too
         return name, ""
-    share, seed = split.get("images"), split.get("seed")
-    if isinstance(share, str) and isinstance(seed, int):
-        return (
-            of,
-            f"zsntta cache split {shlex.quote(of)} --images {shlex.quote(share)} --seed {seed}",
-        )
     drawn = re.fullmatch(rf"{re.escape(of)}-(\d+)-s(\d+)-(id|ood)", name)
     how = f"--id-classes {drawn[1]} --seed {drawn[2]}" if drawn else "--id-classes FILE"
     stem = name.removesuffix("-id").removesuffix("-ood")

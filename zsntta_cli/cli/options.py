@@ -359,28 +359,6 @@ def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
     return own
 
 
-def candidate_settings(
-    texts: Sequence[str],
-) -> tuple[dict[str, list[Any]], dict[str, dict[str, list[Any]]]]:
-    """Values to choose from, by setting and by method: "warmup=3,10", "adand.warmup=3,10".
-
-    Raises:
-        SettingsError: a text of another form, an unknown method or setting, or a value of another
-            type.
-    """
-    shared: dict[str, list[Any]] = {}
-    own: dict[str, dict[str, list[Any]]] = {}
-    for text in texts:
-        left, equals, values = text.partition("=")
-        method, _, option = left.rpartition(".")
-        if not (equals and values):
-            raise SettingsError(f"tune is '{text}', must be SETTING=V1,V2.")
-        field = _setting(option, method)
-        axes = own.setdefault(method, {}) if method else shared
-        axes.setdefault(field.name, []).extend(_value(field, one) for one in values.split(","))
-    return shared, own
-
-
 def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
     """The setting that an option names, of a method or of the first one that has it."""
     if method:

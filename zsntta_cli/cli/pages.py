@@ -75,10 +75,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "cache list": ("zsntta cache list",),
     "cache show": ("zsntta cache show shapes --model tiny",),
     "cache verify": ("zsntta cache verify", "zsntta cache verify shapes"),
-    "cache split": (
-        "zsntta cache split shapes --images 20%",
-        "zsntta cache split cars --id-classes 98",
-    ),
+    "cache split": ("zsntta cache split cars --id-classes 98",),
     "cache join": ("zsntta cache join imagenet",),
     "cache import": ("zsntta cache import mine --features features.npz",),
     "cache export": ("zsntta cache export shapes --output shapes.npz",),

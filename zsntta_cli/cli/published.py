@@ -15,7 +15,7 @@ from zsntta_cli.settings import KNOWN_FOLDERS, EncoderChoice
 if TYPE_CHECKING:
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.results.exchange import RecordedRun
-    from zsntta_cli.results.grid import Grid, Pair
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.sharing.index import Index
     from zsntta_cli.sharing.stores import FeaturePlace
 
@@ -86,14 +86,13 @@ class PublishedFeatures:
             reporter.note(f"fetched {pulled.line}")
         return there
 
-    def fetch_for_grid(self, grid: "Grid", pairs: "Sequence[Pair]" = ()) -> None:
-        """Fetch what the runs of a grid may read; `pairs`: of sets, in place of the grid's own."""
+    def fetch_for_grid(self, grid: "Grid") -> None:
+        """Fetch what the runs of a grid may read."""
         from zsntta_cli.cache.folder import folder_name
 
         folder = folder_name(self.root, grid.encoder)
         names = self.index.names(folder)
-        wanted = {name for pair in pairs for name in pair} if pairs else _sets_of(grid, names)
-        wanted |= {*_beside(grid, names)}
+        wanted = {*_sets_of(grid, names), *_beside(grid, names)}
         self.fetch((folder, name) for name in names if name in wanted)
 
     def fetch_for_records(self, recorded: "Sequence[RecordedRun]") -> None:

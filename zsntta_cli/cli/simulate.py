@@ -8,7 +8,7 @@ import typer
 
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import DryRun, say_foresight, say_tuning_foresight
+from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import (
     EncoderOptions,
     FeaturesDir,
@@ -22,7 +22,6 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
 from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
-from zsntta_cli.cli.tuning import TuningOptions
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, LiveSettings
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.running import Jobs
-    from zsntta_cli.results.tuning import Tunings
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -83,7 +81,6 @@ def simulate(
     own: Annotated[
         list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
-    tuning: TuningOptions,
     record: Annotated[
         Path | None, typer.Option("--from", help="File of JSON records whose runs are repeated.")
     ] = None,
@@ -153,18 +150,16 @@ def simulate(
     named = {
         "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
         "set": own, "encoder": encoder.encoder, "model": encoder.model,
-        "precision": encoder.precision, **vars(tuning),
+        "precision": encoder.precision,
     }  # fmt: skip
     values = given_settings(settings)
     _check_usage(record, {**named, **values}, other_features, force)
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
-    plan = tuning.plan(id_set, ood_set)
     form = form_of(output, ENDINGS, form, "table")
     form_of(scores, _SCORES, option="--scores")
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.tuning import choose, with_tunings
 
     view = View(
         report, spread, tuple(columns or ()),
@@ -181,7 +176,7 @@ def simulate(
         preset or (), values, own_settings(own or ()),
     )  # fmt: skip
     if published and not record:
-        published.fetch_for_grid(grid, [*plan.tune_on, *plan.report_on] if plan else ())
+        published.fetch_for_grid(grid)
     recorded: Sequence[RecordedRun] = ()
     differing: Sequence[OtherFeatures] = ()
     if record:
@@ -197,25 +192,12 @@ def simulate(
         if differing and not other_features:
             raise differing[0]
     keeping = store.keeping(keep_items)
-    if dry_run and plan:
-        say_tuning_foresight(features_dir, grid, plan, keeping, ctx.params)
-        return
-    tunings: Tunings = {}
-    if plan:
-
-        def run_candidates(runs: "Sequence[RunSettings]") -> "Sequence[Record]":
-            _tell_notes(features_dir, runs, is_below=False)
-            return _run(features_dir, runs, workers, False, live_settings, store.keeping())[0]
-
-        tunings = choose(features_dir, grid, plan, run_candidates)
-    runs = [run.settings for run in recorded] or list(tunings) or grid.runs(features_dir)
+    runs = [run.settings for run in recorded] or grid.runs(features_dir)
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
-    if not recorded:
-        records = with_tunings(records, tunings, keeping, partial(say, err=True))
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry
-from zsntta_cli.datasets.names import HF, SetName, SetParts
+from zsntta_cli.datasets.names import HF, SetName
 from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
@@ -155,8 +155,8 @@ def has_text(images: "ImageSet") -> bool:
 
 
 def default_prompt(name: str) -> str:
-    """The prompt template of a set used as ID; of a part of its images, too."""
-    entry = _entry(SetParts.parse(name).whole)
+    """The prompt template of a set used as ID."""
+    entry = _entry(name)
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
@@ -167,11 +167,6 @@ def needs_no_hand(name: str) -> bool:
 
 
 def partners(name: str) -> tuple[str, ...]:
-    """The OOD sets that an ID set is paired with; none for a set the paper does not know.
-
-    A part of an ID set's images is paired with the same part of each.
-    """
-    parts = SetParts.parse(name)
-    entry = _entry(parts.whole)
-    part = name.removeprefix(parts.whole)
-    return tuple(partner + part for partner in entry.partners) if entry else ()
+    """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
+    entry = _entry(name)
+    return entry.partners if entry else ()

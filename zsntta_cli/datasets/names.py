@@ -3,8 +3,6 @@
 Tars may lie at an address, `mine=https://host/{000..063}.tar`.
 
 Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
-
-A part of a set's images says in its name of which: `cifar10-tune`, `cifar10-rest`.
 """
 
 import os
@@ -98,10 +96,9 @@ class SetName:
 
     @property
     def family(self) -> str:
-        """The family: IMAGENET for five sets and their parts; none of corrupted and own sets."""
-        base = SetParts.parse(self.base).whole
+        """The family: IMAGENET for five sets; none of corrupted and own sets."""
         is_own = self.path is not None or bool(self.parameters)
-        return IMAGENET if base in _IMAGENET_SETS and not is_own else ""
+        return IMAGENET if self.base in _IMAGENET_SETS and not is_own else ""
 
     def check_own(self, is_known: bool) -> None:
         """Refuse a name that a set of one's own cannot have; `is_known`: the catalogue has it.
@@ -120,42 +117,6 @@ def _absolute(address: str) -> str:
     """An `hf:` address, whose folder, if it is one of this machine, is that in any other folder."""
     place = os.path.expanduser(re.sub(r"^hf:(//(datasets/)?)?", "", address))
     return HF + (os.path.abspath(place) if place.startswith(("/", "./", "../")) else place)
-
-
-# Parts of a set's images: to choose settings on one and to report on the other.
-TUNE, REST = "tune", "rest"
-_PART = re.compile(rf"(.+)-({TUNE}|{REST})((?:-s[1-9]\d*)?)")
-
-
-def image_parts(name: str, seed: int = 0) -> tuple[str, str]:
-    """The names of the two parts of a set's images, drawn by a seed: `cifar10-tune-s1`."""
-    tag = f"-s{seed}" * bool(seed)
-    return f"{name}-{TUNE}{tag}", f"{name}-{REST}{tag}"
-
-
-@dataclass(frozen=True)
-class SetParts:
-    """What the name of a part says: the whole set, and which part of it; of a part, and so on."""
-
-    whole: str
-    steps: tuple[tuple[str, str], ...] = ()  # from the whole: TUNE or REST, and by which seed
-
-    @classmethod
-    def parse(cls, name: str) -> "SetParts":
-        """The parts that a set's name says; none of another name."""
-        if not (match := _PART.fullmatch(name)):
-            return cls(name)
-        before = cls.parse(match[1])
-        return cls(before.whole, (*before.steps, (match[2], match[3])))
-
-    def shares_images(self, other: "SetParts") -> bool:
-        """Whether two sets have images in common, by their names: both parts of one have none."""
-        if self.whole != other.whole:
-            return False
-        for (part, seed), (other_part, other_seed) in zip(self.steps, other.steps, strict=False):
-            if (part, seed) != (other_part, other_seed):
-                return seed != other_seed
-        return True
 
 
 _NOT_PLAIN = r"^\.|^$|[/\x00-\x1f\x7f-\x9f]"

@@ -12,7 +12,7 @@ from zsntta_cli import datasets
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
-from zsntta_cli.report.tuning import selection_notes
+from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.kept import Bits
@@ -118,7 +118,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
     records = [run.record for row in table.rows for run in row.every_run]
     notes += reference_notes({row: _labels(row, (), view)[0] for row in table.rows})
     notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
-    notes += unmeasured_notes(records, view.shown) + selection_notes(texts)
+    notes += unmeasured_notes(records, view.shown) + sweep_notes(texts)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(

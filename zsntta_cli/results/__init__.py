@@ -1,17 +1,13 @@
 """Results: taken from the store or computed by replays, kept, exchanged and compared."""
 
-import functools
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.grid import Grid, Pair
-    from zsntta_cli.results.tuning import TuningPlan, Tunings
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.record import Record
-    from zsntta_cli.simulation.runs import RunSettings
 
 NAME = "records.sqlite"  # in the features folder
 
@@ -39,10 +35,6 @@ def simulate(
     own: Mapping[str, Mapping[str, Any]] | None = None,
     plugins: Sequence[str | Path] = (),
     live: "LiveSettings | None" = None,
-    tune: Mapping[str, Any] | None = None,
-    tune_on: "Sequence[Pair]" = (),
-    report_on: "Sequence[Pair]" = (),
-    tune_by: str = "acc_h",
     **settings: Any,
 ) -> "list[Record]":
     """Replay streams as `zsntta simulate` does, and return a record for each run, in order.
@@ -54,11 +46,6 @@ def simulate(
     default beside the features, and taken from there unless `fresh` is set. What a reader of the
     numbers must know is given as warnings and written to the records.
 
-    `tune` has settings with the values to choose from, or a mapping of such settings for one
-    method: `tune={"warmup": [3, 10], "ridge": {"gap": [0, 0.1]}}`. The best values by the metric
-    `tune_by` on the pairs `tune_on`, such as [("shapes", "glyphs")], are run on the pairs
-    `report_on`, which replace `id_set` and `ood_set`.
-
     Raises:
         ZsnttaError: the error that the command would end with.
     """
@@ -69,7 +56,6 @@ def simulate(
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.obtain import run_all
     from zsntta_cli.results.running import jobs_of
-    from zsntta_cli.results.tuning import choose, with_tunings
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
@@ -86,50 +72,10 @@ def simulate(
     path = checked_path(records, "records") if records else None
     keeping = Keeping.beside(root, path, fresh, command=command)
     session = LiveDevices(live or LiveSettings())
-    run = functools.partial(
-        run_all, root, jobs=jobs_of(jobs, engine), live=session, keeping=keeping
-    )
-    notes: list[str] = []
-    tunings: Tunings = {}
-    if plan := _tuning_plan(grid, tune or {}, tune_on, report_on, tune_by):
-
-        def run_candidates(runs: "Sequence[RunSettings]") -> "list[Record]":
-            notes.extend(notes_before(root, runs))
-            return run(runs)
-
-        tunings = choose(root, grid, plan, run_candidates)
-    runs = list(tunings) or grid.runs(root)
-    for note in dict.fromkeys([*notes, *notes_before(root, runs)]):
+    runs = grid.runs(root)
+    for note in notes_before(root, runs):
         warnings.warn(note.removeprefix("note: "), stacklevel=2)
-    return with_tunings(run(runs), tunings, keeping)
-
-
-def _tuning_plan(
-    grid: "Grid",
-    tune: Mapping[str, Any],
-    tune_on: "Sequence[Pair]",
-    report_on: "Sequence[Pair]",
-    tune_by: str,
-) -> "TuningPlan | None":
-    """The plan for tuning; None where no pairs and no settings are named for it.
-
-    Raises:
-        SettingsError: only some of them are named, or sets are named beside the pairs.
-    """
-    from zsntta_cli.errors import SettingsError
-    from zsntta_cli.results.tuning import TuningPlan
-
-    if not (tune or tune_on or report_on):
-        return None
-    if grid.id_sets or grid.ood_sets:
-        raise SettingsError("report_on says which sets are reported: leave id_set and ood_set out.")
-    axes = {k: _several(v) for k, v in tune.items() if not isinstance(v, Mapping)}
-    own_axes = {
-        method: {k: _several(v) for k, v in some.items()}
-        for method, some in tune.items()
-        if isinstance(some, Mapping)
-    }
-    return TuningPlan(tune_on, report_on, axes, own_axes, tune_by)
+    return run_all(root, runs, jobs_of(jobs, engine), session, keeping=keeping)
 
 
 def _call_in_python(values: Mapping[str, Any]) -> str:

@@ -306,7 +306,6 @@ def _record(plain: Mapping[str, Any]) -> Record:
         preset=str(plain.get("preset", "")),
         command=str(plain.get("command", "")),
         features=dict(plain.get("features", {})),
-        tuning=dict(plain.get("tuning", {})),
         own=_own(plain.get("own")),
     )
 

@@ -22,7 +22,6 @@ from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting
 ALL = "all"  # every cached set as OOD
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
-Pair = tuple[str, str]  # an ID set and its OOD set
 
 
 def filed_prompts(prompts: Sequence[str], paths: Iterable[Path]) -> list[str]:
@@ -51,7 +50,6 @@ class Grid:
     presets: Sequence[str] = ()
     axes: Axes = field(default_factory=dict)  # of all methods that have the setting
     own: Mapping[str, Axes] = field(default_factory=dict)  # by method: values for it alone
-    pairs: Sequence[Pair] = ()  # in place of ID sets, each with OOD sets
 
     def runs(self, root: Path) -> list[RunSettings]:
         """All runs, each once: a setting that a method does not have makes no further run.
@@ -60,7 +58,7 @@ class Grid:
             SettingsError: a value out of range, a setting that no method has, or no OOD set for a
                 ratio above 0.
         """
-        self.check_settings()
+        self._check_settings()
         folder = folder_name(root, self.encoder)
         runs = [
             build_run(method, folder, id_set, ood_set, prompt, preset, **values)
@@ -75,16 +73,13 @@ class Grid:
         return list(dict.fromkeys(runs))
 
     def _values(self, method: str) -> Iterator[dict[str, Any]]:
-        """All combinations of values for a method."""
-        axes = self.axes_of(method)
+        """All combinations of values for a method; its own take precedence."""
+        given = {**{n: v for n, v in self.axes.items() if v}, **self.own.get(method, {})}
+        axes = {name: values for name, values in given.items() if name in declared(method)}
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
 
-    def axes_of(self, method: str) -> dict[str, Sequence[Any]]:
-        """The values for each setting that the method has and that was given."""
-        return axes_of(method, self.axes, self.own)
-
-    def check_settings(self) -> None:
+    def _check_settings(self) -> None:
         """Refuse a setting that none of its methods has.
 
         Raises:
@@ -110,8 +105,6 @@ class Grid:
         return filed_prompts(self.prompts, [path] if path.exists() else [])
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
-        if self.pairs:
-            return list(self.pairs)
         return [
             (id_set, ood_set)
             for id_set in self.id_sets or [default_id_set(self.encoder)]
@@ -138,12 +131,6 @@ class Grid:
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
             raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
-
-
-def axes_of(method: str, axes: Axes, own: Mapping[str, Axes]) -> dict[str, Sequence[Any]]:
-    """The given values of those settings that a method has; `own` takes precedence over `axes`."""
-    values = {**{name: given for name, given in axes.items() if given}, **own.get(method, {})}
-    return {name: given for name, given in values.items() if name in declared(method)}
 
 
 def default_id_set(encoder: EncoderChoice) -> str:

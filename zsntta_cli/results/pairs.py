@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.names import SetName, SetParts
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.results.frame import average, fold, mean_ranks
 from zsntta_cli.results.significance import LEVEL, holm
 from zsntta_cli.simulation.metrics import Metric
@@ -137,7 +137,7 @@ def _adjust(family: Mapping[K, PairComparison]) -> dict[K, PairComparison]:
 @functools.cache
 def image_source(id_set: str) -> str:
     """The set whose images an ID set shows: corruptions and splits show another set's images."""
-    base = _SPLIT.sub("", SetName.parse(SetParts.parse(id_set).whole).base)
+    base = _SPLIT.sub("", SetName.parse(id_set).base)
     return base.removesuffix("-c") if base in CATALOGUE else base
 
 

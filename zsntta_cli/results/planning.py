@@ -67,13 +67,8 @@ class Foresight:
         return list({str(error): error for error in self.lacking.values() if error}.values())
 
 
-def foresee(
-    root: Path,
-    runs: Sequence[RunSettings],
-    keeping: Keeping,
-    later: Sequence[RunSettings] = (),
-) -> Foresight:
-    """What some runs would cost; for `later` runs only which features are missing.
+def foresee(root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> Foresight:
+    """What some runs would cost.
 
     Raises:
         StoreError: the store cannot be read.
@@ -88,7 +83,7 @@ def foresee(
         elif foreseen.digests(run) is None:
             lacking[run] = _reason(root, library, run)
     missing: dict[str, list[str]] = {}
-    absent = (file for run in (*lacking, *later) for file in _absent_files(root, run))
+    absent = (file for run in lacking for file in _absent_files(root, run))
     for folder, name in dict.fromkeys(absent):
         missing.setdefault(folder, []).append(name)
     to_run = [run for run in runs if run not in kept and run not in lacking]

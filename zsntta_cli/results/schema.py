@@ -138,9 +138,6 @@ class RecordPart(RecordedPart):
     notes: Annotated[list[NotePart], _about("what a reader of its numbers has to know")] = []
     preset: Annotated[AnyText, _about("the preset that was asked for")] = ""
     command: Annotated[AnyText, _about("the command line, or the call in Python")] = ""
-    tuning: Annotated[
-        dict[AnyText, Any], _about("how its settings were chosen, where they were: on what")
-    ] = {}
 
 
 class _OfOneLength(_Read):

@@ -11,7 +11,6 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Run, Value
-from zsntta_cli.results.tuning import tuned_on
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
@@ -23,7 +22,7 @@ _BEFORE = (
     "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", "ratio", "noise",
     "order", "limit", "seed", "seeds",
 )  # fmt: skip
-_BEHIND = ("n_id", "n_ood", "repeated", "complete", "revision", "source", "tuned_on")
+_BEHIND = ("n_id", "n_ood", "repeated", "complete", "revision", "source")
 _OWN_COLUMN = {"ratio", "noise", "order", "limit", "seed"}  # settings that `settings` leaves out
 
 TidyRow = dict[str, Any]
@@ -110,7 +109,6 @@ def common_facts(records: Sequence[Record]) -> dict[str, Any]:
         "complete": not any(record.unfinished for record in records),
         "revision": _common(record.revision for record in records),
         "source": MEASURED,
-        "tuned_on": _common(tuned_on(record) for record in records) or None,
     }
 
 

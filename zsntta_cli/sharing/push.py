@@ -15,7 +15,7 @@ from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.folder import find, parts_folder
 from zsntta_cli.cache.manifest import public_identity, public_source
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import DATASET, WORDS, SetName, SetParts
+from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, short
 from zsntta_cli.files import scratch_folder, write_whole, writing
 from zsntta_cli.progress import Reporter
@@ -62,7 +62,7 @@ class Published:
 
 def licence_of(name: str, kind: str = DATASET) -> str:
     """The short name of the licence of a set's images or words."""
-    parsed = SetName.parse(SetParts.parse(name).whole)
+    parsed = SetName.parse(name)
     if kind == WORDS:
         return OWN if set_of(parsed.bare) else NOT_KNOWN
     if kind != DATASET:  # noise images

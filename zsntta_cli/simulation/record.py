@@ -65,7 +65,6 @@ class Record:
     preset: str = ""  # the one that was asked for; nothing in old records
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
-    tuning: dict[str, Any] = field(default_factory=dict)  # how its settings were chosen, if so
     own: OwnMethod | None = None  # of a method from outside the package
 
     def metric(self, metric: str | Metric) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from typing import Any
 
-from zsntta_cli.datasets.names import IMAGENET, SetName, SetParts
+from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -110,7 +110,7 @@ def build_run(
     check_choice("preset", preset, tuple(PRESETS))
     chosen = METHODS[method]
     family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
-    of_set = _OF_SETS.get((preset, SetParts.parse(id_set).whole), {})
+    of_set = _OF_SETS.get((preset, id_set), {})
     flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
     stream = _pick(StreamSettings, flat)
     return RunSettings(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import CLOSE_MEANS, SheetRow
+from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
     AVERAGE,
     marked_text,
@@ -15,7 +16,6 @@ from zsntta_cli.report.tables import (
     stopped_notes,
     unmeasured_notes,
 )
-from zsntta_cli.report.tuning import selection_notes
 from zsntta_cli.results import ranking
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
 from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
@@ -88,7 +88,7 @@ def _sheet(
     heads = {column: tuple(m.head for m in some) for column, some in shown_metrics.items()}
     notes = [
         *_notes(table, rows, is_averaged=AVERAGE in columns),
-        *selection_notes(every_text),
+        *sweep_notes(every_text),
         *unmeasured_notes([run.record for row in rows for run in row.every_run], metrics),
     ]
     return PageSheet(title, ("Method",), heads, bodies, notes)

@@ -12,7 +12,6 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.results import NAME
 from zsntta_cli.results.grid import Axes, Grid
 from zsntta_cli.results.selection import Filters
-from zsntta_cli.results.tuning import TuningPlan
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -35,7 +34,6 @@ class RunBlock:
     prompts: tuple[str, ...] = ()
     axes: Axes = field(default_factory=dict)
     own: Mapping[str, Axes] = field(default_factory=dict)
-    tuning: TuningPlan | None = None  # then the pairs are those of its report
 
     def grids(self) -> list[Grid]:
         """The runs of the table as grids, one for each ID set."""
@@ -47,23 +45,14 @@ class RunBlock:
             for pair in self.pairs or (SetPairs(""),)
         ]  # fmt: skip
 
-    @property
-    def tuned_grid(self) -> Grid:
-        """The grid whose settings are tuned, without its pairs."""
-        return Grid(
-            self.methods, self.encoder, prompts=self.prompts, presets=self.presets, axes=self.axes,
-            own=self.own,
-        )  # fmt: skip
-
     def runs(self, root: Path) -> list[RunSettings]:
-        """All runs of the table, each once; none if its settings are tuned first.
+        """All runs of the table, each once.
 
         Raises:
             SettingsError: a value out of its range, a setting that no method has.
             StoreError: no OOD set for a ratio above 0.
         """
-        grids = [] if self.tuning else self.grids()
-        return list(dict.fromkeys(run for grid in grids for run in grid.runs(root)))
+        return list(dict.fromkeys(run for grid in self.grids() for run in grid.runs(root)))
 
 
 @dataclass(frozen=True)
@@ -105,13 +94,8 @@ class Experiment:
         """The store in which its results are kept."""
         return self.records or self.features / NAME
 
-    @property
-    def tuned_blocks(self) -> list[tuple[Grid, TuningPlan]]:
-        """The grids whose settings are tuned first, each with its plan."""
-        return [(block.tuned_grid, block.tuning) for block in self.blocks if block.tuning]
-
     def runs(self) -> list[RunSettings]:
-        """All runs of all blocks, each once, without those whose settings are tuned first.
+        """All runs of all blocks, each once.
 
         Raises:
             SettingsError: a block cannot be run; the message names it.

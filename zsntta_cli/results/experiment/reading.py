@@ -21,12 +21,9 @@ from zsntta_cli.results.experiment import (
 )
 from zsntta_cli.results.experiment.toml import TomlTable
 from zsntta_cli.results.frame import shown
-from zsntta_cli.results.grid import Axes, Pair
+from zsntta_cli.results.grid import Axes
 from zsntta_cli.results.selection import Filters
-from zsntta_cli.results.tuning import TuningPlan
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
-from zsntta_cli.settings.options import check_choice
-from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import declared, setting_names
 
 _LARGEST = 2**22  # bytes of a file
@@ -86,9 +83,7 @@ def _encoder(table: TomlTable, default: EncoderChoice) -> EncoderChoice:
 
 
 def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
-    table.only(
-        "methods", "id", "ood", "pairs", "presets", "prompts", "settings", "own", "encoder", "tune"
-    )
+    table.only("methods", "id", "ood", "pairs", "presets", "prompts", "settings", "own", "encoder")
     methods = table.texts("methods")
     if not methods:
         table.fail("methods", "must name one method or more")
@@ -97,7 +92,7 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
     return RunBlock(
         methods, _encoder(table, encoder), _pairs(table), table.texts("presets"),
         table.texts("prompts"), table.table("settings").settings(setting_names()),
-        _own_settings(table), _tuning(table),
+        _own_settings(table),
     )  # fmt: skip
 
 
@@ -108,30 +103,6 @@ def _own_settings(table: TomlTable) -> dict[str, Axes]:
         name: own_tables.table(name).settings(_own_names(own_tables, name))
         for name in own_tables.names()
     }
-
-
-def _tuning(table: TomlTable) -> TuningPlan | None:
-    """Which settings are tuned on which pairs; None where nothing is tuned."""
-    if table.take("tune") is None:
-        return None
-    inner = table.table("tune")
-    inner.only("on", "by", "settings", "own")
-    tune_on = _checked_pairs(inner, "on", _listed_pairs(inner, "on"))
-    report_on = _checked_pairs(table, "pairs", _pairs(table))
-    axes = inner.table("settings").settings(setting_names())
-    by = inner.text("by", "acc_h")
-    check_choice(f"{table.path}: {inner.where}: by", by, tuple(METRICS))
-    try:
-        return TuningPlan(tune_on, report_on, axes, _own_settings(inner), by)
-    except SettingsError as error:
-        raise SettingsError(f"{table.path}: {inner.where}: {error}") from error
-
-
-def _checked_pairs(table: TomlTable, key: str, listed: Sequence[SetPairs]) -> list[Pair]:
-    """The pairs one by one; a tuned row needs both sets of each."""
-    if not listed or not all(pair.id_set and pair.ood_sets for pair in listed):
-        table.fail(key, "must name pairs: ID sets, each with its OOD sets")
-    return [(pair.id_set, ood_set) for pair in listed for ood_set in pair.ood_sets]
 
 
 def _own_names(table: TomlTable, method: str) -> Sequence[str]:

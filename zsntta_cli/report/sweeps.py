@@ -1,0 +1,49 @@
+"""The notes below a table on methods whose best value is the best of several settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from zsntta_cli.report.sheet import Best
+from zsntta_cli.results.frame import FEATURES, PRESET, ResultRow, setting_name
+from zsntta_cli.settings import StreamSettings
+
+Texts = Mapping[ResultRow[Any], Mapping[str, Sequence[str]]]  # of rows, by column
+
+# In what rows of a method may differ, and be no two settings of the method or its threshold.
+_APART = {PRESET, "encoder", "prompt", FEATURES, *(f.name for f in fields(StreamSettings))}
+
+
+def sweep_notes(texts: Texts) -> list[str]:
+    """Which methods are the best of several settings that were run on the reported streams."""
+    swept: dict[str, dict[str, None]] = {}
+    groups: dict[Any, list[ResultRow[Any]]] = {}
+    for row in texts:
+        key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
+        groups.setdefault(key, []).append(row)
+    for rows in groups.values():
+        differing = _differing(rows)
+        if differing and any(_is_best(texts[row]) for row in rows):
+            swept.setdefault(rows[0].method, {}).update(dict.fromkeys(differing))
+    return [
+        f"Several settings of {method} ({', '.join(map(setting_name, names))}) were run on the "
+        f"streams that this table reports, so the best of them is optimistic: choose settings on "
+        f"other sets, as docs/experiments.md shows."
+        for method, names in swept.items()
+    ]
+
+
+def _differing(rows: Sequence[ResultRow[Any]]) -> list[str]:
+    """The settings of a method and its threshold in which its rows differ."""
+    names = dict.fromkeys(name for row in rows for name in row.settings)
+    return [
+        name
+        for name in names
+        if name not in _APART
+        and not name.startswith("features of ")
+        and len({row.settings.get(name) for row in rows}) > 1
+    ]
+
+
+def _is_best(by_column: Mapping[str, Sequence[str]]) -> bool:
+    return any(isinstance(text, Best) for texts in by_column.values() for text in texts)
