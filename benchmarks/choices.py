@@ -43,7 +43,6 @@ CHOICES = (
     Choice("bca", {"bca_mean_items": 100.0}),
     Choice("dla", {"dla_strength": 0.4}),
     Choice("dla", {"dla_strength": 1.6}),
-    Choice("ecalp", {"ecalp_images": 500}),
     Choice("stata", {"block": 128}),
     Choice("transclip", {"block": 128}),
     Choice("oodd", {"oodd_temperature": 1.0}),

@@ -28,7 +28,7 @@ from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
 METHODS = (
-    "zs-clip", "adand", "ridge", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn", "ecalp",
+    "zs-clip", "adand", "ridge", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn",
     "stata", "transclip", "lame", "ridge+oga", "ridge+tda", "oodd", "syde", "neglabel", "adaneg",
     "tanl", "dde",
 )  # fmt: skip

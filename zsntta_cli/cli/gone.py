@@ -46,6 +46,8 @@ GONE = {
     "simulate --ratio ..": _RATIO,
     "simulate --id +": _TURNS,
     "simulate --ood +": _TURNS,
+    "simulate --method ecalp": "its authors' accuracies could not be met (docs/methods.md); "
+    "zsntta simulate --method lame smooths classes over neighbours",
     "extract --engine submitit": _PARTS,
     "extract --part auto": 'zsntta extract --dataset NAME --part "$SLURM_ARRAY_TASK_ID/64"',
     "extract --plan": _PARTS,

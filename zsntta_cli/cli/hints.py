@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.pulled import PULLED, is_address
+from zsntta_cli.cli.gone import gone
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import (
     IncompleteSet,
@@ -117,8 +118,16 @@ Given = Mapping[str, Any]  # the parameters of the command that failed
 
 def worded(error: ZsnttaError, given: Given) -> str:
     """An error's line, with what to type behind a colon where there is something."""
+    if isinstance(error, UnknownName) and (former := _gone_method(error)):
+        return former
     remedy = mend(error, given) or _REMEDIES.get(error.remedy, "")
     return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
+
+
+def _gone_method(error: UnknownName) -> str:
+    """What is said of a method, alone or behind a detector, that was taken out."""
+    is_method = error.what.rpartition(": ")[2] == "method"
+    return gone("simulate --method", error.value.rpartition("+")[2]) if is_method else ""
 
 
 @singledispatch

@@ -314,10 +314,6 @@ CLASSIFIERS: dict[str, Classifier] = {
         "classifiers.dmn:classes", settings.DMNSettings, cites=("zhang2024dual",),
         cost="keeps dmn-shots images of each class",
     ),
-    "ecalp": Classifier(
-        "classifiers.ecalp:classes", settings.ECALPSettings, cites=("li2025efficient",),
-        cost="keeps ecalp-images images with their edges; compares each item with all of them",
-    ),
     "stata": Classifier(
         "classifiers.stata:classes", settings.StatASettings, at_once=attrgetter("block"),
         cites=("zanella2025realistic",),
@@ -325,11 +321,12 @@ CLASSIFIERS: dict[str, Classifier] = {
     ),
     "transclip": Classifier(
         "classifiers.transclip:classes", settings.TransCLIPSettings, at_once=attrgetter("block"),
+        revision=2,
         cites=("zanella2024boosting", "zanella2025realistic"),
         cost="keeps nothing between blocks; fits C Gaussians to each block, block-steps times",
     ),
     "lame": Classifier(
-        "classifiers.lame:classes", settings.LAMESettings, at_once=attrgetter("block"),
+        "classifiers.lame:classes", settings.LAMESettings, at_once=attrgetter("block"), revision=2,
         cites=("boudiaf2022parameter",),
         cost="keeps nothing between blocks; multiplies a block with itself, up to lame-steps times",
     ),
@@ -434,7 +431,8 @@ METHODS.update({
         is_probability=True,
     ),
     "tanl": Method(
-        "words.tanl:run", words_settings.TanlSettings, needs=WORDS, cites=("zhang2026activation",),
+        "words.tanl:run", words_settings.TanlSettings, needs=WORDS, revision=2,
+        cites=("zhang2026activation",),
         cost="keeps the activations of all words by the last L images of each kind",
         is_probability=True, class_probability=FROZEN,
     ),

@@ -332,22 +332,6 @@ class DMNSettings(Settings):
     )
 
 
-@dataclass(frozen=True)
-class ECALPSettings(Settings):
-    """ECALP, with the released values: labels move along a graph of texts and images."""
-
-    ecalp_images: int = option(  # the paper's graph has all images of the stream
-        10_000, "Number of the last images in the graph.", within=Range(least=2, most=1_000_000)
-    )
-    ecalp_neighbours: int = option(
-        8, "Nearest images to which an image is connected.", within=_FROM_ONE
-    )
-    ecalp_texts: int = option(3, "Nearest texts to which an image is connected.", within=_FROM_ONE)
-    ecalp_sharpness: float = option(
-        10.0, "γ: power of the cosines in the graph.", within=_ABOVE_ZERO
-    )
-
-
 ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that a block classifier classifies
 
 
@@ -472,7 +456,7 @@ class LogitGapSettings(Settings):
     logitgap_share: float = option(
         0.2, "N: number of other classes in the gap, as a share of the classes.", within=_SHARE
     )
-    logitgap_others: int | None = option(  # the released script takes 88 on ImageNet
+    logitgap_others: int | None = option(  # `official`: 88 on ImageNet and 5 on CIFAR-10
         None, "N: number of other classes in the gap; none: by the share.", within=_FROM_ONE
     )
 

@@ -9,13 +9,12 @@ from given_features import of_features
 from reference import classifiers as reference
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, ecalp, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.settings import (
     BCASettings,
     DLASettings,
     DMNSettings,
     DOTASettings,
-    ECALPSettings,
     OGASettings,
     OnZetaSettings,
 )
@@ -58,13 +57,6 @@ CASES = {
     "dla strong": (dla, DLASettings(dla_strength=5.0), reference.dla),
     "dmn": (dmn, DMNSettings(dmn_sharpness=1.0), reference.dmn),
     "dmn few": (dmn, DMNSettings(dmn_shots=2, dmn_sharpness=20.0), reference.dmn),
-    "ecalp": (ecalp, ECALPSettings(ecalp_images=60), reference.ecalp),
-    "ecalp few": (
-        ecalp, ECALPSettings(ecalp_images=5, ecalp_neighbours=3, ecalp_texts=1), reference.ecalp,
-    ),
-    "ecalp soft": (
-        ecalp, ECALPSettings(ecalp_sharpness=1.0, ecalp_neighbours=2), reference.ecalp,
-    ),
     "dota": (dota, DOTASettings(dota_every=20), of_classes),
     "dota each": (dota, DOTASettings(dota_weight=0.4), of_classes),
     "dota rarely": (dota, DOTASettings(dota_every=128), of_classes),
@@ -122,8 +114,7 @@ def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_not
     module, options, _ = CASES[case]
     data, offered = stream(6, 200, 12, scale=12.0), some(200, 5)
     none = np.zeros(200, bool)
-    if module is not ecalp:  # whose texts alone name other classes
-        assert np.array_equal(module.classes(data, options, none), data.class_index)
+    assert np.array_equal(module.classes(data, options, none), data.class_index)
     features = data.features(slice(None)).copy()
     features[~offered] = np.random.default_rng(8).normal(size=(np.sum(~offered), 12))
     other = of_features(features, data.pool.text_features, 12.0)
