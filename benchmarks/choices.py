@@ -45,6 +45,8 @@ CHOICES = (
     Choice("dla", {"dla_strength": 1.6}),
     Choice("stata", {"block": 128}),
     Choice("transclip", {"block": 128}),
+    Choice("lame", {"block": 128}),
+    Choice("lame", {"lame_steps": 1}),
     Choice("oodd", {"oodd_temperature": 1.0}),
     Choice("oodd", {"batch_size": 64}),
     Choice("adaneg", {"adaneg_shots": 9}),

@@ -49,6 +49,13 @@ def test_logit_gaps_others_are_a_share_or_a_number(values, others):
     np.testing.assert_allclose(found, logit_gap(data.logits(slice(None)), others), atol=1e-6)
 
 
+@pytest.mark.parametrize(("id_set", "others"), [("imagenet", 88), ("cifar10", 5), ("pets37", None)])
+def test_logit_gaps_released_numbers_are_those_of_official(id_set, others):
+    for preset, expected in (("official", others), ("paper", None)):
+        options = build_run("logitgap", "", id_set, None, "", preset).options
+        assert options.logitgap_others == expected
+
+
 def test_mcm_by_hand():
     np.testing.assert_allclose(scores("mcm")[0], 0.5, rtol=1e-6)
     np.testing.assert_allclose(scores("mcm")[1], 1 / (1 + np.exp(-2)), rtol=1e-6)

@@ -24,12 +24,14 @@ def log_density(x, mean, variance):
 
 
 def gaussians(features, logits, texts, neighbour_count, smoothing, steps, is_anchored):
-    """StatA; without anchors, with one variance and no determinant TransCLIP."""
+    """StatA; without anchors, with one variance that starts at 1 / D, and without determinant,
+    TransCLIP.
+    """
     n, classes = logits.shape
     y = np.array([softmax(row) for row in logits])
     z, w = y.copy(), neighbours(features, neighbour_count, weighted=True)
     start = sum(z[i, c] * (features[i] - texts[c]) ** 2 for i in range(n) for c in range(classes))
-    start = start / n
+    start = start / n if is_anchored else np.full(texts.shape[1], 1 / texts.shape[1])
     means, variances = texts.copy(), np.array([start + 1e-10] * classes)
     for step in range(steps + 1):
         density = np.array([
@@ -71,16 +73,14 @@ def gaussians(features, logits, texts, neighbour_count, smoothing, steps, is_anc
 
 
 def lame(features, logits, neighbour_count, strength, steps):
-    n, p = len(logits), np.array([softmax(row) for row in logits])
-    k = neighbours(features, neighbour_count, weighted=False)
-    y, energy = p.copy(), np.inf
+    """LAME's Eq. 5, y_i ∝ p_i exp(λ Σ_j k_ij y_j), until no assignment changes or for `steps`."""
+    p = np.array([softmax(row) for row in logits])
+    k, y = neighbours(features, neighbour_count, weighted=False), p
     for _ in range(steps):
-        pulled = [strength * sum(k[i, j] * y[j] for j in range(n)) for i in range(n)]
-        y = np.array([softmax(np.log(p[i] + 1e-10) + pulled[i]) for i in range(n)])
-        before, energy = energy, sum(
-            -np.log(p[i] + 1e-10) @ y[i] - pulled[i] @ y[i] + y[i] @ np.log(np.maximum(y[i], 1e-20))
-            for i in range(n)
-        )  # fmt: skip
-        if abs(energy - before) <= 1e-8 * abs(before):
+        before, y = y, np.array([
+            softmax(np.log(own + 1e-10) + strength * sum(map(np.multiply, row, y)))
+            for own, row in zip(p, k, strict=True)
+        ])  # fmt: skip
+        if np.abs(y - before).max() < 1e-12:
             break
     return y

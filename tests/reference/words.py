@@ -151,9 +151,9 @@ def tanl(data: StreamData, o, threshold):
 
 
 def activated(names, words, step):
-    """S_aa: the mean over m = γ, 2 γ, … of the ID share beside the first m words."""
+    """S_aa: the mean over m = γ, 2 γ, …, and B where that is no multiple, of the share beside m."""
     own, count = sum(np.exp(names)), len(words)
-    sizes = range(step, count + 1, step) if 0 < step <= count else [count]
+    sizes = {*range(step, count, step), count} if step else {count}
     return np.mean([own / (own + sum(np.exp(words[:m]))) for m in sizes])
 
 

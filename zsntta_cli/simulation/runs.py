@@ -48,7 +48,15 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 _OF_SETS: dict[tuple[str, str], dict[str, Any]] = {  # by preset and ID set, parts of it included
-    ("official", "food101"): {"swapped_names": True},
+    ("official", "imagenet"): {"logitgap_others": 88},
+    ("official", "imagenet-a"): {"dde_words": 100},
+    ("official", "imagenet-r"): {"dde_words": 50},
+    ("official", "cifar10"): {"logitgap_others": 5, "dde_words": 5},
+    ("official", "cifar100"): {"dde_words": 10},
+    ("official", "cub200"): {"dde_gate": 0.1},
+    ("official", "cars196"): {"dde_gate": 0.1},
+    ("official", "food101"): {"swapped_names": True, "dde_words": 50, "dde_gate": 0.1},
+    ("official", "pets37"): {"dde_words": 50, "dde_gate": 0.1},
 }
 
 

@@ -119,3 +119,13 @@ def test_presets_are_the_papers_and_its_codes():
     assert (official.dde_exclusion, official.dde_doubled, official.dde_cells) == (0, True, "grid")
     assert paper.dde_words == 500
     assert build_run("dde", "", "cars196", "dtd", "").options.dde_words == 100
+
+
+@pytest.mark.parametrize(
+    ("id_set", "gate", "words"),
+    [("cars196", 0.1, 100), ("pets37", 0.1, 50), ("cifar10", 0.5, 5), ("imagenet", 0.5, 500)],
+)
+def test_the_released_gates_and_numbers_of_words_are_those_of_official(id_set, gate, words):
+    options = build_run("dde", "", id_set, None, "", "official").options
+    assert (options.dde_gate, options.dde_words) == (gate, words)
+    assert build_run("dde", "", id_set, None, "").options.dde_gate == 0.5

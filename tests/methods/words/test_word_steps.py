@@ -130,7 +130,8 @@ def test_a_gap_of_one_learns_of_known_noise_alone():
 
 def test_the_share_beside_growing_numbers_of_words_by_hand():
     words = np.log([1.0, 2.0, 3.0, 4.0])  # masses 1, 3, 6, 10 so far; the names' is 2
-    for step, sums in ((0, [10]), (1, [1, 3, 6, 10]), (2, [3, 10]), (3, [6]), (9, [10])):
+    cases = {0: [10], 1: [1, 3, 6, 10], 2: [3, 10], 3: [6, 10], 9: [10]}  # at last beside all
+    for step, sums in cases.items():
         expected = np.mean([2 / (2 + m) for m in sums])
         assert growing_share(np.log(2), words, step) == pytest.approx(expected, rel=1e-12)
     assert growing_share(-1000.0, words, 1) == 0

@@ -33,11 +33,11 @@ def _solve(options: LAMESettings, features: Floats, logits: Floats) -> Floats:
     )
     y = softmax(logits)
     unary, energy = -np.log(y + _LEAST), np.inf
-    for _ in range(options.lame_steps):
+    for step in range(options.lame_steps):
         pulled = graph @ y
         y = softmax(pulled - unary)
         logs = np.log(np.maximum(y, 1e-20))
         before, energy = energy, float((unary * y - pulled * y + y * logs).sum())
-        if abs(energy - before) <= _STILL * abs(before):
+        if step and abs(energy - before) <= _STILL * abs(before):
             break
     return y

@@ -29,19 +29,25 @@ def classes(
 ) -> NDArray[np.int32]:
     """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
     texts = data.pool.text_features.astype(np.float64)
-    return classes_by_block(data, options, offered, partial(solve, options, texts, fit_to_texts))
+    solver = partial(solve, options, texts, spread_about_texts, fit_to_texts)
+    return classes_by_block(data, options, offered, solver)
 
 
 def solve(
-    options: GaussianBlockSettings, texts: Floats, fit: "Fit", features: Floats, logits: Floats
+    options: GaussianBlockSettings,
+    texts: Floats,
+    spread: "Spread",
+    fit: "Fit",
+    features: Floats,
+    logits: Floats,
 ) -> Floats:
     """Fit Gaussians and assign the items (N, D) of a block in turn; return assignments (N, C)."""
     frozen = np.log(np.maximum(softmax(logits), 1e-30))
     graph = neighbour_graph(features, options.block_neighbours, weighted=True)
     pull = options.block_smoothing / (2 * options.block_neighbours) * (graph + graph.T)
     z, square = softmax(logits), features**2
-    start = (z.sum(0) @ texts**2 + square.sum(0) - 2 * ((z.T @ features) * texts).sum(0)) / len(z)
-    gaussians = Gaussians(texts, np.tile(np.maximum(start, 0) + LEAST, (len(texts), 1)))
+    start = spread(z, features, square, texts)
+    gaussians = Gaussians(texts, np.tile(start + LEAST, (len(texts), 1)))
     for step in range(options.block_steps + 1):
         if step:
             gaussians = fit(z, features, square, texts, start)
@@ -66,8 +72,15 @@ class Gaussians:
         return np.asarray(-far / 2)
 
 
-# From assignments (N, C), features and squares (N, D), texts (C, D) and the first variance (D,).
-Fit = Callable[[Floats, Floats, Floats, Floats, Floats], Gaussians]
+# From assignments (N, C), features and squares (N, D) and texts (C, D) to the first variance (D,).
+Spread = Callable[[Floats, Floats, Floats, Floats], Floats]
+Fit = Callable[[Floats, Floats, Floats, Floats, Floats], Gaussians]  # from the same, and from it
+
+
+def spread_about_texts(z: Floats, features: Floats, square: Floats, texts: Floats) -> Floats:
+    """The mean square (D,) of the items' distances to the texts that they are assigned to."""
+    squares = z.sum(0) @ texts**2 + square.sum(0) - 2 * ((z.T @ features) * texts).sum(0)
+    return np.asarray(np.maximum(squares / len(z), 0))
 
 
 def fit_to_texts(

@@ -1,7 +1,7 @@
 """TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837.
 
-This is the zero-shot form in StatA's paper (arXiv 2501.03729). The Gaussians share one variance and
-are fitted to a block's items alone; no term holds them near the texts.
+This is the zero-shot form in StatA's paper (arXiv 2501.03729). The Gaussians share one variance,
+which starts at 1 / D, and are fitted to a block's items alone; no term holds them near the texts.
 """
 
 from functools import partial
@@ -22,7 +22,14 @@ def classes(
 ) -> NDArray[np.int32]:
     """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
     texts = data.pool.text_features.astype(np.float64)
-    return classes_by_block(data, options, offered, partial(solve, options, texts, fit_to_items))
+    solver = partial(solve, options, texts, spread_of_a_unit_vector, fit_to_items)
+    return classes_by_block(data, options, offered, solver)
+
+
+def spread_of_a_unit_vector(_z: Floats, features: Floats, *_: Floats) -> Floats:
+    """The same variance in each dim, 1 / D."""
+    dim = features.shape[1]
+    return np.full(dim, 1 / dim)
 
 
 def fit_to_items(

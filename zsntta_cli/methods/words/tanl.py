@@ -81,15 +81,15 @@ def largest(values: NDArray[np.float64], count: int) -> Order:
 
 
 def growing_share(id_mass: float, negatives: NDArray[np.floating], step: int) -> float:
-    """The mean ID share beside the first γ, 2 γ, … B of the negatives' logits (B,).
+    """The mean ID share beside the first γ, 2 γ, … and at last all B of the negatives' logits (B,).
 
     `id_mass` is the log of the names' mass. With a step of 0 or above B it is the share beside all.
     """
     top = max(id_mass, float(negatives.max()))
     masses = np.exp(negatives.astype(np.float64) - top).cumsum()
-    beside = masses[step - 1 :: step] if 0 < step <= len(masses) else masses[-1:]
-    names_mass = np.exp(id_mass - top)
-    return float((names_mass / (names_mass + beside)).mean())
+    step, names_mass = step or len(masses), np.exp(id_mass - top)
+    counts = np.minimum(np.arange(step, len(masses) + step, step), len(masses))
+    return float((names_mass / (names_mass + masses[counts - 1])).mean())
 
 
 def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -> Decisions:

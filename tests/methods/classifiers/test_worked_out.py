@@ -1,0 +1,95 @@
+"""Numbers of block classifiers that were worked out beside the product, in float64.
+
+Five items, of three classes of which the last has none, and steps from none to many.
+"""
+
+import numpy as np
+import pytest
+from given_features import of_features
+
+from zsntta_cli.methods.classifiers import lame, stata, transclip
+from zsntta_cli.methods.classifiers.stata import fit_to_texts, solve, spread_about_texts
+from zsntta_cli.methods.settings import LAMESettings, StatASettings, TransCLIPSettings
+
+ITEMS = np.array([
+    [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],
+    [0.2, 0.9, -0.1, 0.35],
+])  # fmt: skip
+FEATURES = ITEMS / np.linalg.norm(ITEMS, axis=1, keepdims=True)
+TEXTS = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.6, 0.8]])
+LOGITS = 10 * FEATURES @ TEXTS.T
+RULES = {
+    "stata": (StatASettings, spread_about_texts, fit_to_texts),
+    "transclip": (TransCLIPSettings, transclip.spread_of_a_unit_vector, transclip.fit_to_items),
+}
+GAUSSIANS = {
+    ("stata", 0): [[0.99554, 0.002944], [0.682217, 0.300165], [0.050186, 0.94644],
+                   [0.743725, 0.256258], [0.00078, 0.998701]],
+    ("stata", 1): [[0.995613, 0.002919], [0.686633, 0.296576], [0.05085, 0.945888],
+                   [0.751197, 0.248787], [0.000752, 0.998738]],
+    ("stata", 3): [[0.995614, 0.002918], [0.68666, 0.296548], [0.050851, 0.945887],
+                   [0.751357, 0.248627], [0.000752, 0.998738]],
+    ("transclip", 0): [[0.995179, 0.003048], [0.680097, 0.300899], [0.050922, 0.945165],
+                       [0.742584, 0.257397], [0.000812, 0.9985]],
+    ("transclip", 1): [[0.995565, 0.002656], [0.691197, 0.288622], [0.048974, 0.947015],
+                       [0.754906, 0.245073], [0.000678, 0.998701]],
+    ("transclip", 3): [[0.995577, 0.002644], [0.691665, 0.288136], [0.048974, 0.947017],
+                       [0.755426, 0.244553], [0.000676, 0.998706]],
+}  # fmt: skip
+LAME = {
+    1: [[0.994922, 0.003877], [0.740453, 0.248383], [0.027496, 0.970636], [0.635922, 0.364067],
+        [0.000545, 0.999131]],
+    2: [[0.994969, 0.003872], [0.732193, 0.256618], [0.02865, 0.969499], [0.636234, 0.363756],
+        [0.000545, 0.999141]],
+    100: [[0.994904, 0.003929], [0.732447, 0.256368], [0.028208, 0.969955], [0.632849, 0.367141],
+          [0.000537, 0.999151]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "steps"), GAUSSIANS)
+def test_gaussians_of_five_items(name, steps):
+    settings, spread, fit = RULES[name]
+    options = settings(block_steps=steps)
+    z = solve(options, TEXTS, spread, fit, FEATURES, LOGITS)
+    np.testing.assert_allclose(z[:, :2], GAUSSIANS[name, steps], atol=1e-6)
+    np.testing.assert_allclose(z.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("steps", LAME)
+def test_lame_of_five_items(steps):
+    options = LAMESettings(lame_neighbours=2, lame_steps=steps)
+    y = lame._solve(options, FEATURES, LOGITS)
+    # It ends where the energy changes by 1e-8 of itself, the numbers where nothing changes.
+    np.testing.assert_allclose(y[:, :2], LAME[steps], atol=1e-6 if steps < 100 else 1e-4)
+
+
+def test_the_variance_of_transclip_starts_at_one_over_the_dims():
+    # Odds of 3 at cosines 1 and 0; D = 2: the density adds 2 / 50 · (1 - 0) to their log.
+    options = TransCLIPSettings(block_steps=0, block_smoothing=0.0)
+    item, logits = np.array([[1.0, 0.0]]), np.log([[3.0, 1.0]])
+    _, spread, fit = RULES["transclip"]
+    z = solve(options, np.eye(2), spread, fit, item, logits)
+    assert z[0, 0] / z[0, 1] == pytest.approx(3 * np.exp(2 / 50))
+
+
+def test_lame_goes_on_after_its_first_step():
+    """Log odds of 3, -0.5 and -0.3 for class 0; 1 and 2 are nearest to each other, 2 to 3.
+
+    With λ = 2 the first step takes item 2 to -0.5 + 2 (2 σ(3) - 1) = 1.31, and item 3 to -0.3 +
+    2 (2 σ(-0.5) - 1) = -0.79. The second takes item 3 to -0.3 + 2 (2 σ(1.31) - 1) = 0.85.
+    """
+    angles, odds = np.radians([0, 20, 45]), np.array([3, -0.5, -0.3]) / 20
+    rest = np.sqrt(1 - 2 * odds**2)
+    items = np.stack([odds, -odds, rest * np.cos(angles), rest * np.sin(angles)], axis=1)
+    data = of_features(items, np.eye(2, 4), 10.0)
+    for steps, expected in ((1, [0, 0, 1]), (2, [0, 0, 0]), (100, [0, 0, 0])):
+        options = LAMESettings(lame_neighbours=1, lame_strength=2.0, lame_steps=steps)
+        assert lame.classes(data, options, np.ones(3, bool)).tolist() == expected
+
+
+@pytest.mark.parametrize("module", [stata, transclip, lame])
+@pytest.mark.parametrize("items", [1, 3])
+def test_few_items_and_one_class_are_solved_for(module, items):
+    settings = {stata: StatASettings, transclip: TransCLIPSettings, lame: LAMESettings}[module]
+    one_class = of_features(FEATURES[:items], TEXTS[:1], 10.0)
+    assert not module.classes(one_class, settings(block=2), np.ones(items, bool)).any()
