@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -252,3 +252,17 @@ def without_place(name: Any, prefix: str = "") -> Any:
     if not name.startswith(prefix):
         return name
     return prefix + PurePath(name.removeprefix(prefix)).name
+
+
+def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An encoder's identity without the folders of this machine."""
+    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
+    names = {
+        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
+    }
+    return {**identity, **names}
+
+
+def names_a_folder(sample_id: str) -> bool:
+    """Whether a sample id is an absolute path, which names folders of this machine."""
+    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()

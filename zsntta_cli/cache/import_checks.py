@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache.description import Description
 from zsntta_cli.cache.features import FeatureSet, Text
-from zsntta_cli.cache.manifest import Manifest
 from zsntta_cli.cache.verify import row_norms
 from zsntta_cli.errors import StoreError, short
 
@@ -89,7 +89,7 @@ class Checked:
     texts: tuple[Text, ...]  # a file that is no export of ours has none or one
     sample_ids: tuple[str, ...]
     notes: list[str]  # what the checks noticed or changed
-    manifest: Manifest | None = None  # of an exported file that was not altered since
+    description: Description | None = None  # of an exported file or a feature file
 
     def is_in(self, old: FeatureSet) -> bool:
         """Whether a feature file holds these features, labels and class names."""

@@ -1,7 +1,8 @@
 """Readers of arrays made elsewhere. Nothing is ever unpickled: a file is data, not a program.
 
 clip-retrieval (github.com/rom1504/clip-retrieval) writes features as img_emb/img_emb_0.npy,
-img_emb_1.npy, … with metadata beside them. A file of `cache export` has a manifest (manifest.py).
+img_emb_1.npy, … with metadata beside them. A file of `cache export` has a description
+(description.py), and a feature file is read as one.
 """
 
 import json
@@ -15,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import parquet
-from zsntta_cli.cache.manifest import FILE, KEY, TEXT_KEY
+from zsntta_cli.cache import hdf5, parquet
+from zsntta_cli.cache.description import KEY, TEXT_KEY, describe
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input
 
@@ -30,7 +31,6 @@ _LARGEST_TEXT = 2**28  # bytes
 IDS, LABEL_NAMES = "sample_ids", "label_names"  # the latter: the texts that labels count
 _KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT, IDS, KEY}
 _MORE_TEXT = re.compile(rf"{TEXT_KEY}_\d{{1,6}}")
-_PARQUET_LIST = re.compile(r"metadata_\d{1,9}\.parquet")
 
 Content = Mapping[str, NDArray[Any] | None]  # by key; None: not read, as its key is unknown here
 
@@ -45,7 +45,7 @@ def read(path: Path) -> Content:
     if not path.is_file() or reader is None:
         raise StoreError(
             f"{path} is no file that can be read: must be one of {', '.join(_READERS)}, or a "
-            f"folder with clip-retrieval's img_emb_0.npy, img_emb_1.npy, …, or of cache export."
+            f"folder with clip-retrieval's img_emb_0.npy, img_emb_1.npy, …."
         )
     return _read_with(reader, path)
 
@@ -77,62 +77,33 @@ def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
     raise StoreError(f"{path} holds {held}, must hold {wanted}: save it under that name.")
 
 
-def read_folder(folder: Path) -> tuple[list[NDArray[Any]], Content]:
-    """Read the features of a folder in parts (n, D), and what else an export has put there.
-
-    Raises:
-        StoreError: there are no features, a part is missing, or a file is broken.
-    """
-    manifest = folder / FILE
-    is_exported = manifest.is_file()
-    if not is_exported and not (folder / f"{FEATURES[1]}.npy").is_file():
-        return read_parts(folder), {}
-    content: dict[str, NDArray[Any] | None] = {}
-    if is_exported:
-        content[KEY] = np.array(_read_with(_text_of, manifest))
-    for path in sorted(folder.iterdir()):
-        if path.suffix in (".npy", ".json") and _is_known(path.stem) and path != manifest:
-            reader = _texts_of if path.stem == IDS else read
-            content[path.stem] = pick(_read_with(reader, path), (path.stem,), path)
-    whole = content.pop(FEATURES[1], None)
-    if whole is not None:
-        return [whole], content
-    return read_parts(folder), {**content, **_listed_ids(folder)}
-
-
 def read_parts(folder: Path) -> list[NDArray[Any]]:
     """Read the features of a folder of clip-retrieval, in parts (n, D), in numeric order.
 
     Raises:
         StoreError: there are no parts, or a part is missing or broken.
     """
-    parts = _numbered(folder, "img_emb", ".npy")
+    parts = _numbered(folder)
     missing = next((i for i in range(len(parts) + 1) if i not in parts), 0)
     if missing < len(parts) or not parts:
         raise StoreError(
             f"no img_emb_{missing}.npy in {folder} or {folder / 'img_emb'}: a folder must hold "
-            f"clip-retrieval's parts img_emb_0.npy, img_emb_1.npy, … without a gap."
+            f"clip-retrieval's parts img_emb_0.npy, img_emb_1.npy, … without a gap; of any other "
+            f"folder name the file with the features."
         )
     return [pick(read(parts[i]), FEATURES, parts[i]) for i in sorted(parts)]
 
 
-def _numbered(folder: Path, name: str, suffix: str) -> dict[int, Path]:
-    """Find the files NAME_0, NAME_1 … in a folder or its folder NAME; newer ones have 00, 01."""
+def _numbered(folder: Path) -> dict[int, Path]:
+    """Find the files img_emb_0.npy, … in a folder or its folder img_emb; newer ones have 00, 01."""
     numbered = dict[int, Path]()
-    for path in (*folder.glob(f"{name}/*{suffix}"), *folder.glob(f"*{suffix}")):
-        match = re.fullmatch(rf"{name}_(\d{{1,9}})", path.stem)
+    for path in (*folder.glob("img_emb/*.npy"), *folder.glob("*.npy")):
+        match = re.fullmatch(r"img_emb_(\d{1,9})", path.stem)
         if match and numbered.setdefault(int(match[1]), path) != path:
             raise StoreError(
                 f"{numbered[int(match[1])]} and {path} are the same part: leave one of them there."
             )
     return numbered
-
-
-def _listed_ids(folder: Path) -> Content:
-    """Read the sample ids from the lists of images beside clip-retrieval's parts."""
-    lists = _numbered(folder, "metadata", ".parquet")
-    ids = [name for i in sorted(lists) for name in _read_with(parquet.read_ids, lists[i])]
-    return {IDS: np.array(ids, object)} if ids else {}
 
 
 def _is_known(key: str) -> bool:
@@ -180,13 +151,9 @@ def _torch(path: Path) -> Content:
         return {BARE: _array(loaded)}
     if not isinstance(loaded, dict):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a tensor or a dict")
-    return {str(key): _value(str(key), value) for key, value in loaded.items()}
-
-
-def _value(key: str, value: Any) -> NDArray[Any] | None:
-    if not _is_known(key):
-        return None
-    return _list_of_texts(value) if key == IDS else _array(value)
+    return {
+        str(key): _array(value) if _is_known(str(key)) else None for key, value in loaded.items()
+    }
 
 
 def _array(value: Any) -> NDArray[Any]:
@@ -241,10 +208,6 @@ def _text_of(path: Path) -> str:
     return read_input(path, _LARGEST_TEXT).decode("utf-8-sig")
 
 
-def _texts_of(path: Path) -> Content:
-    return {BARE: _list_of_texts(json.loads(_text_of(path)))}
-
-
 def _lines(path: Path) -> Content:
     return {BARE: np.array([line.strip() for line in _text_of(path).rstrip().split("\n")])}
 
@@ -256,7 +219,19 @@ def _json(path: Path) -> Content:
     return {BARE: np.array(loaded)}
 
 
+def _feature_file(path: Path) -> Content:
+    features = hdf5.read_features(path)
+    texts = features.texts()
+    description = describe(features, texts)
+    return {
+        KEY: np.array(description.to_json()), FEATURES[1]: features.image_features[:],
+        LABELS[0]: features.labels, NAMES[0]: np.array(features.class_names, np.str_),
+        IDS: np.array(hdf5.read_sample_ids(path), object),
+        **{entry.key: text.features for entry, text in zip(description.texts, texts, strict=True)},
+    }  # fmt: skip
+
+
 _READERS: dict[str, Callable[[Path], Content]] = {
     ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".parquet": parquet.read_table,
-    ".safetensors": _safetensors, ".txt": _lines, ".json": _json,
+    ".safetensors": _safetensors, ".h5": _feature_file, ".txt": _lines, ".json": _json,
 }  # fmt: skip

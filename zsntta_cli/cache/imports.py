@@ -1,10 +1,10 @@
 """Imports: features made elsewhere are read, checked and written as an extraction writes them.
 
 The encoder of an import is only known by the name that the user gives it, its dims and its logit
-scale. The manifest of an exported file says more; a file that was altered since is refused.
+scale. An exported file and a feature file also say what their encoder is, and that is believed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.exported import claim, exported_ids, exported_manifest, exported_names
+from zsntta_cli.cache.description import Description, read_description, stored_names
 from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, SAME_ENCODER, Text, difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.import_checks import (
@@ -27,7 +27,6 @@ from zsntta_cli.cache.import_checks import (
     no_labels,
     numbers_of_names,
 )
-from zsntta_cli.cache.manifest import EXPORTED, Manifest
 from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
@@ -90,11 +89,11 @@ class ImportPlan:
         """The prompt template that the text features are filed under."""
         return prompt_template(self.prompt or datasets.default_prompt(self.name))
 
-    def identity(self, manifest: Manifest | None = None) -> dict[str, Any]:
-        """The encoder's identity, from the manifest or with the keys of an extraction's."""
-        if manifest is not None:
+    def identity(self, description: Description | None = None) -> dict[str, Any]:
+        """The encoder's identity, as the file describes it or with the keys of an extraction's."""
+        if description is not None:
             scales = {"logit_scale": self.logit_scale, "logit_bias": self.logit_bias}
-            return {**manifest.encoder, **{k: v for k, v in scales.items() if v is not None}}
+            return {**description.encoder, **{k: v for k, v in scales.items() if v is not None}}
         unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
         scale, bias = self.logit_scale, self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
@@ -149,26 +148,41 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
     rows, contents = _read_all(plan)
-    manifest = exported_manifest(plan.features, contents[plan.features], rows)
-    notes = [claim(plan.features, manifest)] if manifest else []
+    content = contents[plan.features]
+    described = read_description(content, plan.features)
+    notes = [_described(plan.features, described)] if described else []
     wanted = plan.normalized
     normalized, note = _normalized(
-        rows, manifest.normalized if manifest and wanted is None else wanted
+        rows, described.normalized if described and wanted is None else wanted
     )
     notes.append(note)
-    ids = exported_ids(contents[plan.features], len(rows)) if manifest else numbered(len(rows))
+    ids = _sample_ids(content, len(rows), plan.features) if described else numbered(len(rows))
     if plan.is_noise:
         no_text = ((), ())
         return Checked(
-            rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, manifest
+            rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, described
         )
-    if manifest and plan.text is None:
-        names, texts = _exported_texts(plan, contents, rows.dim, manifest)
+    if described and plan.text is None:
+        names, texts = _exported_texts(plan, contents, rows.dim, described)
     else:
         names, texts = _names_and_texts(plan, contents, rows.dim, notes)
     labels = _labels(plan, contents, len(rows), names)
     notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
-    return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, manifest)
+    return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, described)
+
+
+def _described(path: Path, description: Description) -> str:
+    """A note on the encoder that a file says its features are of."""
+    model = short(str(description.encoder.get("model")))
+    return f"{path.name} says that its features are of {model}"
+
+
+def _sample_ids(content: import_readers.Content, count: int, where: Path) -> Sequence[str]:
+    """The sample ids (N,) of an exported file; numbers if it was exported without them."""
+    ids = stored_names(content.get(import_readers.IDS), where) or numbered(count)
+    if len(ids) != count:
+        raise StoreError(f"{where} has {len(ids):,} sample ids for {count:,} features.")
+    return ids
 
 
 def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
@@ -178,7 +192,7 @@ def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
     files += [] if path.is_dir() else [path]
     contents = {file: import_readers.read(file) for file in files}
     if path.is_dir():
-        parts, contents[path] = import_readers.read_folder(path)
+        parts, contents[path] = import_readers.read_parts(path), {}
     else:
         parts = [import_readers.pick(contents[path], import_readers.FEATURES, path)]
     return ImportedRows(parts, path), contents
@@ -245,16 +259,16 @@ def _labels(
 
 
 def _exported_texts(
-    plan: ImportPlan, contents: Contents, dim: int, manifest: Manifest
+    plan: ImportPlan, contents: Contents, dim: int, description: Description
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
     """Class names and text features as they were exported; a file of names replaces the names."""
     content, named = contents[plan.features], plan.class_names
-    names = exported_names(content)
+    names = stored_names(content.get(import_readers.NAMES[0]), plan.features)
     if named:
         names = check_names(
             import_readers.pick(contents[named], import_readers.NAMES, named), named
         )
-    return names, _chosen(plan, manifest.read_texts(content, (len(names), dim), plan.features))
+    return names, _chosen(plan, description.read_texts(content, (len(names), dim), plan.features))
 
 
 def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
@@ -286,8 +300,8 @@ def _find(
 
 def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path) -> None:
     """Refuse a folder that holds the features of another encoder."""
-    identity, dim = plan.identity(checked.manifest), checked.rows.dim
-    keys = SAME_ENCODER if checked.manifest else (*identity, "logit_bias")
+    identity, dim = plan.identity(checked.description), checked.rows.dim
+    keys = SAME_ENCODER if checked.description else (*identity, "logit_bias")
     wanted = {**identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:
@@ -305,34 +319,21 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Write the file, or add what it lacks; False if it has all of it already."""
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
-    manifest = checked.manifest
+    files = (plan.features, plan.labels, plan.class_names, plan.text)
     hdf5.write_features(
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
-        encoder=plan.identity(manifest),
-        source=_source(plan, checked),
+        encoder=plan.identity(checked.description),
+        source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
         blocks=checked.rows.blocks(),
         labels=checked.labels,
         sample_ids=checked.sample_ids,
         class_names=checked.class_names,
         texts=checked.texts,
         normalized=checked.normalized,
-        machine=manifest.machine if manifest else None,
-        created=manifest.created if manifest else None,
     )
     return True
-
-
-def _source(plan: ImportPlan, checked: Checked) -> dict[str, Any]:
-    """The source of the features: the imported files, and of an export also its own source."""
-    files = (plan.features, plan.labels, plan.class_names, plan.text)
-    source = {"images": len(checked.rows), "imported": [file.name for file in files if file]}
-    if checked.manifest is None:
-        return source
-    return {
-        **checked.manifest.source, **source, EXPORTED: {"zsntta": checked.manifest.version},
-    }  # fmt: skip
 
 
 def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
@@ -345,7 +346,7 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
         and old.text_scales.get(text.template) == text.logit_scale
         for text in shared
     )
-    identity = plan.identity(checked.manifest)
+    identity = plan.identity(checked.description)
     same_scale = not difference(old.identity, identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(

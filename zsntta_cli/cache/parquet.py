@@ -1,4 +1,4 @@
-"""Parquet files of features, with one row for each image, and the lists of clip-retrieval.
+"""Parquet files of features, with one row for each image.
 
 Files are read a batch at a time. Only this module and the files of verdicts use pyarrow, which is
 an extra: zsntta[parquet].
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.manifest import KEY, TEXT_KEY
+from zsntta_cli.cache.description import KEY, TEXT_KEY
 from zsntta_cli.errors import StoreError
 
-ID, PATH, LABEL, LABEL_NAME = "sample_id", "image_path", "label", "label_name"
+ID, LABEL, LABEL_NAME = "sample_id", "label", "label_name"
 _FEATURES = ("image_features", "features", "embedding", "embeddings", "image_embedding")
 _LABELS = (LABEL, "labels")
 _NAMES = "class_names"  # in the metadata, as JSON
@@ -56,41 +56,33 @@ def write_table(
     first = next(blocks)
     number = arrow.float16() if first.itemsize == 2 else arrow.float32()
     vector = arrow.list_(number, first.shape[1])
-    kinds = [(name, column.type) for name, column in _columns(arrow, ID, listed, slice(0)).items()]
+    kinds = [(name, column.type) for name, column in _columns(arrow, listed, slice(0)).items()]
     schema = arrow.schema([*kinds, (_FEATURES[0], vector)])
     with arrow.parquet.ParquetWriter(path, schema, use_dictionary=[LABEL_NAME]) as writer:
         writer.add_key_value_metadata(metadata)
         for block in itertools.chain([first], blocks):
             values = arrow.array(np.ascontiguousarray(block).ravel(), number)
-            columns = _columns(arrow, ID, listed, slice(start, start + len(block)))
+            columns = _columns(arrow, listed, slice(start, start + len(block)))
             columns[_FEATURES[0]] = arrow.FixedSizeListArray.from_arrays(values, type=vector)
             writer.write_table(arrow.table(columns, schema))
             start += len(block)
 
 
 def table_metadata(
-    manifest: str, class_names: Sequence[str], texts: Mapping[str, NDArray[np.float32]]
+    description: str, class_names: Sequence[str], texts: Mapping[str, NDArray[np.float32]]
 ) -> dict[str, str | bytes]:
-    """The metadata of a table: the manifest, the class names and the text features."""
+    """The metadata of a table: the description, the class names and the text features."""
     packed = {key: _packed(text) for key, text in texts.items()}
-    return {KEY: manifest, _NAMES: json.dumps([*class_names]), **packed}
+    return {KEY: description, _NAMES: json.dumps([*class_names]), **packed}
 
 
-def write_list(path: Path, listed: Listed, rows: slice) -> None:
-    """Write the list of images of `rows`, which lies beside a part of clip-retrieval's features."""
-    arrow = _arrow(path)
-    columns = _columns(arrow, PATH, listed, rows)
-    columns["caption"] = columns[LABEL_NAME]
-    arrow.parquet.write_table(arrow.table(columns), path)
-
-
-def _columns(arrow: Any, id_key: str, listed: Listed, rows: slice) -> dict[str, Any]:
+def _columns(arrow: Any, listed: Listed, rows: slice) -> dict[str, Any]:
     """Make columns of ids, labels and their class names; the label -1 has no name."""
     labels, names = listed.labels[rows], [_unicode(name) for name in listed.class_names] or [""]
     is_nameless = (labels < 0) | (not listed.class_names)
     numbers = arrow.array(labels, arrow.int32(), mask=is_nameless)
     columns = {LABEL: arrow.array(labels), LABEL_NAME: arrow.array(names).take(numbers)}
-    return ({id_key: _id_column(arrow, listed.ids, rows)} if listed.ids else {}) | columns
+    return ({ID: _id_column(arrow, listed.ids, rows)} if listed.ids else {}) | columns
 
 
 def _id_column(arrow: Any, ids: Sequence[str], rows: slice) -> Any:
@@ -136,12 +128,6 @@ def read_table(path: Path) -> dict[str, NDArray[Any] | None]:
     texts = {key: _unpacked(v) for key, v in metadata.items() if key.startswith(TEXT_KEY)}
     ids = {"sample_ids": _texts(file, ID)} if ID in names else {}
     return {**arrays, **texts, **ids}
-
-
-def read_ids(path: Path) -> list[str]:
-    """Read the ids of the list beside a part of clip-retrieval's features, if it has any."""
-    file = _open(path)
-    return _texts(file, PATH).tolist() if PATH in file.schema_arrow.names else []
 
 
 def _open(path: Path) -> Any:

@@ -219,7 +219,8 @@ def import_(
     features: Annotated[
         Path,
         typer.Option(
-            help="File of features: .npz, .npy, .pt, .parquet, .safetensors; or a folder."
+            help="File of features: .npz, .npy, .pt, .parquet, .safetensors, .h5; or "
+            "clip-retrieval's folder."
         ),
     ],
     labels: Annotated[

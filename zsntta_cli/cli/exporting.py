@@ -9,7 +9,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.options import EncoderName, FeaturesDir
 from zsntta_cli.settings import FEATURES
 
-_FORMS = ("npz", "npy", "parquet", "safetensors", "clip-retrieval", "torch")
+_FORMS = ("npz", "parquet", "safetensors")
 if TYPE_CHECKING:
     ExportForm = str
 else:
@@ -22,10 +22,7 @@ def export(
         ExportForm | None, typer.Option(help="Format of the export. [by the ending of --output]")
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File, or folder of npy and clip-retrieval. [SET.npz, SET-npy …]"
-        ),
+        Path | None, typer.Option(metavar="FILE", help="File to write. [SET.npz …]")
     ] = None,
     encoder: EncoderName = None,
     prompt: Annotated[
@@ -39,28 +36,17 @@ def export(
 ) -> None:
     """Write cached features for other tools.
 
-    `cache import` reads all forms, equal to the bit.
+    `cache import` reads them, and its features are equal to the bit.
     """
-    from zsntta_cli.cache.export import ExportPlan, export_features
-    from zsntta_cli.cli.output import is_stream
+    from zsntta_cli.cache.export import FORMS, ExportPlan, export_features
+    from zsntta_cli.cli.output import form_of, is_stream
 
-    form = _form(to, output)
-    plan = ExportPlan(name, form, output, encoder, tuple(prompt or ()), without_ids, overwrite)
-    to_stream = output is not None and not output.is_dir() and is_stream(output)
-    done = export_features(plan, features_dir)
-    for note in done.notes:
-        say(f"note: {name}: {note}.", err=True)
-    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)
-
-
-def _form(to: str | None, output: Path | None) -> str:
-    """The form that is meant: by its name, or by the ending of a file."""
-    from zsntta_cli.cache.export_forms import FOLDERS, FORMS
-    from zsntta_cli.cli.output import form_of
-
-    if to in FOLDERS:
-        return to
     form = form_of(output, FORMS, to, named_by="--to")
     if not form:
         raise misused(f"say which form with --to: {', '.join(_FORMS)}.")
-    return form
+    plan = ExportPlan(name, form, output, encoder, tuple(prompt or ()), without_ids, overwrite)
+    done = export_features(plan, features_dir)
+    for note in done.notes:
+        say(f"note: {name}: {note}.", err=True)
+    to_stream = output is not None and is_stream(output)
+    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)

@@ -1,8 +1,9 @@
 """Publishing feature files at a place: copies without private data, with an index and a card."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from zsntta_cli import datasets
 from zsntta_cli.addresses import MissingAtStore
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import zero_shots
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.features import FeatureSet, names_a_folder, public_identity
 from zsntta_cli.cache.folder import find, parts_folder
-from zsntta_cli.cache.manifest import public_identity, public_source
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, short
@@ -162,7 +162,7 @@ def _is_same(path: Path, there: IndexEntry, plan: PushPlan) -> bool:
 def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
     """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file."""
     features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
-    if not plan.without_ids and (telling := [name for name in ids if _leads(name)]):
+    if not plan.without_ids and (telling := [name for name in ids if names_a_folder(name)]):
         raise StoreError(
             f"{path} has sample ids with folders of this machine ('{short(telling[0])}'): add "
             f"--without-ids, and they become numbers."
@@ -171,7 +171,7 @@ def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
         copy.parent.mkdir(parents=True, exist_ok=True)
     hdf5.write_features(
         copy, kind=features.kind, name=path.stem, encoder=public_identity(features.identity),
-        source=public_source(features.source, plan.without_ids), blocks=_blocks(features),
+        source=_public_source(features.source, plan.without_ids), blocks=_blocks(features),
         labels=features.labels,
         sample_ids=numbered(len(ids)) if plan.without_ids else ids,
         class_names=features.class_names, texts=features.texts(), normalized=features.normalized,
@@ -179,9 +179,11 @@ def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
     )  # fmt: skip
 
 
-def _leads(sample_id: str) -> bool:
-    """Whether a sample id is an absolute path, which names folders of this machine."""
-    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
+def _public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
+    """A source as it is published; without ids, it only says how many images were left out."""
+    skipped = source.get("skipped")
+    hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}
+    return {**source, **(hidden if without_ids else {})}
 
 
 def _blocks(features: FeatureSet) -> Iterator[NDArray[np.floating]]:
