@@ -1,4 +1,4 @@
-"""Feature files, with word lists, of .npz files of CLIP features: what `zsntta board` runs on.
+"""Feature files, with word lists, of .npz files of CLIP features: what `zsntta simulate` runs on.
 
     python benchmarks/real_features.py FOLDER [--features-dir features] [--encoder real]
 
@@ -6,7 +6,7 @@ FOLDER has `SET-PART.npz` (features (N, D), labels (N,)) and, for a set that can
 `text-SET.npz` (text_features (C, D) unit norm, class_names). Where no text tower is at hand, the
 names of the other sets are words: for each ID set a list `not-SET` of them, without those that the
 set has itself. Text features are filed under the sets' default prompt, however they were made.
-Prints the board's command.
+Prints a command that runs each ID set against each set without class names.
 """
 
 import argparse
@@ -83,12 +83,13 @@ def main() -> None:
     named = {name: one for name, one in sets.items() if one.text_features}
     for name in named:
         print(f"words not-{name}: {write_words(given, named, name):,}")
-    words = " ".join(f"--words {name}=not-{name}" for name in named)
     folder = shlex.quote(str(given.features_dir))
-    pairs = " ".join(
-        f"--pair {one},{other}" for one in named for other in sets if other not in named
-    )
-    print(f"zsntta board --encoder {given.encoder} --features-dir {folder} {words} {pairs}")
+    oods = ",".join(name for name in sets if name not in named)
+    for name in named:
+        print(
+            f"zsntta simulate --method zs-clip,ridge,neglabel --id {name} --ood {oods} "
+            f"--words not-{name} --encoder {given.encoder} --features-dir {folder}"
+        )
 
 
 if __name__ == "__main__":

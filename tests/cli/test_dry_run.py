@@ -89,13 +89,7 @@ def test_wrong_usage_is_still_wrong(cached):
     fails(cached(*GRID, "--ratio", 3, "--dry-run"), "ratio is 3.0", code=2, stdout=None)
 
 
-def test_board_and_paper(dry, cached, tmp_path):
-    board = ("board", "--method", "zs-clip", "--seed", 0, "--pair", "shapes,glyphs", *TINY)
-    every, kept, left, lacking = counts(dry(*board, "--output", "b.md"))
-    assert (kept, lacking) == (0, 0)
-    assert every == left > 0
-    assert cached(*board).exit_code == 0
-    assert counts(dry(*board)) == [every, every, 0, 0]
+def test_paper(dry, tmp_path):
     text = dry("paper", "20")
     assert counts(text)[3] == counts(text)[0] > 0, "no features of the paper's encoder"
     assert "zsntta extract --dataset cifar10" in text

@@ -23,7 +23,6 @@ OUTPUTS = {
     ("simulate", "--output"): (SIMULATE, TABLES),
     ("simulate", "--scores"): (SIMULATE, (".csv", ".h5", ".hdf5")),
     ("paper", "--output"): (("paper", "2", *TINY), TABLES),
-    ("board", "--output"): (("board", *TINY), (".md",)),
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
     ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),

@@ -48,7 +48,7 @@ def typed(tmp_path, features):
 
     def run(*words, **environment):
         command = [ZSNTTA, *map(str, words)]
-        if {"simulate", "board"} & {*words}:
+        if "simulate" in words:
             command += ["--features-dir", str(features), "--records", "kept.sqlite"]
         done = subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -86,15 +86,6 @@ def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     assert typed("simulate", *PAIR, "--method", "own")[0] == 2, "without the script there is none"
     code, listed, _ = typed("--plugin=own.py", "records", "list", "--records", "kept.sqlite")
     assert (code, listed.count("own")) == (0, 4)
-
-
-def test_the_board_has_a_row_of_it(typed):
-    code, stdout, stderr = typed(
-        "--plugin", "own.py", "board", "--encoder", "made", "--pair", "pets,sky", "--seed", "0",
-        "--method", "own", "--method", "zs-clip",
-    )  # fmt: skip
-    assert code == 0, stderr
-    assert any(line.startswith("own ") for line in stdout.splitlines())
 
 
 def test_the_script_may_also_start_the_program_itself(typed, tmp_path, features):

@@ -7,25 +7,21 @@ best, and as what cannot be told from it.
 import csv
 import dataclasses
 import io
-import itertools
 import json
 import math
 import os
 import random
 import re
 import statistics
-from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
 import pytest
 from grids import (
-    RATIO,
     Cell,
     best_averages,
     expected_averages,
     finished,
-    methods_of,
     partial_grids,
     run_of,
     seeded_grids,
@@ -36,12 +32,6 @@ from kept import kept_run
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import plots, table
-from zsntta_cli.report.board.contenders import contenders
-from zsntta_cli.report.board.lines import COLUMNS, board_rows
-from zsntta_cli.report.board.page import page as board_page
-from zsntta_cli.report.board.plan import BoardStream, Pair, Plan, Spot
-from zsntta_cli.report.board.screen import LABEL
-from zsntta_cli.report.board.screen import screen as board_screen
 from zsntta_cli.report.figure import MEAN_RANK, MEANS, point_rows
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.page.page import page
@@ -161,55 +151,9 @@ def read_page(cells):
     )  # fmt: skip
 
 
-def board_of(cells):
-    pairs = tuple(Pair("shapes", name) for name in sets_of(cells))
-    seeds = tuple(sorted({c.seed for c in cells}))
-    plan = Plan(Path(), "tiny", pairs, contenders(methods_of(cells)), seeds)
-    results = {
-        Spot(c.method, "none", Pair("shapes", c.ood_set), BoardStream(RATIO), c.seed): run_of(
-            c
-        ).record
-        for c in cells
-    }
-    return plan, results
-
-
-COLUMN = COLUMNS.index(("acc_h", BoardStream(RATIO)))
-
-
-def read_board(cells):
-    """The board's averages at 50 %."""
-    rows = {row.contender.label: row for row in board_rows(*board_of(cells), "none")}
-    return answer(
-        rows, lambda row: row.marks[COLUMN].is_best, lambda row: row.marks[COLUMN].is_close,
-        lambda row: COLUMNS[COLUMN].text(row.values[COLUMN]),
-    )  # fmt: skip
-
-
-def read_board_page(cells):
-    lines = board_page(*board_of(cells)).split("nothing injected\n")[1].splitlines()
-    rows = [[part.strip() for part in line.split("|")] for line in lines[3:] if line]
-    rows = list(itertools.takewhile(lambda row: len(row) > 2, rows))
-    return answer(
-        {row[1].strip("`"): row[COLUMN + 2] for row in rows}, lambda c: c.startswith("**"),
-        lambda c: c.startswith("_"), lambda c: c.strip("*_"),
-    )  # fmt: skip
-
-
-def read_board_screen(cells):
-    lines = board_screen(*board_of(cells)).splitlines()[3:]
-    cell = slice(LABEL + 8 * COLUMN, LABEL + 8 * (COLUMN + 1))
-    lines = itertools.islice(lines, len(methods_of(cells)))
-    rows = {line[:LABEL].strip(): line[cell].strip() for line in lines}
-    seen = answer(rows, lambda c: "*" in c, lambda c: "~" in c, lambda c: c.strip("*~"))
-    full = read_board(cells).texts
-    assert seen.texts == {method: text.partition("±")[0] for method, text in full.items()}
-    return seen._replace(texts=full)
-
-
 VIEWS = [
     read_terminal, read_pipe, read_markdown, read_latex, read_html, read_csv, read_json, read_sheet,
-    read_board, read_board_page, read_board_screen, read_page,
+    read_page,
 ]  # fmt: skip
 
 

@@ -25,8 +25,6 @@ TO_A_DISK = {
     "records export": ("records", "export", "--output=disk/runs.jsonl"),
     "records import": ("records", "import", "theirs.jsonl", "--records=disk/kept.sqlite"),
     "report": ("report", "theirs.jsonl", "--output=disk/page.html"),
-    "board": ("board", "--encoder=made", "--pair=pets,sky", "--method=zs-clip", "--seed=0",
-              "--output=disk/board.md"),
     "state": ("detect", "--set=pets", "--encoder=made", "--out=disk/rows.csv"),
 }  # fmt: skip
 OUTPUTS = TO_A_DISK if LONG else ("--output", "--scores .h5", "the store", "report")

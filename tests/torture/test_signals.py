@@ -29,8 +29,6 @@ COMMANDS = {
                  "--output=out.csv"),
     "detect": ("detect", "photos", "--classes=cat,dog,ox", *TINY, "--out=out.csv"),
     "paper": ("paper", "10", *TINY, "--output=out.csv"),
-    "board": ("board", "--encoder=made", "--pair=pets,sky", "--method=zs-clip", "--seed=0",
-              "--output=out.md"),
     "report": ("report", "theirs.jsonl", "--output=out.html"),
     "cache join": ("cache", "join", "web"),
     "records import": ("records", "import", "theirs.jsonl"),

@@ -21,7 +21,6 @@ _PLACES = {
     "run": "experiment.run",
     "detect": "detection.detect.detect",
     "paper": "results.paper.paper",
-    "board": "results.board.board",
     "report": "results.report.report",
     "demo": "demo.demo",
     "plot": "results.plot.plot",

@@ -25,7 +25,7 @@ from zsntta_cli.cli.usage import said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
-_RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper", "board")
+_RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
 _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}

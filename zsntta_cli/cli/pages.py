@@ -6,7 +6,7 @@ from typing import Any
 
 # Every command stands under one heading.
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Study": ("extract", "simulate", "run", "paper", "board", "detect", "demo"),
+    "Study": ("extract", "simulate", "run", "paper", "detect", "demo"),
     "See": ("report", "plot", "cite", "encoders", "datasets", "methods"),
     "Keep": ("cache", "records", "replay"),
 }
@@ -54,7 +54,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "run": ("zsntta run experiment.toml --dry-run", "zsntta run experiment.toml --jobs 4"),
     "paper": ("zsntta paper 2", "zsntta paper 2,3,fig6 --seeds 5", "zsntta paper 2 --published"),
-    "board": ("zsntta board --model tiny --seeds 2 --output board.md",),
     "detect": (
         "zsntta detect photos --model tiny --classes cat,dog",
         "zsntta detect photos --classes cat,dog --review review.html",

@@ -1,7 +1,7 @@
 """The metrics of ZS-NTTA (Sec. 2, Eq. 2) and of OOD detection, all in one table.
 
 Metrics are fractions in [0, 1], unrounded; a metric without samples is nan. Each is an entry of
-METRICS, from which records, tables, CSV, page, plots and board take it.
+METRICS, from which records, tables, CSV, page and plots take it.
 """
 
 import math
