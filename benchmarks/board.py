@@ -56,7 +56,7 @@ def commands(seeds: int) -> list[str]:
     return [
         f"zsntta extract --model tiny {sets} --words drawn",
         f"zsntta simulate --model tiny --id {ID_SET} --ood {oods} --method {methods()} "
-        f"--noise none --limit {ITEMS} --columns acc_h --seeds {seeds} --format markdown",
+        f"--noise none --limit {ITEMS} --columns acc_h,auroc --seeds {seeds} --format markdown",
     ]
 
 

@@ -64,7 +64,7 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         ("datasets", "svhn"): " datasets show svhn. See ",
         ("cache", "shapes"): " cache show shapes. See ",
         ("cache", "shov"): "no command shov (did you mean 'show'?). See ",
-        ("simulate", "--method=zs-clip", "--seed=-1"): "--seed is '-1', must be at least 0.",
+        ("datasets", "verify", "--workers=0"): "--workers is '0', must be at least 1.",
     }.items(),
     ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
 )
