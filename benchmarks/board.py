@@ -15,7 +15,7 @@ from pathlib import Path
 from zsntta_cli.methods import METHODS, WORDS
 
 ID_SET, OOD_SETS = "shapes", ("glyphs", "textures")
-ITEMS = 2_000  # of a stream: the page is written in some minutes
+ITEMS = 1_000  # of a stream: the page is written in some minutes
 PAGE = """\
 # All methods on the same streams
 
@@ -81,7 +81,9 @@ def main() -> None:
     lines = commands(given.seeds)
     with tempfile.TemporaryDirectory() as folder:
         *_, table = [typed(line, folder) for line in lines]
-    text = PAGE.format(id_set=ID_SET, last=given.seeds - 1, commands="\n".join(lines), table=table)
+    text = PAGE.format(
+        id_set=ID_SET, items=ITEMS, last=given.seeds - 1, commands="\n".join(lines), table=table
+    )
     given.output.write_text(text, encoding="utf-8")
     print(given.output)
 

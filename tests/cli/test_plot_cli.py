@@ -60,39 +60,6 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
     assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "0.csv").read_bytes()
 
 
-def test_a_critical_difference_diagram(zsntta, tmp_path):
-    runs = [
-        kept_run(method, (value, value), id_set=f"id{i}")
-        for method, value in (("zs-clip", 0.5), ("adand", 0.75), ("tda", 0.6))
-        for i in range(6)
-    ]
-    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
-        store.add(runs)
-    result = zsntta("plot", "critical", "--output", "c.png")
-    assert (result.exit_code, result.stderr) == (0, "note: Friedman's test: p = 0.002.\n")
-    assert zsntta("plot", "critical", "--output", "c.svg").exit_code == 0
-    assert "<!-- Friedman's test: p = 0.002. -->" in (tmp_path / "c.svg").read_text()
-    assert zsntta("plot", "critical", "--output", "c.csv").exit_code == 0
-    assert numbers(tmp_path / "c.csv")[:3] == [
-        ("adand", "1", "-1.9"), ("tda", "2", "-2.9"), ("zs-clip", "3", "-1.9"),
-    ]  # fmt: skip
-
-
-def test_what_does_not_count_is_noted(stored, tmp_path):
-    with RecordStore(tmp_path / "features" / "records.sqlite") as store:
-        store.add([kept_run("tda", (0.1, 0.1))])
-    result = stored("plot", "means", "--output", "m.csv")
-    assert result.exit_code == 0
-    assert result.stderr == ("note: tda has no average: it has 1 of 2 sets (glyphs).\n")
-
-
-def test_filters_of_the_command_line(stored, tmp_path):
-    given = ["--method", "adand", "--id", "shapes", "--ratio", "0.5", "--seed", "0"]
-    given += ["--encoder", "tiny", "--setting", "warmup=10", "--setting", "fixed=adaptive"]
-    assert stored("plot", "ratio", *given, "--output", "f.csv").exit_code == 0
-    assert numbers(tmp_path / "f.csv") == [("adand", "50", "75")] * 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "parts", "code"),
     [
@@ -102,7 +69,7 @@ def test_filters_of_the_command_line(stored, tmp_path):
         (["ranks", "--setting", "warmup"], ["setting is 'warmup', must be NAME=VALUE"], 2),
         (["ranks", "--setting", "warmpu=1"], ["did you mean 'warmup'?"], 2),
         (["ranks", "--method", "tent"], ["has method tent: there is adand, zs-clip"], 2),
-        (["critical"], ["2 pairs: no test over pairs is possible"], 2),
+        (["critical"], ["zsntta plot critical is gone: zsntta plot means draws"], 2),
         (["ranks", "--method", "adand"], ["only adand has an average: zsntta simulate"], 2),
         (["scores"], ["scores kept: zsntta simulate --fresh"], 2),
         (["difference"], ["live method", "zsntta simulate --method tent"], 2),

@@ -8,7 +8,6 @@ import sqlite3
 import pytest
 from replayed import kept_run
 
-from zsntta_cli.results.keeping import Keeping, kept_bits
 from zsntta_cli.results.store import RecordStore
 
 VALUES = (
@@ -127,8 +126,6 @@ def test_broken_items_are_those_of_their_run_alone_and_go_when_it_is_kept_again(
     database.commit()
     database.close()
     runs = [kept_run(features, method) for method in ("zs-clip", "adand")]
-    bits = kept_bits([kept.record for kept in runs], Keeping(path))
-    assert [one is None for one in bits] == [False, True]
     with RecordStore(path) as store:
         store.add(runs)
         assert [kept.items is None for kept in store.all()][:2] == [False, True]

@@ -25,6 +25,7 @@ _RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"
 GONE = {
     "board": "zsntta simulate --method all, then zsntta report",
     "replay": _RESULTS,
+    "plot critical": "zsntta plot means draws means over pairs, and zsntta report tests them",
     "records bundle": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "records export --toml": f"zsntta records export --output FILE.json, then {_RESULTS}",
     "records export --format toml": f"zsntta records export --output FILE.json, then {_RESULTS}",

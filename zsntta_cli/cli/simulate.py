@@ -205,7 +205,7 @@ def simulate(
     if other_features:
         _show_both(recorded, records, differing, form, view, output)
     else:
-        _show(records, form, view, output, keeping)
+        _show(records, form, view, output)
     stop_if_unfinished(records)
 
 
@@ -295,19 +295,11 @@ def _labels(texts: "Sequence[str]") -> dict[str, str]:
     return labels
 
 
-def _show(
-    records: "Sequence[Record]",
-    form: str,
-    view: "View",
-    output: Path | None,
-    keeping: "Keeping",
-) -> None:
+def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
     """Print the results, or write them to a file."""
     from zsntta_cli.report.tables import TableRun, render
-    from zsntta_cli.results.keeping import kept_bits
 
-    runs = list(map(TableRun, records, kept_bits(records, keeping)))
-    put(render(runs, form, view, to_file=output is not None), output)
+    put(render(list(map(TableRun, records)), form, view, to_file=output is not None), output)
 
 
 def _show_both(

@@ -1,4 +1,4 @@
-"""Rows of methods that the paper lacks, in the layout of its tables, and a test against AdaND.
+"""Rows of methods that the paper lacks, in the layout of its tables, and a test over pairs.
 
 Such a method runs on the streams of the table's row of AdaND, with its own settings.
 """
@@ -13,8 +13,8 @@ from zsntta_cli.paper.printed.tables import PaperTable
 from zsntta_cli.paper.runs import Wishes, rival_name, streams, wished_cells
 from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest
 from zsntta_cli.report.sheet import Sheet
+from zsntta_cli.results.compare import ByPair
 from zsntta_cli.results.frame import CLEAN
-from zsntta_cli.results.pairs import ByPair
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
@@ -39,11 +39,11 @@ def rival_sheets(table: PaperTable, wishes: Wishes, results: Results) -> list[Sh
         [cell for cell in ours if not cell.is_lead and cell.row == ours[0].row],
         wishes, results, metric,
     )  # fmt: skip
-    contest = PairContest(METRICS[metric], by_label, table.ours)
+    contest = PairContest(METRICS[metric], by_label)
     if not contest.is_contest:
         return []
     title = f"Added methods and {table.ours} over pairs, by {METRICS[metric].head}"
-    notes = [f"note: {text}" for text in (SPEAKS_ONCE, *contest.about(), *contest.notes())]
+    notes = [f"note: {text}" for text in (SPEAKS_ONCE, contest.about(), *contest.notes())]
     return [Sheet(title, ("Method",), contest.columns, contest.rows(), notes)]
 
 

@@ -19,10 +19,6 @@ RANKS = "ranks"  # x: a rank, upwards, y: the share of pairs that have it; serie
 MEAN_RANK = "mean-rank"  # x: one of a series
 LEVEL = "level"  # a dashed line: at y across all, or over the group of points that is named x
 UPRIGHT = "upright"  # a dashed line at x
-# Of a critical-difference diagram, whose only axis is across, at y = 0.
-NAME_LEFT, NAME_RIGHT = "name-left", "name-right"  # x: a mean rank; its name stands aside, at y
-GROUP = "group"  # a bar at y from x to x over what is not told apart
-RULER = "ruler"  # a bar like this above the axis, as long as the critical difference
 
 Places = tuple[Any, ...]  # numbers, names of groups, or None
 _ROUND = (1, 2, 2.5, 5, 10)  # a step between ticks is one of these times a power of ten

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
-CLOSE_MEANS = (
-    "is not distinguishable from the best on the same streams (5 % level, docs/results.md)"
-)
+CLOSE_MEANS = "is not distinguishable from the best over seeds (5 % level, docs/results.md)"
 
 
 class Best(str):

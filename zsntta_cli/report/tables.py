@@ -14,9 +14,8 @@ from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
-from zsntta_cli.results.kept import Bits
-from zsntta_cli.results.ranking import PairedRun, RankMark, average_marks, marks
+from zsntta_cli.results.compare import RankMark, marks
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
@@ -69,10 +68,9 @@ class TableRun:
     """A run as tables need it."""
 
     record: Record
-    bits: Bits | None = None  # of its items, where they were kept
 
 
-def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = False) -> str:
+def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) -> str:
     """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
     csv has a row for each run and json the complete records; if the view is of aggregates, both
@@ -91,7 +89,7 @@ def render(runs: Sequence[PairedRun], form: str, view: View, to_file: bool = Fal
     return write_rows(rows, form, tidy.columns())
 
 
-def sheets(runs: Iterable[PairedRun], view: View) -> list[Sheet]:
+def sheets(runs: Iterable[Run], view: View) -> list[Sheet]:
     """The sheets of some runs, independent of their order."""
     return [_sheet(table, view) for table in frame.tables(runs)]
 
@@ -167,10 +165,10 @@ def _cells(
     if column == AVERAGE:
         values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
         by_seed = [row.average_by_seed(table.ood_sets, metric.name) for row in rows]
-        row_marks = average_marks(by_seed, metric, [row.competes for row in rows])
     else:
         values = [row.value(column, metric.name) for row in rows]
-        row_marks = marks(rows, column, metric)
+        by_seed = [row.by_seed(column, metric.name) for row in rows]
+    row_marks = marks(by_seed, metric, [row.competes for row in rows])
     return zip(rows, values, row_marks, strict=True)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
-from zsntta_cli.results.kept import Bits, Kept, KeptItems, kept_of, run_key
+from zsntta_cli.results.kept import Kept, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.metrics import METRICS
@@ -95,21 +95,6 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
         and has_gradients
         and (is_live or not any(map(kept.record.lacks, METRICS.values())))
     )
-
-
-def kept_bits(records: Sequence[Record], keeping: Keeping) -> list[Bits | None]:
-    """The items of finished runs, for tests by items; None where none are kept, or broken ones."""
-    keys = [Kept(record, {}).key for record in records]
-    try:
-        with RecordStore(keeping.path) as store:
-            packed = store.items(keys)
-    except StoreError:  # the results are there without it
-        return [None] * len(records)
-    items = [
-        KeptItems.if_whole(packed.get(key), record.tests)
-        for key, record in zip(keys, records, strict=True)
-    ]
-    return [one.bits if one else None for one in items]
 
 
 def judged(replay: Replay, keeping: Keeping | None) -> Kept:

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,8 @@ from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import changed_settings, has_recorded_settings
 from zsntta_cli.simulation.runs import RunSettings
 
-Words = NDArray[np.uint64]
 _NOISE, _RIGHT = 1, 2  # bits of an item
 _BROKEN = "the kept items of a run are broken"
-
-
-class Bits(NamedTuple):
-    """A bit for each test sample of a stream, 64 to a word: thousands of runs fit in memory."""
-
-    known: Words  # ID samples that are called clean and classified right
-    noise: Words  # OOD samples that are called noise
 
 
 @dataclass(frozen=True)
@@ -46,12 +38,6 @@ class KeptItems:
 
     def __len__(self) -> int:
         return len(self.class_index)
-
-    @property
-    def bits(self) -> Bits:
-        """The bits that a test by items needs."""
-        is_noise = self.is_noise
-        return Bits(_words(self.is_right & ~is_noise), _words(self.is_right & is_noise))
 
     def packed(self) -> bytes:
         """The items, compressed: columns of classes and of bits, at most three bytes an item."""
@@ -86,13 +72,6 @@ class KeptItems:
             return None
 
 
-def _words(flags: NDArray[np.bool_]) -> Words:
-    words = np.zeros(-(-len(flags) // 64), np.uint64)
-    packed = np.packbits(flags)
-    words.view(np.uint8)[: len(packed)] = packed
-    return words
-
-
 @dataclass(frozen=True)
 class Kept:
     """A finished run: its record, its curves and, where they were asked for, its items."""
@@ -115,11 +94,6 @@ class Kept:
             return self.read_key
         changed = record.own.changed if record.own and is_recorded else None
         return run_key(record.settings, record.digests, record.revision, changed)
-
-    @functools.cached_property
-    def bits(self) -> Bits | None:
-        """The bits of its items; None where no items were kept."""
-        return self.items.bits if self.items else None
 
     @functools.cached_property
     def drawable(self) -> Curves:

@@ -45,17 +45,6 @@ def runs():
     ]
 
 
-def runs_of(kind):
-    """What a kind of plot has something of: a test over pairs needs six ID sets."""
-    if kind != "critical":
-        return runs()
-    return [
-        kept_run(method, (0.5 + 0.1 * i, 0.6), id_set=f"id{j}", ood_set="glyphs")
-        for i, method in enumerate(METHODS)
-        for j in range(6)
-    ]
-
-
 def adaptive(some):
     return [kept for kept in some if kept.record.settings.threshold.fixed is None]
 
@@ -67,13 +56,13 @@ def one_ratio():
 CHILD = """
 import sys
 sys.path[:0] = sys.argv[1:3]
-runs_of = __import__("test_drawing").runs_of
+runs = __import__("test_drawing").runs
 from zsntta_cli.report import plots
 from zsntta_cli.report.forms.matplotlib import drawn
 from zsntta_cli.report.plots import Filters
 import hashlib
 for i, kind in enumerate(plots.KINDS):
-    figure = plots.plot(runs_of(kind), kind, Filters())
+    figure = plots.plot(runs(), kind, Filters())
     for form in ("pdf", "svg", "png") if i == 0 else [("pdf", "svg", "png")[i % 3]]:
         print(kind, form, hashlib.sha256(drawn(figure, form)).hexdigest())
 """
@@ -101,7 +90,7 @@ def test_two_processes_give_the_same_bytes_whatever_the_users_settings_are(tmp_p
 
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_a_figure_is_as_wide_as_asked_and_not_empty(kind, tmp_path):
-    plots.write(tmp_path / "f.png", plots.plot(runs_of(kind), kind, Filters()), 3.25)
+    plots.write(tmp_path / "f.png", plots.plot(runs(), kind, Filters()), 3.25)
     with Image.open(tmp_path / "f.png") as picture:
         assert picture.width == 975  # 3.25 inches at 300 dots
         assert len(picture.convert("RGB").getcolors(10**6)) > 20
@@ -151,12 +140,6 @@ def test_names_from_records_are_letters_not_formulas():
     content = drawn(figure, "svg")
     assert content.startswith(b"<?xml")
     assert drawn(figure, "png") != drawn(comparisons.ratio([kept_run("adand")]), "png")
-
-
-def test_a_diagram_has_all_names_and_its_critical_difference_in_letters():
-    content = drawn(plots.plot(runs_of("critical"), "critical", Filters()), "svg").decode()
-    said = re.findall(r"<!-- (.*?) -->", content)
-    assert {*METHODS, "critical difference 1.35", "mean rank by Acc_H"} <= {*said}
 
 
 def test_gradients_of_no_noisy_sample_and_empty_enlargements_are_drawn():

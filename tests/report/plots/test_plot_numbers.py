@@ -11,13 +11,9 @@ from made import kept_run
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import plots
 from zsntta_cli.report.figure import (
-    GROUP,
     LEVEL,
     MEAN_RANK,
-    NAME_LEFT,
-    NAME_RIGHT,
     RANKS,
-    RULER,
     UPRIGHT,
     point_rows,
     with_ends,
@@ -333,48 +329,6 @@ def test_ranks_share_a_place_where_values_are_equal():
     assert [series(figure, m, mark=MEAN_RANK).x for m in shown] == [(1.75,), (2.25,), (2,)]
     assert figure.panels[0].x.ticks == (1, 2, 3)
     assert figure.panels[0].y.name == "box width: share of pairs"
-
-
-def ranked_runs(id_sets, **values):
-    """Runs of three methods on glyphs, of which tent is the best, and adand and zs-clip differ."""
-    return [
-        kept_run(method, (level, level), id_set=f"id{i}", **values)
-        for i in range(id_sets)
-        for method, level in (("zs-clip", 0.5), ("tent", 0.9), ("adand", 0.4 + 0.2 * (i % 2)))
-    ]
-
-
-def test_a_diagram_has_mean_ranks_its_ruler_and_bars_over_what_is_not_told_apart():
-    figure = over_pairs.critical(ranked_runs(8))
-    [panel] = figure.panels
-    names = [(s.name, s.mark, s.x) for s in panel.series if s.mark in (NAME_LEFT, NAME_RIGHT)]
-    assert names == [
-        ("tent", NAME_LEFT, (1.0,)), ("zs-clip", NAME_LEFT, (2.5,)), ("adand", NAME_RIGHT, (2.5,)),
-    ]  # fmt: skip
-    [ruler] = [one for one in panel.series if one.mark == RULER]
-    assert ruler.x == pytest.approx((1, 1 + 2.343 * math.sqrt(3 * 4 / (6 * 8))))
-    assert [one.x for one in panel.series if one.mark == GROUP] == [(2.5, 2.5)]
-    # Friedman's statistic: 12·8/(3·4)·(1 + 1/4 + 1/4) = 12 with two degrees of freedom: e^-6.
-    assert figure.caption == ("Friedman's test: p = 0.002.",)
-    heights = {one.name: one.y[0] for one in panel.series}
-    assert heights["tent"] > heights["zs-clip"] < heights["adand"] < 0 < ruler.y[0]
-
-
-def test_a_diagram_of_pairs_that_share_id_sets_counts_these():
-    runs = ranked_runs(8) + ranked_runs(8, ood_set="textures")
-    once, twice = over_pairs.critical(ranked_runs(8)), over_pairs.critical(runs)
-    assert twice.panels[0].title == "16 ID-OOD pairs"
-    assert twice.panels[0].series == once.panels[0].series
-    said = "Pairs of an ID set share its images: 16 count as 8."
-    assert twice.caption == (*once.caption, said)
-
-
-def test_a_diagram_needs_six_id_sets_and_three_methods():
-    with pytest.raises(SettingsError, match=r"^5 pairs: no test over pairs is possible"):
-        over_pairs.critical(ranked_runs(5))
-    two = [run for run in ranked_runs(6) if run.record.settings.method != "tent"]
-    with pytest.raises(SettingsError, match=r"2 methods have all pairs, .* 3 to 20 are compared"):
-        over_pairs.critical(two)
 
 
 def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():

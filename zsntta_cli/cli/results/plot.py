@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.gone import gone
 from zsntta_cli.cli.options import (
     StoreOptions,
     check_setting_names,
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 KINDS = (  # those of report.plots, which --help is not to import
     "scores", "difference", "gradients", "thresholds", "accuracy", "windows", "ratio", "fixed",
-    "ranks", "critical", "means",
+    "ranks", "means",
 )  # fmt: skip
 _COLUMN = 3.25  # inches
 _filter = partial(under, "Runs")
@@ -53,7 +55,7 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric of ratio, ranks, critical and means, such as auroc; of accuracy and "
+            help="Metric of ratio, ranks and means, such as auroc; of accuracy and "
             "windows, acc_s or acc_n. [acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
@@ -74,6 +76,8 @@ def plot(
     from zsntta_cli.report import plots
     from zsntta_cli.settings.options import check_choice
 
+    if former := gone("plot", kind):
+        raise misused(former)
     check_choice("kind", kind, KINDS)
     plots.check_drawable(form_of(output, plots.FORMS))
     filters = plots.Filters(

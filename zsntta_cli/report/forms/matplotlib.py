@@ -35,7 +35,6 @@ from zsntta_cli.report.figure import (
     tick_text,
     with_ends,
 )
-from zsntta_cli.report.forms import diagram
 
 COLUMN = 3.25  # inches: a column of a paper
 _FONT = 8  # points
@@ -120,8 +119,6 @@ def _canvas(figure: Figure, width: float) -> Canvas:
     columns = _columns(len(panels), width)
     rows = math.ceil(len(panels) / columns)
     height = (_HEIGHT if rows == 1 else _LOW if columns > 1 else _LOWEST) * rows + _MARGIN
-    if diagram.is_diagram(panels[0]):
-        height = diagram.ROW * diagram.rows_of(panels[0]) + _MARGIN
     canvas = Canvas(figsize=(width, height), layout="constrained")
     body = _above_caption(canvas, figure.caption)
     grid = body.subplots(rows, columns, squeeze=False, **_shared(panels))
@@ -174,9 +171,6 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> N
     """Draw a panel's series on axes that are `width` inches wide."""
     lines = textwrap.wrap(short(panel.title, _LONGEST), int(width * _LETTERS_OF_A_TITLE))
     axes.set_title("\n".join(lines), pad=3)
-    if diagram.is_diagram(panel):
-        diagram.draw_on(axes, panel, width)
-        return
     beside = [series for series in panel.series if series.mark in (MEANS, RANKS)]
     places = {name: i for i, name in enumerate(dict.fromkeys(series.name for series in beside))}
     halved = len({series.is_published for series in panel.series}) > 1
@@ -195,7 +189,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> N
 
 def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
     """Set the limits, and ticks at round numbers."""
-    if _has(panel, RANKS) or diagram.is_diagram(panel):
+    if _has(panel, RANKS):
         return
     if panel.y.is_log:
         axes.set_yscale("log")

@@ -223,7 +223,7 @@ def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False
         {"title": panel.title, "svg": Markup(draw(panel, all_looks)), "numbers": _numbers(panel)}
         for panel in panels
     ]
-    return {"legend": key, "drawings": drawings, "is_wide": False}
+    return {"legend": key, "drawings": drawings}
 
 
 def _numbers(panel: Panel) -> PageSheet:

@@ -16,9 +16,9 @@ from zsntta_cli.report.tables import (
     stopped_notes,
     unmeasured_notes,
 )
-from zsntta_cli.results import ranking
+from zsntta_cli.results import compare
+from zsntta_cli.results.compare import RankMark
 from zsntta_cli.results.frame import ResultStream, setting_name, shown
-from zsntta_cli.results.ranking import BY_ITEMS, BY_SEEDS, RankMark, average_marks
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 WORST_TENTH = "Worst tenth of runs"
@@ -33,8 +33,13 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
         for table in tables
         for ood_set, rows in table.contests
         for metric in metrics
-        for row, mark in zip(rows, ranking.marks(rows, ood_set, metric), strict=True)
+        for row, mark in zip(rows, _marks_on(rows, ood_set, metric), strict=True)
     }
+
+
+def _marks_on(rows: Sequence[RunRow], ood_set: str, metric: Metric) -> list[RankMark]:
+    by_seed = [row.by_seed(ood_set, metric.name) for row in rows]
+    return compare.marks(by_seed, metric, [row.competes for row in rows])
 
 
 def kind_of(stream: ResultStream) -> str:
@@ -110,7 +115,7 @@ def _cells(
     if column == AVERAGE:
         values = [row.average(sets, metric.name) for row in rows]
         by_seed = [row.average_by_seed(sets, metric.name) for row in rows]
-        row_marks = average_marks(by_seed, metric, [row.competes for row in rows])
+        row_marks = compare.marks(by_seed, metric, [row.competes for row in rows])
     else:
         rows = [row for row in rows if column in row.runs]
         values = [row.value(column, metric.name) for row in rows]
@@ -123,26 +128,15 @@ def _cells(
 
 # What is said beside the tables.
 
-_TESTS = {
-    BY_ITEMS: "Accuracies on an OOD set are compared by McNemar’s exact test on the samples of "
-    "each stream where the items of both rows were kept. ",
-    BY_SEEDS: "Rows with five seeds in common and no items are compared by a t test with an error "
-    "that is pooled over rows. ",
-}
-
 
 def legend(marks: Marks) -> str:
-    """What bold and underlined values mean, and which tests decide on the latter."""
-    tests = [_TESTS[name] for name in _TESTS if any(m.test == name for m in marks.values())]
+    """What bold and underlined values mean."""
     best = "Bold is the best mean of the rows that saw the same samples." * any(
         mark.is_best for mark in marks.values()
     )
-    if not tests:
+    if not any(mark.is_close for mark in marks.values()):
         return best
-    return (
-        f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is. "
-        f"{''.join(tests)}p-values are corrected for the number of rivals (Holm)."
-    )
+    return f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is."
 
 
 def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Iterator[str]:

@@ -10,13 +10,13 @@ from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
 from zsntta_cli.report.tables import marked_text, reference_notes, run_notes
 from zsntta_cli.results import tidy
+from zsntta_cli.results.compare import NO_MARK, RankMark, ranks
 from zsntta_cli.results.frame import NOTHING, set_place, shown
-from zsntta_cli.results.ranking import NO_MARK, RankMark, ranks
 from zsntta_cli.results.tidy import PUBLISHED, TidyRow
 from zsntta_cli.settings.ratios import Ratio, ratio_place
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
-_OWN_COLUMNS = ("rank", "gain", "p", "test", "seconds", "features", "citation")  # behind the tidy
+_OWN_COLUMNS = ("rank", "gain", "p", "seconds", "features", "citation")  # behind the tidy
 _DIGITS = 6  # of a fraction in the data: its files take room
 _NONE = "-"
 
@@ -107,7 +107,6 @@ def _lines(table: PageTable, contest: Contest, marks: Marks, baseline: str) -> l
             "rank": rank,
             "gain": None if math.isnan(gain) else gain,
             "p": mark.p,
-            "test": mark.test or None,
             "seconds": mean_seconds(row.on(ood_set).values()),
             "features": features_of(row.stream),
         }
@@ -163,8 +162,8 @@ def _notes(lines: Sequence[_Line], baseline: str) -> Iterator[str]:
     yield (
         f"Rows are ranked by Acc_H, on clean streams by Acc_S, among those that saw the same "
         f"samples. Gain is the difference to {baseline} in that metric, in points. p is that of "
-        f"the test against the best row of the stream, corrected for the number of rivals (Holm); "
-        f"there is none without kept items or five seeds in common. Seconds are those of a "
+        f"a paired t test over seeds against the best row of the stream, corrected for the number "
+        f"of rivals (Holm); there is none without five seeds in common. Seconds are those of a "
         f"run, of the method alone."
     )
     if any(line.values["complete"] is False for line in lines):

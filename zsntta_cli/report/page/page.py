@@ -64,7 +64,7 @@ def page(
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
     looks = figures.looks(frame)
-    contests = over_pairs.contests(rows, baseline)
+    contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
     board = leaderboard(tables, marks, baseline, reported)
     sections = [
@@ -75,7 +75,7 @@ def page(
         ),
         Section(
             "Over pairs",
-            over_pairs.about(contests) + over_pairs.diagrams(contests),
+            over_pairs.about(contests),
             list(over_pairs.sheets(contests)),
         ),
         Section("Leaderboard", render("board.html", board=board)),

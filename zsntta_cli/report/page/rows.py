@@ -2,14 +2,14 @@
 
 import functools
 import math
-from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
-from zsntta_cli.results.kept import Bits, Kept
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import current
 from zsntta_cli.settings.ratios import ratio_place
 from zsntta_cli.simulation.record import Record
@@ -23,7 +23,6 @@ class PageRun:
 
     record: Record
     kept_curves: Curves
-    bits: Bits | None  # where its items were kept
 
     @functools.cached_property
     def drawable(self) -> Curves:
@@ -40,21 +39,9 @@ class PageRuns:
 
 
 def select_runs(kept: Iterable[Kept]) -> PageRuns:
-    """The runs to show, each once: the later of two records, with the items of either."""
-    light = (PageRun(k.record, k.curves, k.items.bits if k.items else None) for k in kept)
-    runs, left_out = current(list(light))
-    twins: dict[Hashable, list[PageRun]] = {}
-    for run in runs:
-        twins.setdefault(frame.identity(run.record), []).append(run)
-    return PageRuns([_merge(same) for same in twins.values()], left_out)
-
-
-def _merge(runs: Sequence[PageRun]) -> PageRun:
-    if len(runs) == 1:
-        return runs[0]
-    by_age = sorted(runs, key=lambda run: frame.age(run.record))
-    bits = [run.bits for run in by_age if run.bits and not run.record.unfinished]
-    return replace(by_age[-1], bits=by_age[-1].bits or (bits[-1] if bits else None))
+    """The runs to show, each once: the later of two records."""
+    runs, left_out = current([PageRun(k.record, k.curves) for k in kept])
+    return PageRuns(frame.latest_of_each(runs), left_out)
 
 
 RunRow = ResultRow[PageRun]

@@ -44,7 +44,6 @@ KINDS = {
     "ratio": Kind(comparisons.ratio, ("ratio",), METRICS),
     "fixed": Kind(comparisons.fixed, ("fixed",)),
     "ranks": Kind(over_pairs.ranks, metrics=METRICS, is_ranking=True),
-    "critical": Kind(over_pairs.critical, metrics=METRICS, is_ranking=True),
     "means": Kind(over_pairs.means, metrics=METRICS),
 }
 

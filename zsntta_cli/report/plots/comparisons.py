@@ -20,9 +20,9 @@ from zsntta_cli.report.plots.groups import (
     rows_on,
 )
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
+from zsntta_cli.results.compare import Pair
 from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.pairs import Pair
 from zsntta_cli.simulation.metrics import METRICS
 
 ADAPTIVE = "adaptive"

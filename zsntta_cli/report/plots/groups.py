@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.results.compare import ByPair, Pair
 from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import (
     CLEAN,
@@ -19,7 +20,6 @@ from zsntta_cli.results.frame import (
     label,
     varying,
 )
-from zsntta_cli.results.pairs import ByPair, Pair
 from zsntta_cli.results.tidy import (
     OVER_OOD_SETS,
     OVER_PAIRS,
@@ -167,13 +167,13 @@ def pair_title(pair: Pair) -> str:
     return " / ".join(name for name in pair if name)
 
 
-def check_lines(count: int, what: str = "lines", most: int = MOST_LINES) -> None:
+def check_lines(count: int, what: str = "lines") -> None:
     """Refuse too many lines for one plot.
 
     Raises:
         SettingsError: there are too many lines; the message says how many.
     """
-    if count > most:
+    if count > MOST_LINES:
         raise SettingsError(
-            f"{count} {what} in one panel are too many, {most} at most", remedy="fewer-lines"
+            f"{count} {what} in one panel are too many, {MOST_LINES} at most", remedy="fewer-lines"
         )

@@ -1,4 +1,4 @@
-"""Methods compared over ID-OOD pairs: their means, their ranks, and which ranks differ.
+"""Methods compared over ID-OOD pairs: their means and their ranks.
 
 All plots are over all pairs of the runs, for the methods that have an average over these by the
 rules of results/frame.py; a note says which pairs each of the other methods has.
@@ -10,23 +10,17 @@ from dataclasses import replace
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import (
-    GROUP,
     LEVEL,
     MEAN_RANK,
     MEANS,
-    NAME_LEFT,
-    NAME_RIGHT,
     RANKS,
-    RULER,
     Axis,
     Figure,
     Panel,
     Series,
 )
-from zsntta_cli.report.pairs import p_phrase, why_untestable
 from zsntta_cli.report.plots.distributions import BASELINE
 from zsntta_cli.report.plots.groups import (
-    MOST_LINES,
     PairMeans,
     axis_name,
     by_label,
@@ -34,16 +28,9 @@ from zsntta_cli.report.plots.groups import (
     pairs_of,
     points,
 )
+from zsntta_cli.results.compare import Pair
 from zsntta_cli.results.frame import fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.pairs import (
-    FEWEST,
-    MOST_RANKED,
-    Pair,
-    RankTest,
-    count_id_sets,
-    rank_test,
-)
 from zsntta_cli.simulation.metrics import METRICS, Metric
 
 ACCURACIES = ("acc_s", "acc_n", "acc_h")
@@ -115,60 +102,8 @@ def _rank_series(
     )
 
 
-_ABOVE, _FIRST_NAME, _BETWEEN_GROUPS = 1.6, 1.0, 0.45  # heights in a diagram, in rows of names
-_MOST_TICKS = 9  # of its axis
-
-
-def critical(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
-    """The mean ranks of methods over pairs, and which do not differ by Nemenyi's test.
-
-    Raises:
-        SettingsError: no such test is possible on these runs.
-    """
-    [methods], notes = _compared(runs, None, metric, MOST_RANKED)
-    by_row = {name: means.by_pair(metric) for name, means in methods.items()}
-    pairs = next(iter(methods.values())).pairs
-    test = rank_test(by_row, METRICS[metric])
-    if test is None:
-        if count_id_sets(pairs) < FEWEST:
-            raise SettingsError(why_untestable(pairs))
-        raise SettingsError(
-            f"{len(methods)} methods have all pairs, and by their ranks 3 to {MOST_RANKED} are "
-            f"compared"
-        )
-    caption = [f"Friedman's test: {p_phrase(test.p)}."]
-    if round(test.weight) < len(pairs):
-        caption.append(
-            f"Pairs of an ID set share its images: {len(pairs)} count as {test.weight:.3g}."
-        )
-    panel = diagram(_over([methods]), test, METRICS[metric])
-    return Figure((panel,), tuple(notes), tuple(caption))
-
-
-def diagram(title: str, test: RankTest[str], metric: Metric) -> Panel:
-    """A critical-difference diagram: the better half of the names on the left, 1 is the best."""
-    methods, bars = len(test.mean_ranks), len(test.groups)
-    on_left = -(-methods // 2)
-    series = []
-    for i, (name, rank) in enumerate(test.mean_ranks.items()):
-        mark, row = (NAME_LEFT, i) if i < on_left else (NAME_RIGHT, methods - 1 - i)
-        depth = -(_FIRST_NAME + _BETWEEN_GROUPS * bars + row)
-        series.append(Series(name, (rank,), (depth,), mark))
-    for i, names in enumerate(test.groups, 1):
-        ends = (test.mean_ranks[names[0]], test.mean_ranks[names[-1]])
-        height = -_BETWEEN_GROUPS * i
-        series.append(Series("not told apart", ends, (height, height), GROUP))
-    ruler = f"critical difference {test.critical_difference:.2f}"
-    end = 1 + test.critical_difference
-    series.append(Series(ruler, (1, end), (_ABOVE, _ABOVE), RULER))
-    lowest = min(y for one in series for y in one.y)
-    ticks = tuple(range(1, methods + 1, -(-methods // _MOST_TICKS)))
-    across = Axis(f"mean rank by {metric.head}", 1, methods, ticks=ticks)
-    return Panel(title, across, Axis("", lowest - 0.5, _ABOVE + 1), tuple(series))
-
-
 def _compared(
-    runs: Sequence[Kept], published: Cells | None, metric: str, most: int = MOST_LINES
+    runs: Sequence[Kept], published: Cells | None, metric: str
 ) -> tuple[list[Compared], list[str]]:
     """The methods that have all pairs, measured and published, and notes on the others.
 
@@ -179,13 +114,13 @@ def _compared(
     measured = {name: PairMeans(pairs, rows) for name, rows in by_label(frame).items()}
     having = {name: means for name, means in measured.items() if _has(means, metric)}
     notes: list[str] = []
-    sources = [_whole(having, metric, notes, most)] if having else []
+    sources = [_whole(having, metric, notes)] if having else []
     if published:
         first, *rest = published.values()
         common = [pair for pair in first if all(pair in of for of in rest)]
         of_pairs = [pair for pair in pairs if pair in common] or common
         printed = {n: PairMeans(of_pairs, published=of, name=n) for n, of in published.items()}
-        sources.append(_whole(printed, metric, notes, most))
+        sources.append(_whole(printed, metric, notes))
     if not sources:
         raise SettingsError(f"no kept run that fits has {METRICS[metric].head} of a noisy stream.")
     return sources, notes
@@ -197,7 +132,7 @@ def _has(means: PairMeans, metric: str) -> bool:
     return not values or not all(map(math.isnan, values))
 
 
-def _whole(methods: Compared, metric: str, notes: list[str], most: int) -> Compared:
+def _whole(methods: Compared, metric: str, notes: list[str]) -> Compared:
     """The methods with an average over all pairs; the notes get what the others have."""
     averages = {name: means.value(metric) for name, means in methods.items()}
     whole = {name: m for name, m in methods.items() if not math.isnan(averages[name].mean)}
@@ -211,7 +146,7 @@ def _whole(methods: Compared, metric: str, notes: list[str], most: int) -> Compa
         only, over = next(iter(whole), "none"), _count(next(iter(methods.values())).pairs)
         what = f"methods are compared over {over}, and only {only} has an average"
         raise SettingsError("; ".join([what, *lacking]), remedy="compare")
-    check_lines(len(whole), "methods", most)
+    check_lines(len(whole), "methods")
     notes += lacking
     return whole
 

@@ -1,0 +1,320 @@
+"""Which rows are the best, and which differ from it: by hand, and against SciPy."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kept import kept_run
+from scipy.stats import ttest_rel, wilcoxon
+
+from zsntta_cli.methods import METHODS as ALL_METHODS
+from zsntta_cli.results import compare
+from zsntta_cli.results.compare import LEVEL, NO_MARK, holm, marks, paired_t_test
+from zsntta_cli.results.frame import Value, fold, tables
+from zsntta_cli.simulation.metrics import METRICS, Measures
+
+ACC_H, FPR95 = METRICS["acc_h"], METRICS["fpr95"]
+
+
+def rows(*kept):
+    return [row for table in tables(kept) for row in table.rows]
+
+
+def marks_of(made, metric="acc_s", ood_set="glyphs"):
+    """The marks of rows by method."""
+    by_seed = [row.by_seed(ood_set, metric) for row in made]
+    every = marks(by_seed, METRICS[metric], [row.competes for row in made])
+    return {row.method: mark for row, mark in zip(made, every, strict=True)}
+
+
+def seeds_of(**by_method):
+    """Rows of runs of 100 ID samples, of which so many are right, by seed."""
+    return rows(
+        *(
+            kept_run(method.replace("_", "-"), seed=seed, known=right, samples=100, items=False)
+            for method, by_seed in by_method.items()
+            for seed, right in enumerate(by_seed)
+        )
+    )
+
+
+def marked(made, metric="acc_s"):
+    """The methods of the best rows, and of those that are close."""
+    every = marks_of(made, metric).items()
+    return [{name for name, m in every if getattr(m, f"is_{k}")} for k in ("best", "close")]
+
+
+# Over seeds.
+
+
+def test_the_t_test_by_hand():
+    # Differences of 1 to 5: their mean is 3, their variance 2.5, so t = 3 / sqrt(2.5 / 5) = 4.243.
+    # Of four degrees of freedom p = 1 - sin (1 + cos^2 / 2), where sin^2 = t^2 / (t^2 + 4).
+    sine = math.sqrt(18 / 22)
+    expected = 1 - sine * (1 + (4 / 22) / 2)
+    first = {s: 10.0 + s + 1 for s in range(5)}
+    assert paired_t_test(first, dict.fromkeys(range(5), 10.0)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seeds", [5, 6, 20])
+def test_the_t_test_is_scipys_over_the_seeds_that_both_have(seeds):
+    first, second = np.random.default_rng(seeds).normal(60, 1, (2, seeds + 2))
+    ours = dict(enumerate(first[:-1]))
+    theirs = {s: value for s, value in enumerate(second) if s}
+    expected = ttest_rel(first[1:-1], second[1:-1]).pvalue
+    assert paired_t_test(ours, theirs) == pytest.approx(expected)
+    assert paired_t_test(theirs, ours) == pytest.approx(expected)
+
+
+def test_four_seeds_in_common_are_too_few():
+    assert paired_t_test({s: 1.0 * s for s in range(5)}, dict.fromkeys(range(1, 6), 0.0)) is None
+
+
+def test_differences_that_do_not_vary_are_a_difference_or_none():
+    same = {s: 0.6 + 0.01 * s for s in range(5)}
+    assert paired_t_test(same, same) == 1.0
+    assert paired_t_test(same, {s: v - 0.001 for s, v in same.items()}) == 0.0
+
+
+def test_holm_by_hand():
+    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": None, "e": 0.9})
+    assert adjusted == pytest.approx({"a": 0.04, "b": 0.09, "c": 0.09, "d": None, "e": 0.9})
+
+
+def test_a_row_is_close_unless_the_test_finds_a_difference():
+    best, near, far = (61, 62, 64, 63, 63), (60, 62, 61, 63, 60), (50, 52, 51, 53, 50)
+    made = seeds_of(ridge=best, zs_clip=near, tda=far)
+    found = marks_of(made)
+    p = {"zs-clip": ttest_rel(near, best).pvalue, "tda": ttest_rel(far, best).pvalue}
+    assert p["tda"] < p["zs-clip"] < 0.2
+    assert found["tda"].p == pytest.approx(2 * p["tda"])
+    assert found["zs-clip"].p == pytest.approx(p["zs-clip"])
+    assert found["ridge"].p is None
+    assert marked(made) == [{"ridge"}, {"zs-clip"}]
+
+
+def test_with_fewer_than_five_seeds_the_best_alone_is_marked():
+    four = seeds_of(zs_clip=(50, 52, 51, 53), ridge=(51, 52, 54, 53))
+    assert marked(four) == [{"ridge"}, set()]
+    assert marks_of(four)["zs-clip"] == NO_MARK
+    apart = rows(
+        *(kept_run("ridge", seed=s, known=60 + s, items=False, samples=100) for s in range(5)),
+        *(kept_run("tda", seed=s, known=58 + s, items=False, samples=100) for s in range(1, 6)),
+    )
+    assert marked(apart) == [{"ridge"}, set()]
+
+
+def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
+    made = rows(kept_run("zs-clip", items=False), kept_run("tda", items=False))
+    assert marked(made, "acc_h") == [{"zs-clip", "tda"}, set()]
+    assert marked(made[:1], "acc_h") == [set(), set()]
+
+
+@pytest.mark.parametrize("metric", ["flagged", "acc_h_gap"])
+def test_what_is_neither_good_nor_bad_by_itself_has_no_best(metric):
+    values = {"zs-clip": 0.2, "ridge": 0.4}
+    made = rows(*(kept_run(m, record={"flags": Measures(flagged=v), "accuracies": Measures(
+        acc_s=0.5, acc_n=0.5, acc_h=0.5, acc_h_gap=v)}) for m, v in values.items()))  # fmt: skip
+    assert [row.value("glyphs", metric).mean for row in made] == [0.2, 0.4]
+    assert marked(made, metric) == [set(), set()]
+
+
+def test_low_fpr95_is_best():
+    kept = [
+        kept_run(m, seed=s, auroc=a) for m, a in (("mcm", 0.9), ("energy", 0.7)) for s in range(5)
+    ]
+    made = rows(*kept)
+    for metric in ("auroc", "fpr95"):
+        assert marked(made, metric) == [{"mcm"}, set()], metric
+
+
+# A sweep's settings, the wild one last, as its seeds came out.
+SWEEP = [(78.2 + 0.2 * i, 78.4 + 0.2 * i, 78.6 + 0.2 * i) for i in range(12)]
+WILD = (80.5, 43.1, 57.2)
+
+
+def places_of(by_row):
+    """Which rows are the best, and which are close."""
+    by_seed = [{s: value / 100 for s, value in enumerate(row)} for row in by_row]
+    row_marks = marks(by_seed, ACC_H)
+    return [[i for i, m in enumerate(row_marks) if getattr(m, k)] for k in ("is_best", "is_close")]
+
+
+def test_of_three_seeds_the_best_mean_alone_is_marked_however_wild_another_is():
+    assert places_of([*SWEEP, WILD]) == [[11], []]
+
+
+def test_a_wild_row_is_not_lifted_above_a_better_one():
+    generator = np.random.default_rng(5)
+    tame = [70 + 2 * i + generator.normal(0, 0.1, 5) for i in range(4)]
+    wild = [80.5, 43.1, 57.2, 79.0, 41.7]
+    assert paired_t_test(dict(enumerate(wild)), dict(enumerate(tame[3]))) > LEVEL
+    assert places_of([*tame, wild]) == places_of(tame) == [[3], []]
+
+
+def test_nothing_is_marked_below_a_row_that_cannot_be_tested():
+    three = [70 + np.random.default_rng(1).normal(0, 1, 5) for _ in range(3)]
+    three = [row - row.mean() + mean for row, mean in zip(three, (70, 69.9, 69.8), strict=True)]
+    three[2] = three[2][::-1]
+    assert places_of(three)[0] == [0]
+    assert places_of([three[0], three[1][:1] * 0 + 69.9, three[2]])[1] == []
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 6), st.integers(0, 40).map(lambda n: n / 40), min_size=1),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_marks_are_monotone_in_the_rank(by_seed):
+    row_marks = marks(by_seed, ACC_H)
+    means = [fold(one).mean for one in by_seed]
+    order = sorted(zip(means, row_marks, strict=True), key=lambda pair: -pair[0])
+    signs = [2 * mark.is_best + mark.is_close for _, mark in order]
+    assert signs == sorted(signs, reverse=True)
+    for mean, mark in order:
+        alike = {(m.is_best, m.is_close) for other, m in order if math.isclose(other, mean)}
+        assert alike == {(mark.is_best, mark.is_close)}
+        assert mark.is_best == (math.isclose(mean, max(means)) and len(means) > 1)
+        assert not mark.is_close or (mark.p is not None and mark.p >= LEVEL)
+
+
+@pytest.mark.parametrize(("count", "seeds"), [(2, 5), (5, 5), (13, 5), (8, 10)])
+def test_the_truly_best_row_keeps_its_mark_and_a_clearly_worse_one_has_none(count, seeds):
+    generator = np.random.default_rng(24)
+    draws, lost, kept_worse = 400, 0, 0
+    for _ in range(draws):
+        values = generator.normal(0, 1, (count, seeds)) + generator.normal(0, 2, seeds)
+        [best, close] = places_of(60 + values)  # all are equally good: say that the first is best
+        lost += 0 not in best + close
+        values[-1] -= 12
+        [best, close] = places_of(60 + values)
+        kept_worse += count - 1 in best + close
+    assert lost / draws <= 0.07
+    assert kept_worse / draws <= 0.02
+
+
+def test_averages_of_references_and_none_are_no_rivals():
+    by_seed = [{0: 0.9, 1: 0.9}, {0: 0.5, 1: 0.6}, {}, {0: 0.4, 1: 0.4}]
+    averages = marks(by_seed, ACC_H, [False, True, True, True])
+    assert [m.is_best for m in averages] == [False, True, False, False]
+
+
+def test_a_stopped_run_is_no_rival():
+    stopped = {"unfinished": 5}
+    made = rows(
+        kept_run("zs-clip", known=5), kept_run("tda", known=9, record=stopped),
+        kept_run("ridge", known=6), kept_run("ridge", seed=1, known=10, record=stopped),
+    )  # fmt: skip
+    assert marked(made) == [{"ridge"}, set()]
+
+
+def test_a_reference_that_sees_the_whole_stream_is_no_rival():
+    made = rows(kept_run("etlt", known=10), kept_run("ridge", known=6), kept_run("tda", known=5))
+    assert ALL_METHODS["etlt"].offline
+    assert marked(made) == [{"ridge"}, set()]
+
+
+def test_a_pipeline_that_is_shown_the_truth_is_no_rival():
+    made = rows(
+        kept_run("tent", known=10, pipeline="gt"), kept_run("tent", known=7),
+        kept_run("ridge", known=6),
+    )  # fmt: skip
+    by_seed = [row.by_seed("glyphs", "acc_s") for row in made]
+    every = marks(by_seed, METRICS["acc_s"], [row.competes for row in made])
+    best = [row for row, mark in zip(made, every, strict=True) if mark.is_best]
+    assert [(row.method, row.settings.get("pipeline")) for row in best] == [("tent", "normal")]
+
+
+def test_ranks_are_among_whole_values_equal_ones_alike():
+    values = [fold({0: 0.6}), fold({0: 0.6}), fold({0: 0.8}), Value(math.nan), fold({0: 0.9})]
+    values.append(dataclasses.replace(fold({0: 0.95}), is_whole=False))
+    competes = [True, True, True, True, False, True]
+    assert compare.ranks(values, competes, ACC_H) == [2, 2, 1, None, None, None]
+    assert compare.ranks(values, competes, FPR95) == [1, 1, 3, None, None, None]
+
+
+# Over pairs.
+
+
+def by_pair(values, seeds=(0,)):
+    """A method's values on pairs, the same for each seed."""
+    return {(f"id{i}", "ood"): dict.fromkeys(seeds, value) for i, value in enumerate(values)}
+
+
+def differences(values):
+    return {(f"id{i}", "ood"): value for i, value in enumerate(values)}
+
+
+def test_six_signs_alike_by_hand():
+    six = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    assert compare.signed_rank_test(differences(six)) == pytest.approx(2 / 2**6)
+    # The rank sums of 21 that are as far apart as 20 to 1: none against, or 1 against, twice.
+    assert compare.signed_rank_test(differences([-0.1, *six[1:]])) == pytest.approx(4 / 2**6)
+
+
+def test_five_pairs_are_too_few_and_equal_methods_have_a_p_of_1():
+    assert compare.signed_rank_test(differences([0.1] * 5)) is None
+    assert compare.signed_rank_test(differences([0.0] * 8)) == 1.0
+
+
+@pytest.mark.parametrize("n", [6, 9, 20, 44])
+def test_the_p_value_is_scipys_with_zeros_as_pratts(n):
+    values = np.random.default_rng(n).normal(0.4, 1, n).round(12)
+    assert compare.signed_rank_test(differences(values.tolist())) == pytest.approx(
+        wilcoxon(values, method="exact").pvalue
+    )
+    values[:2] = 0
+    assert compare.signed_rank_test(differences(values.tolist())) == pytest.approx(
+        wilcoxon(values, zero_method="pratt").pvalue
+    )
+
+
+def test_a_pair_counts_once_by_the_seeds_that_both_have():
+    ours = {("a", "x"): {0: 0.5, 1: 0.7, 2: 0.1}, ("b", "x"): {0: 0.5}, ("c", "x"): {0: 0.4}}
+    best = {("a", "x"): {0: 0.6, 1: 0.6}, ("b", "x"): {0: 0.5}, ("d", "x"): {0: 1.0}}
+    [one] = compare.against("best", {"ours": ours, "best": best}, ACC_H).values()
+    assert one.differences == {("a", "x"): 0.0, ("b", "x"): 0.0}
+    assert (one.wins, one.ties, one.losses, one.mean, one.p) == (0, 2, 0, 0.0, None)
+
+
+def test_rivals_are_corrected_for_their_number():
+    by_row = {
+        "best": by_pair([0.9] * 8),
+        "near": by_pair([0.95, *[0.85 - 0.01 * i for i in range(7)]]),
+        "far": by_pair([0.5 - 0.01 * i for i in range(8)]),
+    }
+    assert compare.best_over_pairs(by_row, ACC_H) == "best"
+    found = compare.against("best", by_row, ACC_H)
+    assert found["far"].p == pytest.approx(2 * 2 / 2**8)
+    assert found["near"].p == pytest.approx(wilcoxon([0.05, *[-0.05 - 0.01 * i for i in range(7)]],
+                                                     zero_method="pratt").pvalue)  # fmt: skip
+    assert (found["near"].wins, found["near"].losses) == (1, 7)
+
+
+def test_of_a_metric_that_is_to_be_low_the_lowest_is_best_and_differences_are_turned():
+    by_row = {"low": by_pair([0.1] * 6), "high": by_pair([0.3] * 6)}
+    assert compare.best_over_pairs(by_row, FPR95) == "low"
+    [high] = compare.against("low", by_row, FPR95).values()
+    assert (high.losses, high.mean) == (6, pytest.approx(-0.2))
+
+
+def test_a_method_without_an_average_is_not_the_best():
+    lacking = {**by_pair([0.9] * 6), ("id9", "ood"): {}}
+    assert compare.best_over_pairs({"a": lacking, "b": by_pair([0.1] * 6)}, ACC_H) == "b"
+    assert compare.best_over_pairs({"a": lacking}, ACC_H) is None
+
+
+def test_on_equal_methods_the_test_errs_as_often_as_it_says():
+    generator, wrong, draws = np.random.default_rng(3), 0, 200
+    for _ in range(draws):
+        by_row = {name: by_pair(generator.normal(0.6, 0.1, 20)) for name in "ab"}
+        best = compare.best_over_pairs(by_row, ACC_H)
+        [other] = compare.against(best, by_row, ACC_H).values()
+        wrong += other.p < LEVEL
+    assert wrong / draws <= 0.08

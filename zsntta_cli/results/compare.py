@@ -1,0 +1,194 @@
+"""Which of some rows is the best, and which differ from it: over seeds, and over pairs of sets.
+
+**Marks**, of rows that saw the same samples:
+
+- *Best* is the best mean; equal means share it. It is chosen among complete values of rows that
+  compete (results/frame.py), if there are at least two.
+- *Close* is a row that is not distinguishable from the best over seeds: Student's paired t test
+  over the seeds that both have, five at least, two-sided, corrected for the number of rivals that
+  were tested (Holm), does not find a difference at 5 %. From the best on, rows are marked down to
+  the first that differs or cannot be tested; no row below it has a mark, so a row that varies much
+  is never lifted above a better one.
+
+**Over pairs** the unit is an ID-OOD pair, by its mean over the seeds that two methods have: seeds
+show the same images in other orders. Each method is compared with the best one by Wilcoxon's
+signed-rank test (SciPy's; differences of zero as Pratt's), two-sided, corrected for the number of
+rivals (Holm). Below six pairs the test cannot reach 5 %.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from statistics import fmean
+from typing import TypeVar
+
+from zsntta_cli.results.frame import Value, average, fold, may_win
+from zsntta_cli.simulation.metrics import Metric
+
+LEVEL = 0.05  # a p-value below is significant
+SEEDS_NEEDED = 5  # that two rows have in common
+PAIRS_NEEDED = 6  # with five, p is 2 / 2^5 = 6.25 % at the least
+_ROUNDING = 1e-12  # by which equal means and differences may differ
+_DIGITS = 12  # of a difference over pairs: what is beyond is rounding, and would break a tie
+
+BySeed = Mapping[int, float]  # a metric of one row
+Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
+ByPair = Mapping[Pair, BySeed]  # a metric of one method
+K = TypeVar("K", bound=Hashable)
+
+
+# Over seeds.
+
+
+@dataclass(frozen=True)
+class RankMark:
+    """How a row compares to the best one, by one metric."""
+
+    is_best: bool = False  # equal means share it
+    is_close: bool = False  # not the best, and like all rows between not distinguishable from it
+    p: float | None = None  # against the best, corrected for the number of rivals; None of itself
+
+
+NO_MARK = RankMark()
+
+
+def marks(
+    by_seed: Sequence[BySeed], metric: Metric, competes: Sequence[bool] = ()
+) -> list[RankMark]:
+    """The marks of rows that saw the same samples, each given by its finished seeds."""
+    values = list(map(fold, by_seed))
+    places = ranks(values, competes or [True] * len(values), metric)
+    ranked = [i for i, place in enumerate(places) if place is not None]
+    if len(ranked) < 2 or not metric.is_ranked:
+        return [NO_MARK] * len(values)
+    best = places.index(1)
+    tests = {i: paired_t_test(by_seed[i], by_seed[best]) for i in ranked if i != best}
+    adjusted = holm(tests)
+    apart = [places[i] or 0 for i in tests if (adjusted[i] or 0) < LEVEL and places[i] != 1]
+    return [
+        RankMark(
+            place == 1,
+            place is not None and 1 < place < min(apart, default=math.inf),
+            adjusted.get(i),
+        )
+        for i, place in enumerate(places)
+    ]
+
+
+def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int | None]:
+    """The rank of each value, equal values alike; None for those that may not be the best."""
+    sign = -1 if metric.lower_is_better else 1
+    ranked = may_win(values, competes)
+    rivals = [
+        sign * value.mean for value, is_ranked in zip(values, ranked, strict=True) if is_ranked
+    ]
+    return [
+        1 + sum(other > sign * value.mean + _ROUNDING for other in rivals) if is_ranked else None
+        for value, is_ranked in zip(values, ranked, strict=True)
+    ]
+
+
+def paired_t_test(first: BySeed, second: BySeed) -> float | None:
+    """The two-sided p-value of Student's paired t test; None with too few seeds in common.
+
+    Differences that do not vary over seeds have a p of 0, or of 1 if they are zero.
+    """
+    differences = [value - second[seed] for seed, value in first.items() if seed in second]
+    if len(differences) < SEEDS_NEEDED:
+        return None
+    mean, error = _mean_and_error(differences)
+    if error <= _ROUNDING:
+        return 1.0 if abs(mean) <= _ROUNDING else 0.0
+    from scipy.special import stdtr  # a fifth of a second, and needed with five seeds alone
+
+    return 2 * float(stdtr(len(differences) - 1, -abs(mean) / error))
+
+
+def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """A mean and its standard error."""
+    value = fold(dict(enumerate(values)))
+    return value.mean, value.std / math.sqrt(len(values))
+
+
+def holm(p_values: Mapping[K, float | None]) -> dict[K, float | None]:
+    """The p-values of a family of tests, corrected for their number (Holm 1979)."""
+    adjusted: dict[K, float | None] = dict.fromkeys(p_values)
+    tested = [(p, key) for key, p in p_values.items() if p is not None]
+    largest = 0.0
+    for place, (p, key) in enumerate(sorted(tested, key=itemgetter(0))):
+        largest = max(largest, min(1.0, p * (len(tested) - place)))
+        adjusted[key] = largest
+    return adjusted
+
+
+# Over pairs.
+
+
+@dataclass(frozen=True)
+class PairComparison:
+    """How a method compares to another over pairs; above 0 it is better."""
+
+    differences: Mapping[Pair, float]  # the method's value minus the other's, turned to better
+    p: float | None = None  # corrected for the number of rivals; None with too few pairs
+
+    @property
+    def mean(self) -> float:
+        """The mean difference over pairs; nan if they have none in common."""
+        return fmean(self.differences.values()) if self.differences else math.nan
+
+    @property
+    def wins(self) -> int:
+        """The number of pairs on which it is better."""
+        return sum(value > 0 for value in self.differences.values())
+
+    @property
+    def losses(self) -> int:
+        """The number of pairs on which it is worse."""
+        return sum(value < 0 for value in self.differences.values())
+
+    @property
+    def ties(self) -> int:
+        """The number of pairs on which both are equal."""
+        return len(self.differences) - self.wins - self.losses
+
+
+def best_over_pairs(by_row: Mapping[K, ByPair], metric: Metric) -> K | None:
+    """The method with the best average over all pairs, if there is one."""
+    sign = -1 if metric.lower_is_better else 1
+    means = {row: sign * average(by_pair).mean for row, by_pair in by_row.items()}
+    whole = {row: mean for row, mean in means.items() if not math.isnan(mean)}
+    return max(whole, key=whole.__getitem__, default=None)
+
+
+def against(best: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
+    """Compare all others with the best method over the pairs and seeds that both have."""
+    comparisons = {
+        row: PairComparison(_differences(by_pair, by_row[best], metric))
+        for row, by_pair in by_row.items()
+        if row != best
+    }
+    p_values = holm({row: signed_rank_test(c.differences) for row, c in comparisons.items()})
+    return {row: replace(c, p=p_values[row]) for row, c in comparisons.items()}
+
+
+def _differences(values: ByPair, others: ByPair, metric: Metric) -> dict[Pair, float]:
+    sign = -1 if metric.lower_is_better else 1
+    differences = {}
+    for pair, by_seed in values.items():
+        other = others.get(pair, {})
+        steps = [sign * (value - other[seed]) for seed, value in by_seed.items() if seed in other]
+        if steps and not math.isnan(mean := fmean(steps)):
+            differences[pair] = round(mean, _DIGITS)
+    return differences
+
+
+def signed_rank_test(differences: Mapping[Pair, float]) -> float | None:
+    """The two-sided p-value of Wilcoxon's signed-rank test; None with too few pairs."""
+    if len(differences) < PAIRS_NEEDED:
+        return None
+    if not any(differences.values()):
+        return 1.0
+    from scipy.stats import wilcoxon  # a second, and needed by what compares over pairs alone
+
+    return float(wilcoxon(list(differences.values()), zero_method="pratt").pvalue)
