@@ -21,7 +21,6 @@ from zsntta_cli.detection.runs.detecting import detect_run
 from zsntta_cli.detection.runs.request import Images, Request
 from zsntta_cli.detection.sources import Scan, batches, item, video
 from zsntta_cli.progress import Silent
-from zsntta_cli.report.verdict_frames import frame_name
 from zsntta_cli.settings import EncoderChoice
 
 av = pytest.importorskip("av")
@@ -250,28 +249,6 @@ def test_a_whole_video_is_decided_in_hindsight_as_a_folder_of_its_frames_is(pict
     assert {row["stage"] for row in arrival} == {"warm-up"}
 
 
-def saved(root):
-    return {path.relative_to(root).as_posix(): path for path in Path(root).rglob("*.png")}
-
-
-@pytest.mark.parametrize("decide", ["hindsight", "arrival"])
-def test_flagged_frames_are_saved_as_they_were_judged(pictures, decide):
-    images = shapes_and_letters()
-    lossless("a.mkv", images)
-    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--decide", decide, "--flag", "20%")
-    for _ in range(2):  # the second time all is there
-        result = pictures(*given, "--copy-to", "out")
-        flagged = [row for row in rows_of(result) if row["noise"]]
-        assert 6 <= len(flagged) <= 14
-        names = {f"_noise/a-00-00-{row['time_s']:06.3f}.png": row["frame"] for row in flagged}
-        files = saved("out")
-        assert files.keys() == names.keys()
-        for name, frame in names.items():
-            with Image.open(files[name]) as image:
-                assert image.tobytes() == images[frame].convert("RGB").tobytes()
-        assert f"{60 - len(flagged)} clean frames are not saved" in result.stderr
-
-
 def test_a_question_by_a_file_is_about_a_frame(pictures):
     lossless("a.mkv", shapes_and_letters())
     letters = [
@@ -289,41 +266,10 @@ def test_a_question_by_a_file_is_about_a_frame(pictures):
     assert "a.mkv at " in result.stderr.splitlines()[-1], "frames without an answer by their times"
 
 
-def test_names_of_frames():
-    def name(source, frame, time):
-        return frame_name(item.Item(source, None, frame=frame, time_s=time))
-
-    assert name("d/clip.mp4", 75, 62.5) == "clip-00-01-02.500.png"
-    assert name("clip.x.mp4", 75, 59.9996) == "clip.x-00-01-00.000.png"
-    assert name("clip.mp4", 75, 360_000.25) == "clip-100-00-00.250.png"
-    assert name("clip.mp4", 75, -0.5) == "clip-000075.png"
-    assert name("-", 123, None) == "frame-000123.png"
-    assert name("-", 123, 2.0) == "frame-00-00-02.000.png"
-
-
-def test_frames_that_are_clean_now_are_no_more_in_the_folder_while_the_video_is_there(pictures):
+def test_frames_are_not_copied_as_a_note_says(pictures):
     lossless("a.mkv", shapes_and_letters())
-    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
-    rows_of(pictures(*given, "--flag", "20%"))
-    before = saved("out")
-    rows_of(pictures(*given, "--flag", "10%"))
-    after = saved("out")
-    assert 0 < len(after) < len(before)
-    assert after.keys() < before.keys()
-    Path("a.mkv").rename("b.mkv")
-    rows_of(pictures("detect", "b.mkv", *given[2:], "--flag", "10%"))
-    assert saved("out").keys() > after.keys(), "frames whose video is gone stay"
-
-
-def test_a_video_whose_frames_are_all_clean_has_none_in_the_folder(pictures):
-    lossless("a.mkv", shapes_and_letters())
-    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out")
-    assert rows_of(pictures(*given, "--flag", "20%"))
-    assert saved("out")
-    said = {"noise": True, "class": "star", "stage": "adapted"}
-    clean = {"format": 1, "source": "a.mkv", "noise": False, "class": None, "verdict": said}
-    lines = (json.dumps({**clean, "frame": i}) for i in range(60))
-    Path("clean.jsonl").write_text("".join(line + "\n" for line in lines))
-    found = rows_of(pictures(*given, "--corrections", "clean.jsonl"))
-    assert {row["answer"] for row in found} == {"clean"}
-    assert not saved("out")
+    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out", "--flag", "20%")
+    result = pictures(*given)
+    assert len(rows_of(result)) == 60
+    assert "note: 60 not copied: no files of their own." in result.stderr.splitlines()
+    assert not list(Path(".").glob("out/*/*"))

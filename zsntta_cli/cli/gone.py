@@ -17,7 +17,7 @@ _ANSWERS = (
 )
 _FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool"
 _SET_PARTS = "detect without it judges the whole set"
-_FRAMES = "a folder or a video file is a source"
+_FRAMES = "name a folder, a video file, or - for paths on standard input"
 _ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"
 _TURNS = "name each set by itself, as in --ood textures,glyphs"
 _RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"

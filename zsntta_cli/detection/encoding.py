@@ -214,9 +214,8 @@ class Encoding:
                     for i, one in reads.items()
                     if one.stamp and one.digest in images
                 }
-                is_kept = {one.digest for i, one in reads.items() if items[i].is_kept}
-                self.store.add({d: one for d, one in images.items() if d in is_kept}, stamps)
-                seen |= images.keys() & is_kept
+                self.store.add(images, stamps)
+                seen |= images.keys()
                 for i, one in reads.items():
                     failed = KeptImage(None, error=one.error)
                     yield i, one.digest, images.get(one.digest, failed)

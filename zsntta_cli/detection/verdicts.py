@@ -266,13 +266,12 @@ VerdictRow = TypedDict("VerdictRow", {
     "format": Literal[4],
     "source": Annotated[
         str,
-        "path of the file; archive and path within it; id in a cached set; - for frames on "
-        "standard input",
+        "path of the file; archive and path within it; id in a cached set",
     ],
-    "frame": Annotated[int | None, {"minimum": 0}, "number in a video or on standard input"],
+    "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
     "time_s": Annotated[
         float | None,
-        "in a video, by the frame's own time stamp; on standard input by the rate that was given",
+        "in a video, by the frame's own time stamp",
     ],
     "class": Annotated[str, _DECIDED, "the class, should the image be clean"],
     "class_index": Annotated[int, _DECIDED, {"minimum": 0}],

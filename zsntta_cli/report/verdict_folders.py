@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
@@ -41,7 +41,6 @@ from zsntta_cli.report.placing import (
     writable_name,
     write_new,
 )
-from zsntta_cli.report.verdict_frames import FrameFiles, flagged_frames, frame_name
 
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
@@ -82,9 +81,6 @@ class Saved(NamedTuple):
 
 def saved(item: Item, row: VerdictRow) -> Saved | None:
     """The copy of an image; None if it has no file and cannot become one."""
-    if item.frame is not None:  # of those that are to be files
-        png = item.load()
-        return Saved(frame_name(item), png.digest.hex(), lambda: png.data)
     if item.file is None or row["content"] is None:
         return None
     return Saved(PurePath(item.source).name, row["content"], lambda: item.load().data)
@@ -132,7 +128,6 @@ class Sorter(RowSink):
                 there.
         """
         self._folders = folder_names(run.detector.class_names)
-        self._frames = FrameFiles(DONE[self.how], saves=self.how == COPY)
         self._is_more = run.request.on_arrival
         self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
         if self.root.exists():
@@ -166,14 +161,9 @@ class Sorter(RowSink):
         Raises:
             StoreError: the folder cannot be written.
         """
-        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is None]
+        pairs = [*zip(*batch, strict=True)]
         for start in range(0, len(pairs), AT_ONCE):
             self._arrange(pairs[start : start + AT_ONCE])
-        flagged = flagged_frames(batch)
-        self._handled |= {_key_of(item) for item, _ in flagged}
-        self._handled |= {_key_of(replace(i, frame=None)) for i in batch.items if i.video}
-        for pair in self._frames.of(batch):
-            self._arrange([pair])
 
     def _arrange(self, pairs: Sequence[tuple[Item, VerdictRow]]) -> None:
         """List what is to be done, then do it; try again if a name was taken in between."""
@@ -416,8 +406,6 @@ class Sorter(RowSink):
                 f"note: {renamed:,} put under another name, since {self.root} cannot have their "
                 f"own: {LIST} there has both."
             )
-        for text in self._frames.notes():
-            self.reporter.note(f"note: {text}")
 
     def _leave(self, reason: str, source: str) -> None:
         self._left.setdefault(reason, []).append(source)

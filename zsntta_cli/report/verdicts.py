@@ -52,7 +52,7 @@ def draw(rows: Iterable[VerdictRow]) -> str:
 
 def place(row: VerdictRow) -> str:
     """The origin of an image: its path, and in a video its time."""
-    return place_of(row["source"], row["frame"], row["time_s"])
+    return place_of(row["source"], row["time_s"])
 
 
 def line(row: VerdictRow) -> str:

@@ -30,7 +30,7 @@ class ImageOptions:
             metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
-            "or frames on standard input.",
+            "on standard input.",
         ),
     ] = None
     set_name: Annotated[
@@ -43,14 +43,7 @@ class ImageOptions:
     ] = None
     fps: Annotated[
         float | None,
-        typer.Option(
-            help="Frames that are judged per second of video. [1]  Of frames on -, the rate they "
-            "have."
-        ),
-    ] = None
-    raw: Annotated[
-        str | None,
-        typer.Option(metavar="WIDTHxHEIGHT", help="Frames on - are raw RGB of this size."),
+        typer.Option(help="Frames that are judged per second of video. [1]"),
     ] = None
     max_megapixels: Annotated[
         float | None,

@@ -11,7 +11,6 @@ from zsntta_cli.detection.runs.request import (
     DecisionRule,
     Images,
     Request,
-    raw_size,
     read_classes,
     split_classes,
 )
@@ -30,7 +29,6 @@ def request_of(
             sources=tuple(images.sources or ()),
             set_name=images.set_name,
             fps=images.fps,
-            raw=None if images.raw is None else raw_size(images.raw),
             without=(result.folder[0],) if result.folder else (),
             moved=moved_from(result.move_to) if result.move_to else {},
         ),

@@ -1,6 +1,5 @@
 """The request of `zsntta detect`: values that are checked before anything is read."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,6 @@ from zsntta_cli.detection.inputs import (
 )
 from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import Scan, check_sources
-from zsntta_cli.detection.sources.framing import LARGEST_FRAME
 from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, first_line, short
 from zsntta_cli.files import read_input
@@ -34,14 +32,13 @@ class Images:
     sources: tuple[str, ...] = ()
     set_name: str | None = None
     fps: float | None = None  # frames of a second of video
-    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
     moved: Mapping[str, Path] = field(default_factory=dict)  # there, by where they were before
 
     @property
     def scan(self) -> Scan:
         """How the sources are searched for images."""
-        return Scan(fps=self.fps, without=self.without, moved=self.moved, raw=self.raw)
+        return Scan(fps=self.fps, without=self.without, moved=self.moved)
 
     def __post_init__(self) -> None:
         check(
@@ -54,19 +51,6 @@ class Images:
         )
         wrong = f"fps is {self.fps}, must be above 0 and at most 1000."
         check(self.fps is None or 0 < self.fps <= 1000, wrong)
-        _check_raw(self.raw)
-        check(
-            self.raw is None or PIPE in self.sources,
-            "raw frames come on standard input: name '-' as the source.",
-        )
-
-
-def _check_raw(raw: tuple[int, int] | None) -> None:
-    """Refuse raw frames without pixels, or with more than a frame may have."""
-    if raw is not None:
-        width, height = raw
-        is_sound = width > 0 and height > 0 and 3 * width * height <= LARGEST_FRAME
-        check(is_sound, f"raw is {width:,} x {height:,}, must be a width and a height, 640x480.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,14 +142,6 @@ def read_classes(path: Path) -> tuple[str, ...]:
     names = tuple(line.strip() for line in lines if line.strip())
     check(bool(names), f"{path} has no class names: it must have one name per line.")
     return names
-
-
-def raw_size(text: str) -> tuple[int, int]:
-    """Width and height as they are typed; SettingsError if they are invalid."""
-    parts = re.fullmatch(r"(\d{1,9})x(\d{1,9})", text.strip(), re.ASCII)
-    check(parts is not None, f"raw is '{short(text)}', must be WIDTHxHEIGHT, as 640x480.")
-    assert parts
-    return int(parts[1]), int(parts[2])
 
 
 def split_classes(text: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Sources of images: files, folders, archives, lists, pipes, videos. All become `Item`s."""
+"""Sources of images: files, folders, archives, lists, piped paths, videos. All become `Item`s."""
 
 import contextlib
 import glob
@@ -53,11 +53,10 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
 class Scan:
     """How sources are searched for images."""
 
-    fps: float | None = None  # frames of a second of video; of frames on standard input their rate
+    fps: float | None = None  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into
     moved: Mapping[str, Path] = field(default_factory=dict)  # files, by where they were before
     left_out: LeftOut | None = None  # counts what is not looked at
-    raw: tuple[int, int] | None = None  # width and height of raw frames on standard input
 
     def holds(self, path: Path) -> bool:
         """Whether a path is in an excluded folder, whatever links lead there."""
@@ -108,7 +107,7 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
     seen = set[_Identity]()
     for source in sources:
         if source == PIPE:
-            for items in _piped(scan):
+            for items in piped(_standard_input):
                 yield _each_once((scan.current(item) for item in items), seen, scan)
             continue
         for path in _whole(source):
@@ -166,17 +165,6 @@ def _standard_input(most: int) -> bytes:
         return os.read(0, most)
     except OSError as error:
         raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
-
-
-def _piped(scan: Scan) -> Iterator[list[Item]]:
-    """The images on standard input: frames, or paths of images."""
-    from zsntta_cli.detection.sources.frames import framed
-    from zsntta_cli.detection.sources.framing import Incoming
-
-    incoming = Incoming(_standard_input)
-    if scan.raw or incoming.is_of_frames():
-        return framed(incoming, scan.raw, scan.fps)
-    return piped(incoming.piece)
 
 
 def _whole(source: str) -> list[Path]:

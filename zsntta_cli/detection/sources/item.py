@@ -43,7 +43,6 @@ class Item:
     member: str = ""  # its path within an archive
     frame: int | None = None  # number in a video
     time_s: float | None = None  # in a video, by the frame's own time stamp
-    is_kept: bool = True  # whether its features are kept for another time
 
     @cached_property
     def key(self) -> bytes:
@@ -53,12 +52,12 @@ class Item:
     @property
     def video(self) -> Path | None:
         """The video file of a frame, if it can be decoded again."""
-        return None if self.frame is None or self.source == PIPE else Path(self.source)
+        return None if self.frame is None else Path(self.source)
 
     @property
     def place(self) -> str:
         """The place of the image: its path, and for a frame its time."""
-        return place_of(self.source, self.frame, self.time_s)
+        return place_of(self.source, self.time_s)
 
     def drop_content(self) -> None:
         """Release pixels that it holds in memory."""
@@ -82,11 +81,9 @@ class HeldContent:
         self._content = None
 
 
-def place_of(source: str, frame: int | None, time_s: float | None) -> str:
-    """The place of an image, for people: its path, and for a frame its time or else its number."""
-    if time_s is not None:
-        return f"{source} at {time_s:.2f} s"
-    return source if frame is None else f"{source} at frame {frame:,}"
+def place_of(source: str, time_s: float | None) -> str:
+    """The place of an image, for people: its path, and for a frame its time."""
+    return source if time_s is None else f"{source} at {time_s:.2f} s"
 
 
 def of_file(path: Path) -> Item:

@@ -15,6 +15,7 @@ LISTS = (".txt", ".csv")
 _LARGEST = 2**28  # bytes of a list
 _COLUMNS = ("source", "path", "file", "filename", "image")  # of a .csv: the first that it has
 _PIECE = 2**16  # bytes of a pipe at a time
+_PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff")  # how PNG and JPEG begin
 
 
 def listed(path: Path) -> list[Item]:
@@ -62,9 +63,17 @@ def named_file(name: str) -> Item:
 
 
 def piped(read: Callable[[int], bytes]) -> Iterator[list[Item]]:
-    """The images whose paths come through a pipe, as they come: on lines, or separated by NULs."""
+    """The images whose paths come through a pipe, as they come: on lines, or separated by NULs.
+
+    Raises:
+        DatasetError: pictures come, and no paths.
+    """
     begun, mark = b"", b""  # of the last line, what has come
+    is_first = True
     while piece := read(_PIECE):
+        if is_first and piece.startswith(_PICTURES):
+            raise DatasetError("standard input has pictures, and '-' reads paths: name the files.")
+        is_first = False
         mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
         *whole, begun = (begun + piece).split(mark) if mark else (begun + piece,)
         if items := _named(whole, mark):
