@@ -147,17 +147,16 @@ def _object(header: Mapping[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def resume(path: Path, detector: "OnlineDetector") -> dict[str, Any]:
-    """Let a detector continue from a file, and return what else was written.
+def resume(path: Path, detector: "OnlineDetector") -> None:
+    """Let a detector continue from a file.
 
     Raises:
         StoreError: the file is of other classes, another encoder or other settings.
     """
-    kept, more = read(path, detector.others)
+    kept, _ = read(path, detector.others)
     if other := _other(kept, detector):
         raise StoreError(f"{path} is of {other}: take another file for these.")
     detector.restore(kept.state())
-    return more
 
 
 def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:

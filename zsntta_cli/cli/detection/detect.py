@@ -1,7 +1,7 @@
 """`zsntta detect`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,19 +10,12 @@ from zsntta_cli.cli.detection.options import (
     FOUND,
     DecisionOptions,
     ImageOptions,
-    PartOptions,
     ResultOptions,
 )
 from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, with_groups
 from zsntta_cli.cli.output import PAGES, form_of
-from zsntta_cli.errors import counted
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import FEATURES, ExtractSettings
-
-if TYPE_CHECKING:
-    from zsntta_cli.detection.encoding import Encoding
-    from zsntta_cli.detection.runs.by_part import PartsRequest
-    from zsntta_cli.detection.verdicts import VerdictAnswer
 
 
 @with_groups
@@ -37,7 +30,6 @@ def detect(
     features_dir: FeaturesDir = FEATURES,
     decision: DecisionOptions,
     result: ResultOptions,
-    parts: PartOptions,
 ) -> None:
     """Tell which images belong to none of your classes.
 
@@ -60,7 +52,6 @@ def detect(
     from zsntta_cli.cli.detection.requests import request_of
     from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.encoding import Encoding
-    from zsntta_cli.detection.runs.by_part import PartsRequest
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.corrections import Corrected, read_corrections
     from zsntta_cli.report.review.review import ReviewFile
@@ -71,14 +62,6 @@ def detect(
     form_of(out, FORMS, option="--out")
     form_of(review, PAGES, option="--review")
     request = request_of(images, decision, result)
-    if parts.check(out):
-        result.check_by_part()
-        if ask is not None or decision.learn:
-            raise misused("verdicts go to one file per part: leave --ask and --learn out.")
-        asked = PartsRequest(request, str(out), parts.calibrate_on, parts.part, parts.jobs)
-        encoding = Encoding(encoder.choice(), features_dir, device, workers, ConsoleReporter())
-        _judge_parts(asked, result.only, encoding)
-        return
     if ask is not None and request.on_arrival:
         raise misused("--ask is of a whole folder: leave it out, or add --decide hindsight.")
     interview = None if ask is None else interview_of(ask, decision.answers)
@@ -104,15 +87,6 @@ def detect(
         say_plan(sorter, [str(path) for path in (out, review) if path])
     if result.fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)
-
-
-def _judge_parts(asked: "PartsRequest", only: "VerdictAnswer | None", encoding: "Encoding") -> None:
-    """Judge a set in parts, and say what became of each."""
-    from zsntta_cli.cli.detection.judging_parts import judge_parts
-
-    for judged in judge_parts(asked, encoding, only):
-        what = "there already" if judged.noise is None else f"{judged.noise:,} flagged"
-        say(f"{judged.path}: {counted(judged.images, 'image')}, {what}")
 
 
 def _check_alone(images: ImageOptions, decision: DecisionOptions, result: ResultOptions) -> None:

@@ -16,8 +16,8 @@ from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
-_PANELS = ("Decision", "Result", "A file a part")
-_decision, _result, _parts = (partial(under, panel) for panel in _PANELS)
+_PANELS = ("Decision", "Result")
+_decision, _result = (partial(under, panel) for panel in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -92,27 +92,6 @@ class ImageOptions:
 
 
 @dataclass(frozen=True)
-class PartOptions:
-    """Verdicts on a set in parts, a file for each."""
-
-    calibrate_on: Annotated[
-        int | None, _parts("Part to learn from: all parts are judged by what was learned from it.")
-    ] = None
-    part: Annotated[int | None, _parts("Judge only this part. [all]")] = None
-    jobs: Annotated[int, _parts("Processes that judge parts.")] = 1
-
-    def check(self, out: Path | None) -> bool:
-        """Whether verdicts go to a file a part; refuse what is of parts alone where they do not."""
-        by_part = out is not None and "{part}" in str(out)
-        if not by_part and (self.calibrate_on or self.part or self.jobs != 1):
-            raise misused(
-                "--calibrate-on, --part and --jobs need one verdict file per part: add "
-                "--out 'verdicts/{part}.csv'."
-            )
-        return by_part
-
-
-@dataclass(frozen=True)
 class DecisionOptions:
     """How images are decided on."""
 
@@ -164,7 +143,7 @@ class ResultOptions:
 
     out: Annotated[
         Path | None,
-        _result("File for the rows: FILE.csv, .jsonl or .parquet; or DIR/{part}.csv."),
+        _result("File for the rows: FILE.csv, .jsonl or .parquet."),
     ] = None
     only: Annotated[
         Literal["noise", "unsure", "clean"] | None, _result("Print only rows with this answer.")
@@ -213,16 +192,6 @@ class ResultOptions:
         if self.embed is not None and not self.review:
             raise misused("--embed is of a page: add --review FILE.html.")
         self._check_folder()
-
-    def check_by_part(self) -> None:
-        """Refuse what is of all images together, where verdicts go to a file a part."""
-        others = {
-            "--review": self.review, "--print0": self.print0, "--copy-to": self.copy_to,
-            "--link-to": self.link_to, "--move-to": self.move_to,
-            "--corrections": self.corrections, "--fail-on-noise": self.fail_on_noise,
-        }  # fmt: skip
-        if given := [option for option, value in others.items() if value]:
-            raise misused(f"verdicts go to one file per part: leave {', '.join(given)} out.")
 
     @property
     def folder(self) -> tuple[Path, Way] | None:

@@ -159,7 +159,6 @@ class Ranking:
 
     def __init__(self, margins: Sequence[float] = ()) -> None:
         self.margins = sorted(margins)  # of all so far
-        self.latest: list[float] = []  # in their order, until somebody took them
 
     def state(self) -> State:
         """The values that are kept in a file; empty before the first image."""
@@ -179,7 +178,6 @@ class Ranking:
         noise, threshold, ranks = verdicts.noise.copy(), verdicts.threshold.copy(), []
         for i, margin in enumerate(verdicts.margin.tolist()):
             bisect.insort(self.margins, margin)
-            self.latest.append(margin)
             ranks.append(len(self.margins) - bisect.bisect_right(self.margins, margin) + 1)
             if (wanted := flag.wanted(len(self.margins), least=0)) is not None:
                 move = between(self.margins, wanted)
