@@ -1,7 +1,5 @@
 """Frames of videos that PyAV writes, with time stamps of any distance."""
 
-import base64
-import io
 import json
 import struct
 import sys
@@ -14,7 +12,6 @@ import pytest
 from made import TINY, fails
 from PIL import Image
 
-from zsntta_cli.cli.detection.asking import picture
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.runs.detecting import detect_run
@@ -189,32 +186,6 @@ def test_frames_are_turned_as_their_video_says(tmp_path, degrees):
     assert expected[corner].mean() > 200
 
 
-@pytest.mark.parametrize("ending", ["mp4", "mkv", "avi"])
-def test_one_frame_is_had_again(tmp_path, ending):
-    times = VARIABLE if ending != "avi" else [1000 * i // 30 for i in range(40)]
-    path = write(tmp_path / f"a.{ending}", times)
-    for one in frames(path, 1000):
-        image = video.frame_at(path, one.frame, one.time_s)
-        assert image.tobytes() == one.load().image().tobytes(), one.frame
-    assert video.frame_at(path, 99, 99.0) is None
-    assert (
-        video.frame_at(path, 2, 0.0021).tobytes() == frames(path, 1000)[2].load().image().tobytes()
-    )
-    assert video.frame_at(tmp_path / "gone.mp4", 0, 0.0) is None
-
-
-def test_a_question_about_a_frame_shows_it(tmp_path):
-    path = write(tmp_path / "a.mp4", [0, 1000, 2000], lambda i: 100 * i)
-    asked = frames(path, 1)[2]
-    asked.drop_content()
-    assert asked.place == f"{path} at 2.00 s"
-    drawn = picture(asked, {"TERM": "xterm-kitty"})
-    shown = base64.b64decode(drawn.partition(";")[2].partition("\x1b")[0])
-    assert np.asarray(Image.open(io.BytesIO(shown))).mean() == pytest.approx(200, abs=4)
-    path.unlink()
-    assert picture(asked, {"TERM": "xterm-kitty"}) == ""
-
-
 def lossless(path, images, fps=2):
     with av.open(str(path), "w") as container:
         width, height = images[0].size
@@ -247,23 +218,6 @@ def test_a_whole_video_is_decided_in_hindsight_as_a_folder_of_its_frames_is(pict
     assert [row["answer"] for row in of_video] == [row["answer"] for row in of_folder]
     arrival = rows_of(pictures("detect", "a.mkv", "--fps", "2", *SHAPES, "--decide", "arrival"))
     assert {row["stage"] for row in arrival} == {"warm-up"}
-
-
-def test_a_question_by_a_file_is_about_a_frame(pictures):
-    lossless("a.mkv", shapes_and_letters())
-    letters = [
-        i for i, path in enumerate(sorted(Path("pictures").rglob("*.png"))) if "/x/" in str(path)
-    ]
-    answers = [{"source": "a.mkv", "frame": i, "belongs": i not in letters} for i in range(60)]
-    Path("answers.jsonl").write_text("\n".join(map(json.dumps, answers)))
-    given = ("--fps", "2", *SHAPES, "--ask", "10", "--answers", "answers.jsonl")
-    result = pictures("detect", "a.mkv", *given)
-    judged = [row for row in rows_of(result) if row["stage"] == "judged"]
-    assert len(judged) == 10
-    assert all(row["noise"] == (row["frame"] in letters) for row in judged)
-    Path("answers.jsonl").write_text(json.dumps(answers[0]))
-    result = pictures("detect", "a.mkv", *given)
-    assert "a.mkv at " in result.stderr.splitlines()[-1], "frames without an answer by their times"
 
 
 def test_frames_are_not_copied_as_a_note_says(pictures):

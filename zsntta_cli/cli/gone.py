@@ -12,9 +12,7 @@ _PARTS = (
     "and zsntta cache join NAME joins them"
 )
 _WATCH = "run zsntta detect again: features are kept, so it takes seconds"
-_ANSWERS = (
-    "--review PAGE.html asks first about the images that teach most, --learn reads its answers"
-)
+_ANSWERS = "--review PAGE.html asks the ten questions first, and --learn FILE reads its answers"
 _FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool"
 _SET_PARTS = "detect without it judges the whole set"
 _FRAMES = "name a folder, a video file, or - for paths on standard input"

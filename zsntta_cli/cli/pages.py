@@ -29,7 +29,7 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "sources", "--set", "--classes", "--classes-file", "--class-photos", "--model",
             "--features-dir",
         ),
-        "How they are decided": ("--method", "--flag", "--decide", "--others", "--ask", "--learn"),
+        "How they are decided": ("--method", "--flag", "--decide", "--others", "--learn"),
         "What comes out": (
             "--out", "--only", "--copy-to", "--move-to", "--undo", "--review", "--corrections",
             "--dry-run", "--help",

@@ -29,11 +29,10 @@ class Questions:
         """Begin with the verdicts (N,) on the whole folder, and no answer."""
         self.first = verdicts
         self.truths: dict[int, bool] = {}  # whether the image of a number is noise
-        self._skipped: set[int] = set()
 
     def __getstate__(self) -> dict[str, Any]:
         """Separate copies of decisions and answers, for a copy or a pickle."""
-        return {"first": self.first, "truths": dict(self.truths), "_skipped": set(self._skipped)}
+        return {"first": self.first, "truths": dict(self.truths)}
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
@@ -50,10 +49,10 @@ class Questions:
     def next(self, count: int = 1) -> list[int]:
         """Indices of at most `count` images to ask about, the most informative first.
 
-        Images that were answered, skipped or judged before are left out. Answers change the order.
+        Images that were answered or judged before are left out. Answers change the order.
         """
         is_open = ~self.first.judged
-        is_open[[*self.truths, *self._skipped]] = False
+        is_open[[*self.truths]] = False
         rest = self._order[is_open[self._order]]
         chosen = asking.most_telling(self.belief(), self._cells[rest], count)
         return [int(number) for number in rest[chosen]]
@@ -61,10 +60,6 @@ class Questions:
     def answer(self, number: int, belongs: bool) -> None:
         """Take an answer: whether the image with an index belongs to one of the classes."""
         self.truths[number] = not belongs
-
-    def skip(self, number: int) -> None:
-        """Never ask about the image with an index again."""
-        self._skipped.add(number)
 
     def belief(self) -> asking.Floats:
         """The probabilities (H,) of the hypotheses after the answers, "no noise" first."""

@@ -45,8 +45,6 @@ def detect(
         return
     images.check()
     result.check()
-    decision.check()
-    from zsntta_cli.cli.detection.asking import interview_of, tell
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, run_once
     from zsntta_cli.cli.detection.folders import say_plan
     from zsntta_cli.cli.detection.requests import request_of
@@ -58,13 +56,10 @@ def detect(
     from zsntta_cli.report.verdict_files import FORMS, rows_file
     from zsntta_cli.report.verdict_folders import Sorter
 
-    out, review, ask = result.out, result.review, decision.ask
+    out, review = result.out, result.review
     form_of(out, FORMS, option="--out")
     form_of(review, PAGES, option="--review")
     request = request_of(images, decision, result)
-    if ask is not None and request.on_arrival:
-        raise misused("--ask is of a whole folder: leave it out, or add --decide hindsight.")
-    interview = None if ask is None else interview_of(ask, decision.answers)
     reporter = ConsoleReporter()
     folder, is_dry = result.folder, result.dry_run
     sorter = Sorter(*folder, reporter, result.keep_folders, is_dry) if folder else None
@@ -80,9 +75,7 @@ def detect(
     outputs = Outputs(sinks, everything, result.only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store, limited_to(images.max_megapixels):
-        run_once(request, encoding, outputs, interview, lessons)
-    if interview:
-        tell(interview, outputs.tally.counts["noise"], decision.answers)
+        run_once(request, encoding, outputs, lessons)
     if sorter and is_dry:
         say_plan(sorter, [str(path) for path in (out, review) if path])
     if result.fail_on_noise and outputs.tally.counts["noise"]:

@@ -3,14 +3,12 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.runs.request import Request
 from zsntta_cli.detection.runs.teaching import LabelledImage, teach
@@ -137,11 +135,10 @@ def run_once(
     request: Request,
     encoding: Encoding,
     outputs: Outputs,
-    interview: Interview | None = None,
     lessons: Sequence[Correction] = (),
 ) -> None:
-    """Detect, by corrections and by asking where there are such, and put rows where they go."""
-    run = replace(detect_run(request, encoding), interview=interview)
+    """Detect, by corrections where there are such, and put rows where they go."""
+    run = detect_run(request, encoding)
     _teach(run, lessons)
     outputs.open(run)
     try:

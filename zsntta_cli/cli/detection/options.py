@@ -116,25 +116,9 @@ class DecisionOptions:
         ),
     ] = None
     seed: Annotated[int, _decision("Seed of the orders in which a folder is shown.")] = 0
-    ask: Annotated[
-        int | None,
-        _decision("Ask about so many images whether they belong, and use the answers.", min=1),
-    ] = None
-    answers: Annotated[
-        Path | None, _decision("File of answers to --ask: .jsonl or .csv. [the terminal]")
-    ] = None
     learn: Annotated[
         Path | None, _decision("File of corrections to learn from, for all other images.")
     ] = None
-
-    def check(self) -> None:
-        """Refuse questions without a place for them."""
-        if self.answers and self.ask is None:
-            raise misused("--answers is of questions: add --ask 10.")
-        if self.ask is not None and self.flag:
-            raise misused(
-                "--flag says how many are flagged, and so do answers to --ask: use one of them."
-            )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.flags import Flag, Flagged, Ranking, flagged_among_clean
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
@@ -26,10 +25,8 @@ class RowMaker:
     last one that was judged gets the same row.
     """
 
-    def __init__(
-        self, decide: Decide, encoder_name: str, interview: Interview | None = None
-    ) -> None:
-        self._decide, self._encoder_name, self._interview = decide, encoder_name, interview
+    def __init__(self, decide: Decide, encoder_name: str) -> None:
+        self._decide, self._encoder_name = decide, encoder_name
         self._source = ""  # of the last frame that was judged
         self._frame: NDArray[np.float32] | None = None  # its features (D,), of unit norm
         self._last: VerdictRow | None = None  # of the image that was last judged
@@ -39,7 +36,7 @@ class RowMaker:
         repeats = [self._is_repeat(image) for image in encoded]
         new = [image for image, again in zip(encoded, repeats, strict=True) if not again]
         features = matrix(new)
-        judged = zip(*self._flagged(new, features), strict=True) if len(features) else iter(())
+        judged = zip(*self._decide(features), strict=True) if len(features) else iter(())
         rows = []
         for image, again in zip(encoded, repeats, strict=True):
             if image.features is None:
@@ -49,13 +46,6 @@ class RowMaker:
                 self._last = self._judged(*next(judged))
             rows.append(cast(VerdictRow, {**(self._last or {}), **_place(image)}))
         return rows
-
-    def _flagged(self, encoded: Sequence[Encoded], features: NDArray[np.float32]) -> Flagged:
-        """The decisions on new images, changed by answers about them; ranks stay."""
-        verdicts, ranks = self._decide(features)
-        if self._interview is None:
-            return verdicts, ranks
-        return self._interview(verdicts, [e.item for e in encoded if e.features is not None]), ranks
 
     def _is_repeat(self, one: Encoded) -> bool:
         if one.item.frame is None or one.features is None:

@@ -18,7 +18,6 @@ from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
-from zsntta_cli.detection.runs.answers import Interview
 from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.runs.request import Request
@@ -54,7 +53,6 @@ class DetectRun:
     detector: OnlineDetector
     cached: FeatureSet | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
-    interview: Interview | None = None  # which asks about images, in hindsight
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
     def batches(self) -> Iterator[Batch]:
@@ -70,7 +68,7 @@ class DetectRun:
         else:
             decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
             parts = iter([list(chain.from_iterable(self._encoded()))])
-        maker = RowMaker(decide, self.encoding.name, self.interview)
+        maker = RowMaker(decide, self.encoding.name)
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)

@@ -59,23 +59,6 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
                 return
 
 
-def frame_at(path: Path, number: int, time_s: float) -> Image.Image | None:
-    """One frame of a video, by its time if the file can be entered there, else by its number."""
-    import av
-
-    with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
-        stream = container.streams.video[0]
-        assert stream.time_base is not None
-        container.seek(round(time_s / stream.time_base), stream=stream)  # to a key frame before
-        for frame in container.decode(stream):
-            time = _time(frame)
-            if time is not None and float(time) >= time_s:
-                if float(time) == time_s:
-                    return _image(frame)
-                break
-    return next((image for _, image in frames_at(path, {number})), None)
-
-
 def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
     """Frames, each with its number of pixels; after an error an item that describes it."""
     try:

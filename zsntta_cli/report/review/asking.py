@@ -13,8 +13,8 @@ QUESTIONS = 10
 def to_ask(rows: Sequence[VerdictRow], most: int = QUESTIONS) -> list[int]:
     """Places of rows that were decided in hindsight and not judged, the most informative first.
 
-    This is one plan for all answers, while `detect --ask` plans each question by the answers so
-    far.
+    This is one plan for all answers; `OnlineDetector.questions` plans each question by the answers
+    so far.
     """
     if not rows:
         return []
