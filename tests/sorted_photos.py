@@ -9,9 +9,7 @@ from made import Notes
 from reviewed import run_of, verdict
 
 from zsntta_cli.detection.runs.detecting import Batch
-from zsntta_cli.detection.sources import Scan
 from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.report.placed_list import moved_from
 from zsntta_cli.report.verdict_folders import Sorter
 
 CLASSES = ("cat", "dog")
@@ -24,10 +22,9 @@ def write(folder, contents):
         (folder / name).write_bytes(content)
 
 
-def pairs(root, answers, how):
+def pairs(answers):
     """Items and rows: where photos are from, with their class, or an answer with '_' before it."""
-    scan = Scan(moved=moved_from(root) if how == "move" else {})
-    items = [scan.current(of_file(path)) for path in answers]
+    items = [of_file(path) for path in answers]
     rows = []
     for item, answer in zip(items, answers.values(), strict=True):
         values = {"answer": answer[1:]} if answer[0] == "_" else {"name": answer}
@@ -36,13 +33,13 @@ def pairs(root, answers, how):
     return Batch(items, rows)
 
 
-def sort(root, answers, how="copy", batch=None, **options):
+def sort(root, answers, batch=None, **options):
     """Sort photos in one run; gives what was said."""
     notes = Notes()
     sources = options.pop("sources", ())
-    sorter = Sorter(root, how, notes, **options)
+    sorter = Sorter(root, notes, **options)
     sorter.open(run_of(*CLASSES, sources=sources))
-    batch = batch or pairs(root, answers, how)
+    batch = batch or pairs(answers)
     sorter.take(batch)
     sorter.complete()
     sorter.close()

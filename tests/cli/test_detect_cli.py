@@ -311,7 +311,6 @@ def test_copies_and_links(pictures, tmp_path):
         (["pictures", "--classes", "cat", "--flag", "x"], "flag is 'x'", 2),
         (["pictures", "--classes", "cat", "--flag", "fpr=1%"], "go together", 2),
         (["pictures", "--classes", "cat", "--method", "tent"], "method is 'tent'", 2),
-        (["pictures", "--classes", "cat", "--copy-to", "a", "--link-to", "b"], "one of them", 2),
         (["pictures", "--classes", "cat", "--encoder", "tiny"], "features are of one encoder", 2),
         (["pictures", "--classes", "cat", "--prompt", "x"], "prompt 'x' is neither", 2),
     ],

@@ -1,4 +1,4 @@
-"""`zsntta detect` with --copy-to, --link-to, --move-to and --undo, as they are typed."""
+"""`zsntta detect --copy-to`, as it is typed."""
 
 import csv
 import json
@@ -46,53 +46,13 @@ def test_a_second_run_is_as_the_first_and_others_move(pictures):
     assert len(photos_in(Path("out"))) == 3
     done(pictures(*first[:1], "pictures/x", *first[2:], "--decide", "arrival"))
     assert len(photos_in(Path("out"))) > 3, "what comes on arrival is added"
-    done(pictures("detect", "--undo", "out"), "copies removed.")
-    assert not Path("out").exists()
 
 
-def test_moved_images_are_judged_with_the_others_and_come_back(pictures):
-    before = photos_in(Path("pictures"))
-    move = ("detect", "pictures", *SHAPES, "--move-to", "out", "--out", "rows.jsonl")
-    done(pictures(*move), "out: 60 moved.")
-    first = Path("rows.jsonl").read_text()
-    there = tree(Path("out"))
-    assert not photos_in(Path("pictures"))
-    done(pictures(*move), "60 images,", "out: 60 as they were.")
-    assert tree(Path("out")) == there
-    assert Path("rows.jsonl").read_text() == first, "in the same order, by the same names"
-    done(pictures(*move, "--flag", "3"), "moved within it")
-    assert sum(name.startswith("_noise/") for name in photos_in(Path("out"))) == 3
-    listed = ("detect", "list.txt", *SHAPES, "--move-to", "out", "--flag", "3")
-    Path("list.txt").write_text("".join(f"pictures/{name}\n" for name in before))
-    done(pictures(*listed), "60 images, 3 flagged as noise", "out: 60 as they were.")
-    dry = done(pictures("detect", "--undo", "out", "--dry-run"), "would be undone: 60 images moved")
-    assert "Nothing was copied, moved, removed or written (--dry-run)." in dry.stderr
-    assert not photos_in(Path("pictures"))
-    name = min(before)
-    Path("pictures", name).write_bytes(b"mine")
-    result = pictures("detect", "--undo", "out")
-    assert result.exit_code == 1, "something is left"
-    assert f"something is in the way: {Path('pictures', name).absolute()}" in result.stderr
-    Path("pictures", name).unlink()
-    done(pictures("detect", "--undo", "out"), "out undone: 1 image moved back.")
-    assert photos_in(Path("pictures")) == before
-    assert not Path("out").exists()
-    fails(pictures("detect", "--undo", "out"), "out has no list of images")
-
-
-def test_links_keep_the_folders_of_the_source(pictures):
-    link = ("detect", "pictures", *SHAPES, "--link-to", "out/links", "--keep-folders")
-    done(pictures(*link), "60 linked")
-    links = list(Path("out/links").rglob("*.png"))
-    assert len(links) == 60
-    assert all(link.is_symlink() for link in links)
-    assert {link.parts[3] for link in links} == {*os.listdir("pictures")}
-    fails(
-        pictures("detect", "pictures", *SHAPES, "--copy-to", "out/links"),
-        "out/links has images that were linked there: zsntta detect --undo DIR takes them back",
-    )
-    done(pictures("detect", "--undo", "out/links"), "60 links removed")
-    assert Path("out").exists(), "it is not the folder itself"
+def test_folders_of_the_source_are_kept(pictures):
+    done(pictures("detect", "pictures", *SHAPES, "--copy-to", "out/deep", "--keep-folders"))
+    copies = list(Path("out/deep").rglob("*.png"))
+    assert len(copies) == 60
+    assert {copy.parts[3] for copy in copies} == {*os.listdir("pictures")}
 
 
 def test_the_folder_is_no_source(pictures):
@@ -117,18 +77,17 @@ def test_the_folder_is_no_source(pictures):
     assert len(photos_in(Path("pictures"))) == 120, "a run without images removes nothing"
 
 
-@pytest.mark.parametrize("way", ["--copy-to", "--link-to", "--move-to"])
-def test_what_would_be_done_is_said_and_not_done(pictures, way):
+def test_what_would_be_done_is_said_and_not_done(pictures):
     before = photos_in(Path())
-    options = ("--out", "rows.csv", *(("--review", "page.html") if way != "--move-to" else ()))
+    options = ("--out", "rows.csv", "--review", "page.html")
     result = done(
-        pictures("detect", "pictures", *SHAPES, way, "out", "--dry-run", *options),
+        pictures("detect", "pictures", *SHAPES, "--copy-to", "out", "--dry-run", *options),
         "out would be filled: 60 ", "rows.csv would be written.",
-        "Nothing was copied, moved, removed or written (--dry-run).",
+        "Nothing was copied, removed or written (--dry-run).",
     )  # fmt: skip
     steps = [json.loads(line) for line in result.stdout.splitlines()]
     assert len(steps) == 60
-    assert {step["act"] for step in steps} == {way[2:-3]}
+    assert {step["act"] for step in steps} == {"copy"}
     assert all(Path(step["from"]).is_file() and not Path(step["to"]).exists() for step in steps)
     names = {name for name in photos_in(Path()) if not name.startswith("features/")}
     assert names == {name for name in before if not name.startswith("features/")}
@@ -138,8 +97,6 @@ def test_archives_are_copied_and_stay(pictures):
     contents = {path.as_posix(): path.read_bytes() for path in Path("pictures").rglob("*.png")}
     pack(Path("all.tar"), contents)
     run = ("detect", "all.tar", *SHAPES)
-    moved = done(pictures(*run, "--move-to", "moved"), "note: 60 not moved: no files of their own.")
-    assert " 60 moved" not in moved.stderr
     done(pictures(*run, "--copy-to", "out", "--keep-folders"), "60 copied")
     assert sorted(photos_in(Path("out")).values()) == sorted(contents.values())
     done(pictures(*run, "--copy-to", "out", "--only", "noise", "--flag", "2"), "58 removed")
@@ -148,12 +105,9 @@ def test_archives_are_copied_and_stay(pictures):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--copy-to", "a", "--move-to", "b"), "one of them"),
         (("--dry-run",), "--dry-run is of images in folders"),
         (("--keep-folders",), "--keep-folders is of images in folders"),
-        (("--move-to", "a", "--review", "a.html"), "look first"),
         (("--copy-to", "a", "--out", "a/verdicts.csv"), "name another file"),
-        (("--undo", "a"), "--undo reads the list of a folder only"),
         (("--judge", "a", "--dry-run"), "--judge reads corrections only"),
     ],
 )
@@ -170,11 +124,9 @@ def test_one_process_at_a_time_and_strange_lists(pictures):
     del placed
     Path("out/verdicts.csv").write_text("source,answer\n")
     fails(pictures(*copy), "out/verdicts.csv is no list of images that zsntta put there")
-    fails(pictures("detect", "pictures", *SHAPES, "--move-to", "out"), "is no list of images")
 
 
 def test_as_it_is_installed(pictures):
-    run = (ZSNTTA, "detect", "pictures", *SHAPES, "--move-to", "out")
+    run = (ZSNTTA, "detect", "pictures", *SHAPES, "--copy-to", "out")
     subprocess.run(run, check=True, capture_output=True)
-    subprocess.run((ZSNTTA, "detect", "--undo", "out"), check=True, capture_output=True)
-    assert len(photos_in(Path("pictures"))) == 60
+    assert len(photos_in(Path("pictures"))) == len(photos_in(Path("out"))) == 60

@@ -71,15 +71,6 @@ def test_a_member_of_an_archive_is_one_image_and_two_members_are_two(photos, tmp
     assert sum(len(items) for items in batches([path, path])) == 2
 
 
-def test_a_file_is_moved_though_a_link_to_it_comes_first(photos, detect):
-    (photos / "photos" / "a link.png").symlink_to("3.png")
-    rows, said = detect("photos", more=("--move-to", "sorted"))
-    assert len(rows) == 8
-    assert len(said) == 1
-    assert len([path for path in Path("sorted").rglob("*.png") if not path.is_symlink()]) == 8
-    assert [path.name for path in Path("photos").rglob("*.png")] == ["a link.png"]
-
-
 @pytest.fixture
 def detect(zsntta):
     def run(*sources, more=()):

@@ -9,10 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from made import Notes
 from sorted_photos import dies_at, sort, tree, write
-
-from zsntta_cli.report.undoing import undo
 
 # Photos with one name, two with one content, in folders and not.
 PHOTOS = {
@@ -36,36 +33,30 @@ def answers(folder, names):
     return {folder / "photos" / name: answer for name, answer in names.items()}
 
 
-def first(folder, how):
-    sort(folder / "out", answers(folder, FIRST), how)
+def first(folder):
+    sort(folder / "out", answers(folder, FIRST))
 
 
-def second(folder, how):
-    sort(folder / "out", answers(folder, SECOND), how)
+def second(folder):
+    sort(folder / "out", answers(folder, SECOND))
 
 
-def fewer(folder, how):
-    sort(folder / "out", answers(folder, {"1.png": "dog", "b/2.png": "_noise"}), how)
+def fewer(folder):
+    sort(folder / "out", answers(folder, {"1.png": "dog", "b/2.png": "_noise"}))
 
 
-def edited(folder, how):
+def edited(folder):
     write(folder / "photos", {"a/1.png": b"two, and again"})
-    second(folder, how)
-
-
-def undone(folder, _):
-    undo(folder / "out", Notes())
+    second(folder)
 
 
 @contextlib.contextmanager
-def without_links(error, where):
-    """Have hard links fail, between some places."""
+def without_links(error):
+    """Have hard links fail."""
     link = os.link
 
-    def linked(old, new, **values):
-        if where(str(old), str(new)):
-            raise OSError(error, os.strerror(error))
-        link(old, new, **values)
+    def linked(*_, **__):
+        raise OSError(error, os.strerror(error))
 
     os.link = linked
     try:
@@ -74,48 +65,23 @@ def without_links(error, where):
         os.link = link
 
 
-def is_across(old, new):
-    return ("/photos/" in old) != ("/photos/" in new)
-
-
-def across(act):
-    """Act where photos lie on another file system."""
-
-    def acted(folder, how):
-        with without_links(errno.EXDEV, is_across):
-            act(folder, how)
-
-    return acted
-
-
 def plainly(act):
     """Act on a file system that has no hard links."""
 
-    def acted(folder, how):
-        with without_links(errno.EPERM, lambda *_: True):
-            act(folder, how)
+    def acted(folder):
+        with without_links(errno.EPERM):
+            act(folder)
 
     return acted
 
 
 CASES = {
-    "copy": ("copy", [], first),
-    "copy, other verdicts": ("copy", [first], second),
-    "copy, fewer images": ("copy", [first], fewer),
-    "copy, an edited original": ("copy", [first], edited),
-    "copy, undone": ("copy", [first], undone),
-    "link": ("link", [], first),
-    "link, other verdicts": ("link", [first], second),
-    "link, undone": ("link", [first], undone),
-    "move": ("move", [], first),
-    "move, other verdicts": ("move", [first], second),
-    "move, to another file system": ("move", [], across(first)),
-    "move, back from another file system": ("move", [first], across(undone)),
-    "move, no hard links": ("move", [], plainly(first)),
-    "move, no hard links, other verdicts": ("move", [first], plainly(second)),
-    "copy, no hard links": ("copy", [], plainly(first)),
-    "move, undone": ("move", [first], undone),
-    "move, undone after other verdicts": ("move", [first, second], undone),
+    "copied": ([], first),
+    "other verdicts": ([first], second),
+    "fewer images": ([first], fewer),
+    "an edited original": ([first], edited),
+    "no hard links": ([], plainly(first)),
+    "no hard links, other verdicts": ([first], plainly(second)),
 }
 
 
@@ -134,7 +100,7 @@ kills = dict.fromkeys(CASES, 0)
 @pytest.mark.slow
 def test_whatever_is_killed_no_photo_is_lost_and_the_next_run_ends_it(quick, monkeypatch, name):
     monkeypatch.setattr(os, "fsync", lambda _: None)  # which takes most of the time
-    how, before, act = CASES[name]
+    before, act = CASES[name]
     place = quick / "at"  # the list has absolute paths: all is done in one place
 
     def begin():
@@ -145,33 +111,29 @@ def test_whatever_is_killed_no_photo_is_lost_and_the_next_run_ends_it(quick, mon
     write(place / "photos", PHOTOS)
     write(place, MINE)
     for step in before:
-        step(place, how)
+        step(place)
     place.rename(quick / "begun")
     begin()
-    act(place, how)
+    act(place)
     ended = tree(place)
     contents = {*PHOTOS.values()} - ({b"two"} if act is edited else set())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads
         for number in range(1, 1000):
             begin()
-            if not dies_at(number, lambda: act(place, how)):
+            if not dies_at(number, lambda: act(place)):
                 break
             kills[name] += 1
             there = tree(place)
             assert contents <= {*there.values()}, f"lost at {number}: {there}"
             assert MINE.items() <= there.items(), number
-            if how != "move":
-                originals = {f"photos/{one}": content for one, content in PHOTOS.items()}
-                if act is not edited:
-                    assert originals.items() <= there.items()
+            originals = {f"photos/{one}": content for one, content in PHOTOS.items()}
+            if act is not edited:
+                assert originals.items() <= there.items()
             listed = there.get("out/verdicts.csv")
             assert listed is None or listed.startswith(b"source,copy,"), number
             assert listed is None or listed.endswith(b"\r\n"), number
-            try:
-                act(place, how)
-            except Exception as error:  # an undo that had ended, but for the list
-                raise AssertionError(f"{name}, killed at {number}") from error
+            act(place)
             assert tree(place) == ended, f"other than unkilled at {number}"
     assert tree(place) == ended
     assert kills[name] > 5

@@ -17,7 +17,6 @@ from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report import placing
 from zsntta_cli.report.placed_list import PlacedList
-from zsntta_cli.report.undoing import undo
 from zsntta_cli.report.verdict_folders import Sorter, folder_names
 
 PHOTOS = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
@@ -53,27 +52,21 @@ def test_safe_folders_for_classes():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("how", ["copy", "link", "move"])
-def test_images_are_put_where_they_belong_and_nothing_is_replaced(here, how):
+def test_images_are_put_where_they_belong_and_nothing_is_replaced(here):
     write(here, {"out/_noise/2.png": b"mine"})
     before = tree(here / "in")
     for _ in range(2):  # the second time all is there
-        notes = sort(here / "out", answers(here), how)
+        notes = sort(here / "out", answers(here))
         assert photos_in(here / "out") == {
-            name: b"mine"
-            if source is None
-            else str(here / "in" / source)
-            if how == "link"
-            else PHOTOS[source]
+            name: b"mine" if source is None else PHOTOS[source]
             for name, source in {
                 "cat/1.png": "a/1.png", "cat/1-2.png": "b/1.png", "_unsure/1.png": "c/1.png",
                 "_noise/2.png": None, "_noise/2-2.png": "d/2.png",
             }.items()
         }  # fmt: skip
-    done = {"copy": "copied", "link": "linked", "move": "moved"}[how]
     assert notes == [f"{here / 'out'}: 4 as they were."]
-    assert not photos_in(here / "in") if how == "move" else tree(here / "in") == before
-    assert len(rows(here)) == 4, done
+    assert tree(here / "in") == before
+    assert len(rows(here)) == 4
 
 
 def test_the_list_says_what_came_from_where(here):
@@ -88,7 +81,7 @@ def test_the_list_says_what_came_from_where(here):
         assert (here / "out" / row["copy"]).read_bytes() == Path(row["source"]).read_bytes()
         content = (here / "out" / row["copy"]).read_bytes()
         assert row["content"] == hashlib.sha256(content).hexdigest()
-        assert (row["margin"], row["how"]) == ("-1.0", "copy")
+        assert row["margin"] == "-1.0"
     (images,) = batches([str(here / "out/verdicts.csv")])
     assert [image.load().data for image in images] == [*PHOTOS.values()]
 
@@ -114,14 +107,11 @@ def test_names_of_any_bytes_survive_the_list(tmp_path):
         f"{tmp_path / 'out'}: 6 moved within it."
     ]
     assert len(photos_in(tmp_path / "out")) == 6
-    undo(tmp_path / "out", Notes())
-    assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("how", ["copy", "link", "move"])
-def test_other_verdicts_move_images_within_the_folder(here, how):
-    sort(here / "out", answers(here), how)
-    notes = sort(here / "out", answers(here, a_1="_noise", d_2="dog"), how)
+def test_other_verdicts_move_images_within_the_folder(here):
+    sort(here / "out", answers(here))
+    notes = sort(here / "out", answers(here, a_1="_noise", d_2="dog"))
     assert notes == [f"{here / 'out'}: 2 moved within it, 2 as they were."]
     names = {"_noise/1.png", "cat/1-2.png", "_unsure/1.png", "dog/2.png"}
     assert {*photos_in(here / "out")} == names, "none is in two folders"
@@ -129,11 +119,10 @@ def test_other_verdicts_move_images_within_the_folder(here, how):
     assert next(row["answer"] for row in rows(here) if row["copy"] == "_noise/1.png") == "noise"
 
 
-@pytest.mark.parametrize("how", ["copy", "link"])
-def test_images_that_are_gone_from_the_run_are_gone_from_the_folder(here, how):
-    sort(here / "out", answers(here), how)
+def test_images_that_are_gone_from_the_run_are_gone_from_the_folder(here):
+    sort(here / "out", answers(here))
     few = {here / "in/b/1.png": "cat"}
-    assert sort(here / "out", few, how) == [f"{here / 'out'}: 3 removed, 1 as they were."]
+    assert sort(here / "out", few) == [f"{here / 'out'}: 3 removed, 1 as they were."]
     assert [*photos_in(here / "out")] == ["cat/1-2.png"]
     assert not (here / "out/_noise").exists(), "it was made for images"
     assert photos_in(here / "in") == PHOTOS
@@ -147,26 +136,19 @@ def test_the_last_copy_of_an_image_stays(here):
     assert "2 in" in notes[-1]
     assert "originals are gone or changed" in notes[-1]
     assert {*photos_in(here / "out")} == {"cat/1.png", "cat/1-2.png", "_noise/2.png"}
-    assert [*undo(here / "out", Notes()).left] == ["cat/1.png", "_noise/2.png"]
 
 
-@pytest.mark.parametrize("how", ["copy", "link", "move"])
-def test_what_a_person_put_or_changed_stays(here, how):
-    sort(here / "out", answers(here), how)
+def test_what_a_person_put_or_changed_stays(here):
+    sort(here / "out", answers(here))
     mine = {"cat/1.png": b"edited", "cat/mine.png": b"mine", "_noise/2.png": b"replaced"}
     for name in ("cat/1.png", "_noise/2.png"):
         (here / "out" / name).unlink()
     write(here / "out", mine)
     kept = {here / "in" / n: "dog" for n in ("a/1.png", "b/1.png", "c/1.png")}
-    notes = sort(here / "out", kept, how)
+    notes = sort(here / "out", kept)
     assert mine.items() <= photos_in(here / "out").items()
     assert any("changed after zsntta put them there" in note for note in notes), notes
-    if how == "move":
-        write(here / "in", {})
-    undone = undo(here / "out", Notes())
-    assert {*undone.left} == {"cat/1.png", "_noise/2.png"}
-    assert photos_in(here / "out") == mine
-    assert {row["copy"] for row in rows(here)} == {"cat/1.png", "_noise/2.png"}
+    assert {"cat/1.png", "_noise/2.png"} <= {row["copy"] for row in rows(here)}
 
 
 def test_an_original_that_changed_is_copied_anew(here):
@@ -217,7 +199,7 @@ def test_names_that_differ_in_case_alone_do_not_clash(tmp_path):
 
 
 def test_an_image_that_is_there_twice_is_put_once(here):
-    twice = pairs(here / "out", answers(here), "copy")
+    twice = pairs(answers(here))
     batch = Batch([*twice.items, *twice.items], [*twice.rows, *twice.rows])
     sort(here / "out", {}, batch=batch)
     assert len(photos_in(here / "out")) == 4
@@ -226,9 +208,8 @@ def test_an_image_that_is_there_twice_is_put_once(here):
     assert len(photos_in(here / "out")) == 5
 
 
-@pytest.mark.parametrize("how", ["copy", "link", "move"])
-def test_what_has_no_file_and_what_went_is_told(here, how):
-    batch = pairs(here / "out", answers(here), how)
+def test_what_has_no_file_and_what_went_is_told(here):
+    batch = pairs(answers(here))
     (here / "in/a/1.png").unlink()
     write(here / "in", {"b/1.png": b"changed since"})
     items = [*batch.items, Item("a.mp4", None, frame=0), failed("none", "gone")]
@@ -236,79 +217,32 @@ def test_what_has_no_file_and_what_went_is_told(here, how):
     member = Item("x.zip/a.png", of_file(here / "in/d/2.png").load, here / "x.zip", "a.png")
     content = hashlib.sha256(b"noise").hexdigest()
     batch = Batch([*items, member], [*rows_of, verdict(member.source, -1.0, content=content)])
-    notes = sort(here / "out", {}, how, batch)
-    said = {"copy": "copied", "link": "linked", "move": "moved"}[how]
-    assert (f"note: 1 not {said}: no files of their own." in notes) == (how != "copy")
-    is_said = "note: 1 clean frame is not saved: those that are flagged are." in notes
-    assert is_said == (how == "copy")
-    if how != "link":
-        assert any("a/1.png is left out: No such file" in note for note in notes)
-    if how == "copy":
-        assert any("1 not copied: changed after they were judged" in note for note in notes)
-        assert {*photos_in(here / "out")} == {"_unsure/1.png", "_noise/2.png", "cat/a.png"}
+    notes = sort(here / "out", {}, batch)
+    assert "note: 1 not copied: no files of their own." in notes
+    assert any("a/1.png is left out: No such file" in note for note in notes)
+    assert any("1 not copied: changed after they were judged" in note for note in notes)
+    assert {*photos_in(here / "out")} == {"_unsure/1.png", "_noise/2.png", "cat/a.png"}
 
 
-def test_links_are_not_moved(here):
+def test_a_link_is_copied_as_the_file_that_it_leads_to(here):
     (here / "in/l.png").symlink_to("a/1.png")
-    notes = sort(here / "out", {here / "in/l.png": "cat"}, "move")
-    assert notes[-1].startswith("note: 1 not moved: links to files elsewhere")
-    assert (here / "in/l.png").is_symlink()
-    sort(here / "copies", {here / "in/l.png": "cat"})
-    assert not (here / "copies/cat/l.png").is_symlink()
+    sort(here / "out", {here / "in/l.png": "cat"})
+    assert not (here / "out/cat/l.png").is_symlink()
+    assert photos_in(here / "out") == {"cat/l.png": b"one"}
 
 
-def test_moved_images_are_judged_again_and_new_ones_come_to_them(here):
-    sort(here / "out", answers(here), "move")
-    write(here / "in", {"a/1.png": b"new", "e.png": b"newer"})
-    more = {here / "in/a/1.png": "cat", here / "in/e.png": "dog"}
-    assert sort(here / "out", more, "move") == [f"{here / 'out'}: 2 moved."]
-    assert len(photos_in(here / "out")) == 6
-    undone = undo(here / "out", Notes())
-    assert list(undone.left.values()) == [f"something is in the way: {here / 'in/a/1.png'}"]
-    assert photos_in(here / "in") == {**PHOTOS, "e.png": b"newer"}
-    assert photos_in(here / "out") == {"cat/1-3.png": b"new"}
-    (here / "in/a/1.png").rename(here / "in/first.png")
-    assert not undo(here / "out", Notes()).left
-    assert (here / "in/a/1.png").read_bytes() == b"new"
-    assert not (here / "out").exists()
-
-
-def test_a_place_that_a_person_took_after_a_kill_is_theirs(here):
-    sort(here / "out", answers(here), "move")
-    (here / "out/cat/1.png").rename(here / "in/a/1.png")  # as it is after a kill
-    write(here / "out", {"cat/1.png": b"mine"})
-    sort(here / "out", answers(here), "move")
-    assert photos_in(here / "out")["cat/1.png"] == b"mine"
-    assert photos_in(here / "out")["cat/1-3.png"] == b"one"
-    assert not undo(here / "out", Notes()).left
-    assert photos_in(here) == {f"in/{n}": c for n, c in PHOTOS.items()} | {"out/cat/1.png": b"mine"}
-
-
-def test_hard_links_are_images_of_their_own(here):
-    os.link(here / "in/a/1.png", here / "in/other.png")
-    both = {here / "in/a/1.png": "cat", here / "in/other.png": "cat"}
-    assert sort(here / "out", both, "move") == [f"{here / 'out'}: 2 moved."]
-    assert photos_in(here / "out") == {"cat/1.png": b"one", "cat/other.png": b"one"}
-    assert not undo(here / "out", Notes()).left
-    assert (here / "in/a/1.png").samefile(here / "in/other.png")
-
-
-def test_undo_leaves_folders_that_were_there(here):
+def test_folders_that_were_there_stay(here):
     write(here, {"out/cat/mine.png": b"mine"})
     (here / "out/_noise").mkdir()
-    before = tree(here)
-    for how in ("copy", "link", "move"):
-        sort(here / "out", answers(here), how)
-        undo(here / "out", Notes())
-        assert tree(here) == before
-    with pytest.raises(StoreError, match="has no list of images"):
-        undo(here / "out", Notes())
-
-
-def test_one_folder_has_images_of_one_way_and_of_one_process(here):
     sort(here / "out", answers(here))
-    with pytest.raises(StoreError, match="has images that were copied there"):
-        sort(here / "out", answers(here), "link")
+    sort(here / "out", {here / "in/c/1.png": "_unsure"})
+    assert {*tree(here / "out")} == {
+        "_noise", "_unsure", "_unsure/1.png", "cat", "cat/mine.png", "verdicts.csv",
+    }  # fmt: skip
+
+
+def test_a_folder_is_filled_by_one_process(here):
+    sort(here / "out", answers(here))
     placed = PlacedList(here / "out")
     with pytest.raises(StoreError, match="is being filled by another zsntta"):
         sort(here / "out", answers(here))
@@ -317,8 +251,8 @@ def test_one_folder_has_images_of_one_way_and_of_one_process(here):
     sort(here / "out", answers(here))
 
 
-ROW = "/in/a.png,cat/a.png,copy,clean,cat,-1.0,,,00,1"
-HEAD = "source,copy,how,answer,class,margin,frame,time_s,content,made\n"
+ROW = "/in/a.png,cat/a.png,clean,cat,-1.0,00,1"
+HEAD = "source,copy,answer,class,margin,content,made\n"
 
 
 @pytest.mark.parametrize(
@@ -326,15 +260,15 @@ HEAD = "source,copy,how,answer,class,margin,frame,time_s,content,made\n"
     [
         "source\na.png\n", '"', HEAD + ROW[1:].replace("cat/", "/"),
         HEAD + ROW.replace("cat/a", "../a"),
-        HEAD + ROW.replace("copy,", "burn,"), HEAD + ROW.replace(",1", ",x"), HEAD + "a,b",
+        HEAD + ROW.replace(",1", ",x"), HEAD + "a,b",
         HEAD + ROW.replace("cat/a.png", "verdicts.csv"),
+        "source,copy,how,answer,class,margin,frame,time_s,content,made\n",  # of moved ones, perhaps
     ],
 )  # fmt: skip
 def test_what_is_no_list_is_left_alone(here, text):
     write(here, {"out/verdicts.csv": text.encode()})
-    for act in (sort, undo):
-        with pytest.raises(StoreError, match="is no list of images that zsntta put there"):
-            act(here / "out", answers(here) if act is sort else Notes())
+    with pytest.raises(StoreError, match="is no list of images that zsntta put there"):
+        sort(here / "out", answers(here))
     assert photos_in(here) == {f"in/{name}": content for name, content in PHOTOS.items()}
 
 
@@ -396,32 +330,31 @@ def test_a_name_that_is_taken_meanwhile_is_not_replaced(here, monkeypatch):
 
 def test_a_run_that_is_ended_removes_nothing(here):
     sort(here / "out", answers(here))
-    sorter = Sorter(here / "out", "copy", Notes())
+    sorter = Sorter(here / "out", Notes())
     sorter.open(run_of("cat", "dog"))
-    sorter.take(pairs(here / "out", {here / "in/a/1.png": "dog"}, "copy"))
+    sorter.take(pairs({here / "in/a/1.png": "dog"}))
     sorter.close()
     assert len(photos_in(here / "out")) == 4
 
 
-@pytest.mark.parametrize("how", ["copy", "link", "move"])
-def test_what_would_be_done_is_what_is_done(here, how):
+def test_what_would_be_done_is_what_is_done(here):
     for changed in ({}, {"a_1": "_noise", "b_1": "dog"}):
         before = tree(here)
-        sorter = Sorter(here / "out", how, Notes(), dry=True)
+        sorter = Sorter(here / "out", Notes(), dry=True)
         sorter.open(run_of("cat", "dog"))
         few = {path: one for path, one in answers(here, **changed).items() if path.name != "2.png"}
         given = few if changed else answers(here)
-        sorter.take(pairs(here / "out", given, how))
+        sorter.take(pairs(given))
         sorter.complete()
         sorter.close()
         assert tree(here) == before
-        sort(here / "out", given, how)
+        sort(here / "out", given)
         stays = {step.image.copy for step in sorter.steps if step.act != "remove"}
         gone = {step.image.copy for step in sorter.steps if step.act == "remove"}
         there = {row["copy"] for row in rows(here)}
-        assert stays <= there if how == "move" else stays == there
+        assert stays == there
         assert not gone & there
-    assert gone == (set() if how == "move" else {"_noise/2.png"})
+    assert gone == {"_noise/2.png"}
 
 
 def test_a_folder_with_files_but_no_list_is_told(here):

@@ -63,7 +63,7 @@ def options_of(words) -> list[str]:
 
 
 def value_of(option: str):
-    if option in ("--output", "--scores", "--out", "--copy-to", "--link-to", "--state"):
+    if option in ("--output", "--scores", "--out", "--copy-to"):
         return TARGETS
     if option == "--jobs":
         return st.sampled_from(["1", "0", "-1", "x", "1.5", ""])

@@ -87,7 +87,6 @@ _REMEDIES = {
     "list-records": "zsntta records list shows them",
     "make-again": "delete it, and extract or import it again",
     "match": "--score match takes the logit itself",
-    "undo-folder": "zsntta detect --undo DIR takes them back, or name another folder",
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
     "other-device": "try --device cpu",

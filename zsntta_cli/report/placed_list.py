@@ -17,7 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal, NamedTuple
+from typing import NamedTuple
 
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import read_input, sync, write_whole, writing
@@ -26,33 +26,26 @@ LIST = "verdicts.csv"
 _MORE = ".verdicts.more"  # rows that the list does not have yet
 _LARGEST = 2**30  # bytes of a list
 _SHARE = 9  # times as long as the list takes to write, rows go beside it before the next
-Way = Literal["copy", "link", "move"]
-COPY: Final = "copy"
-LINK: Final = "link"
-MOVE: Final = "move"
 
 
 def folders_above(place: str) -> list[str]:
-    """The folders above a place, the deepest first; the last one is '.', the root."""
+    """The folders above a place, the deepest first."""
     folders = []
     while "/" in place:
         place = place.rpartition("/")[0]
         folders.append(place)
-    return [*folders, "."]
+    return folders
 
 
 class PlacedImage(NamedTuple):
     """An image that is in the folder, or is about to be."""
 
-    source: str  # where it is from, or was: an absolute path
+    source: str  # where it is from: an absolute path
     copy: str  # where it lies, below the folder
-    how: str  # a `Way`
     answer: str
     class_name: str
     margin: str
-    frame: str  # number in a video, or nothing
-    time_s: str
-    content: str  # SHA-256 of what was put; of a link, of what it names
+    content: str  # SHA-256 of what was put
     made: str  # how many of the folders above it were made for images
 
     @property
@@ -61,9 +54,7 @@ class PlacedImage(NamedTuple):
         return self.copy.rpartition("/")[0]
 
 
-COLUMNS = (
-    "source", "copy", "how", "answer", "class", "margin", "frame", "time_s", "content", "made",
-)  # fmt: skip
+COLUMNS = ("source", "copy", "answer", "class", "margin", "content", "made")
 
 
 @dataclass(frozen=True)
@@ -95,8 +86,6 @@ class PlacedList:
             for image in read.images
             for folder in folders_above(image.copy)[: int(image.made)]
         }
-        if not self.was_there:
-            self.made.add(".")
         self._digest, self._due = read.digest, 0.0
 
     def _begin_more(self) -> None:
@@ -134,24 +123,13 @@ class PlacedList:
         assert self.unlock
         self.unlock()
 
-    def remove(self) -> None:
-        """Remove the list, and the folder too if it was made for the images and is empty."""
-        with writing(self.root):
-            self._more.unlink(missing_ok=True)
-            self.path.unlink(missing_ok=True)
-            if "." in self.made:
-                with contextlib.suppress(OSError):  # what is not empty stays
-                    self.root.rmdir()
-        assert self.unlock
-        self.unlock()
-
     def has(self, image: PlacedImage) -> bool:
         """Whether anything is at an image's place."""
         return os.path.lexists(self.root / image.copy)
 
     def remove_empty_folders(self) -> None:
         """Remove empty folders that were made for images."""
-        for folder in sorted(self.made - {"."}, key=lambda name: name.count("/"), reverse=True):
+        for folder in sorted(self.made, key=lambda name: name.count("/"), reverse=True):
             with contextlib.suppress(OSError):
                 (self.root / folder).rmdir()
             if not os.path.lexists(self.root / folder):
@@ -179,17 +157,6 @@ def _locked(placed: PlacedList) -> Callable[[], object]:
     except OSError:  # a file system without locks
         return unlock
     return unlock
-
-
-def moved_from(root: Path) -> dict[str, Path]:
-    """The places of images that were moved into a folder, by their original paths.
-
-    Raises:
-        StoreError: the folder's list is invalid.
-    """
-    placed = PlacedList(root, writes=False)
-    images = (image for image in placed.images.values() if image.how == MOVE and placed.has(image))
-    return {image.source: root / image.copy for image in images}
 
 
 def _lines(images: Iterable[PlacedImage]) -> bytes:
@@ -249,7 +216,7 @@ def _image(path: Path, row: Sequence[str]) -> PlacedImage:
     image = PlacedImage(*row)
     place = PurePosixPath(image.copy)
     inside = len(place.parts) > 1 and not place.is_absolute() and ".." not in place.parts
-    if not inside or not image.made.isdecimal() or image.how not in (COPY, LINK, MOVE):
+    if not inside or not image.made.isdecimal():
         raise _no_list(path)
     return image
 

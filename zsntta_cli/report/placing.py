@@ -1,4 +1,4 @@
-"""Files are put, moved and removed one at a time, without replacing or losing any.
+"""Files are put and renamed one at a time, without replacing or losing any.
 
 A new file gets its name by a hard link, which fails if the name is taken. A kill between any two
 steps leaves each content under at least one name.
@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 
 from zsntta_cli.files import open_regular, scratch_file, sync, writing
-from zsntta_cli.report.placed_list import LINK, PlacedImage
+from zsntta_cli.report.placed_list import PlacedImage
 
 _LONGEST_NAME = 255  # bytes of a file's name, on most file systems
 _LONGEST_ENDING = 40  # bytes of an ending, as far as it is kept
@@ -36,19 +36,12 @@ def digest_at(path: Path) -> str | None:
 
 def is_as_put(path: Path, image: PlacedImage) -> bool:
     """Whether a file is still what was put there, unchanged."""
-    if image.how != LINK:
-        return digest_at(path) == image.content
-    try:
-        return os.readlink(path) == image.source
-    except OSError:
-        return False
+    return digest_at(path) == image.content
 
 
 def original_is_there(image: PlacedImage) -> bool:
     """Whether the original of a copy still exists: the last copy is never removed."""
     source = Path(image.source)
-    if image.frame:
-        return source.is_file()
     try:
         content = digest_at(source.resolve(strict=True))
     except (OSError, RuntimeError):  # a member of an archive, or nothing
@@ -61,8 +54,8 @@ def write_new(
 ) -> None:
     """Write a new file as a whole or not at all, with at most the permissions of its original.
 
-    A copy of a whole original also gets its times; a copy of a part of it, of an archive or a
-    video, has the current time. Images from a pipe have no original.
+    A copy of a whole original also gets its times; a copy of a member of an archive has the current
+    time.
 
     Raises:
         FileExistsError: the name is taken. OSError: the file cannot be written.
@@ -128,29 +121,13 @@ def give_name(old: Path, path: Path) -> None:
         os.rename(old, path)  # which would replace what came since the line before
 
 
-def move_file(old: Path, path: Path, scratch: Path) -> None:
-    """Move a file to a name that nothing has, also to another file system.
+def rename_new(old: Path, path: Path) -> None:
+    """Move a file within one file system to a name that nothing has.
 
     Raises:
         FileExistsError: the name is taken. OSError: the file cannot be moved.
     """
-    try:
-        give_name(old, path)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        _copy_across(old, path, scratch)
+    give_name(old, path)
     sync(path.parent)
     with writing(old):
         old.unlink(missing_ok=True)  # gone already where it was renamed
-
-
-def _copy_across(old: Path, path: Path, scratch: Path) -> None:
-    """Copy a file to another file system, and check that all of it arrived."""
-    with scratch_file(scratch, _PRIVATE) as temporary:
-        shutil.copyfile(old, temporary)
-        _take_rights(old, temporary, is_whole=True)
-        sync(temporary)
-        if digest_at(temporary) != digest_at(old):
-            raise OSError(errno.EIO, "its copy differs from it", str(old))
-        give_name(temporary, path)

@@ -1,4 +1,4 @@
-"""Sort images into folders by their verdicts: copied, linked or moved, recorded in a list.
+"""Copy images into folders by their verdicts, recorded in a list.
 
 A second run sorts the folder anew, and touches only files that the list names and that are
 unchanged: what a person put there or changed stays.
@@ -16,45 +16,33 @@ from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
 from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
-from zsntta_cli.detection.sources.item import PIPE, Item
+from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import writing
 from zsntta_cli.progress import Reporter
-from zsntta_cli.report.placed_list import (
-    COPY,
-    LINK,
-    LIST,
-    MOVE,
-    PlacedImage,
-    PlacedList,
-    Way,
-    folders_above,
-)
+from zsntta_cli.report.placed_list import LIST, PlacedImage, PlacedList, folders_above
 from zsntta_cli.report.placing import (
-    digest_at,
     is_as_put,
     is_unwritable,
-    move_file,
     numbered_name,
     original_is_there,
+    rename_new,
     writable_name,
     write_new,
 )
 
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
-DONE: dict[str, str] = {COPY: "copied", LINK: "linked", MOVE: "moved"}
 Act = Literal["put", "rename", "keep", "remove"]
 _PUT: Act = "put"
 _RENAME: Act = "rename"
 _KEEP: Act = "keep"
 _REMOVE: Act = "remove"
 # Why something is left as it is, with counts.
-_NO_FILE = "{count} not {done}: no files of their own"
-_IS_LINK = "{count} not {done}: links to files elsewhere"
+_NO_FILE = "{count} not copied: no files of their own"
 _CHANGED = "{count} in {root} changed after zsntta put them there, and left as they are"
-_CHANGED_SINCE = "{count} not {done}: changed after they were judged"
+_CHANGED_SINCE = "{count} not copied: changed after they were judged"
 _LAST = "{count} in {root} left, though not among the images: their originals are gone or changed"
 
 
@@ -80,13 +68,10 @@ class Saved(NamedTuple):
 
 
 def saved(item: Item, row: VerdictRow) -> Saved | None:
-    """The copy of an image; None if it has no file and cannot become one."""
+    """The copy of an image; None if it has no file, as a video's frame."""
     if item.file is None or row["content"] is None:
         return None
     return Saved(PurePath(item.source).name, row["content"], lambda: item.load().data)
-
-
-_Key = tuple[str, str]  # where an image is from, and its number in a video
 
 
 class Step(NamedTuple):
@@ -96,8 +81,8 @@ class Step(NamedTuple):
     image: PlacedImage  # as it is listed then
     places: Sequence[PlacedImage] = ()  # where it lies by now; after a kill more than one
     content: Callable[[], bytes] | None = None
-    file: Path | None = None  # that it is read from, as a whole
     original: Path | None = None  # that it is of, or lies in
+    is_whole: bool = True  # whether it is all of that
 
 
 @dataclass
@@ -105,27 +90,27 @@ class Sorter(RowSink):
     """Put images into DIR/<class>/, DIR/_noise/ and DIR/_unsure/."""
 
     root: Path
-    how: Way
     reporter: Reporter
     keep_folders: bool = False  # those of the sources, below the ones above
     dry: bool = False  # only say what would be done
     steps: list[Step] = field(default_factory=list, init=False)  # that would be
     counts: Counter[Act] = field(default_factory=Counter, init=False)
     _placed: PlacedList | None = field(default=None, init=False)
-    _places: dict[_Key, list[str]] = field(default_factory=dict, init=False)  # in the list
+    _places: dict[str, list[str]] = field(
+        default_factory=dict, init=False
+    )  # in the list, by source
     _taken: set[str] = field(default_factory=set, init=False)  # names of the list, in one case
     _freed: set[str] = field(default_factory=set, init=False)  # names that would be free
     _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of names, up to which
-    _handled: set[_Key] = field(default_factory=set, init=False)  # in this run
+    _handled: set[str] = field(default_factory=set, init=False)  # in this run
     _left: dict[str, list[str]] = field(default_factory=dict, init=False)  # sources, by the reason
-    _unwritable: set[_Key] = field(default_factory=set, init=False)  # whose own names cannot be
+    _unwritable: set[str] = field(default_factory=set, init=False)  # whose own names cannot be
 
     def open(self, run: DetectRun) -> None:
         """Name the folders of the classes, and read the list of the folder.
 
         Raises:
-            StoreError: the list is invalid or of another way of sorting, or another process works
-                there.
+            StoreError: the list is invalid, or another process works there.
         """
         self._folders = folder_names(run.detector.class_names)
         self._is_more = run.request.on_arrival
@@ -141,18 +126,12 @@ class Sorter(RowSink):
             self._placed = placed
             self._taken = {copy.casefold() for copy in placed.images}
             for image in placed.images.values():
-                self._places.setdefault(_key(image), []).append(image.copy)
+                self._places.setdefault(image.source, []).append(image.copy)
         return self._placed
 
     def _check(self, placed: PlacedList) -> None:
-        """Refuse a folder that was sorted in another way; note files that no list names."""
-        other = next((one.how for one in placed.images.values() if one.how != self.how), None)
-        if other:
-            raise StoreError(
-                f"{self.root} has images that were {DONE[other]} there", remedy="undo-folder"
-            )
-        files = placed.was_there and placed.is_new and any(self.root.glob("[!.]*"))
-        if files:
+        """Note files that no list names."""
+        if placed.was_there and placed.is_new and any(self.root.glob("[!.]*")):
             self.reporter.note(f"note: {self.root} has files that no list names: they stay.")
 
     def take(self, batch: Batch) -> None:
@@ -168,7 +147,7 @@ class Sorter(RowSink):
     def _arrange(self, pairs: Sequence[tuple[Item, VerdictRow]]) -> None:
         """List what is to be done, then do it; try again if a name was taken in between."""
         placed = self._list()
-        images = {(os.path.abspath(i.source), i.frame): (i, row) for i, row in pairs}
+        images = {os.path.abspath(i.source): (i, row) for i, row in pairs}
         steps = [step for pair in images.values() if (step := self._step(*pair))]
         if self.dry:
             self.steps += steps
@@ -177,28 +156,18 @@ class Sorter(RowSink):
         not_done = [step for step in steps if not self._do(step)]
         if not_done:
             sources = {step.image.source for step in not_done}
-            self._arrange([p for p in images.values() if os.path.abspath(p[0].source) in sources])
+            self._arrange([pair for source, pair in images.items() if source in sources])
 
     def _step(self, item: Item, row: VerdictRow) -> Step | None:
         """What is to be done with an image; None if nothing is, or nothing can be."""
-        key = _key_of(item)
-        self._handled.add(key)
+        source = os.path.abspath(item.source)
+        self._handled.add(source)
         if row["error"] is not None:
             return None
-        copy = saved(item, row)
-        if reason := self._unfit(item, copy):
-            self._leave(reason, item.source)
+        if (copy := saved(item, row)) is None:
+            self._leave(_NO_FILE, item.source)
             return None
-        assert copy
-        listed = [self._list().images[place] for place in self._places.get(key, ())]
-        if self.how == MOVE or item.source == PIPE:  # another photo may have come to its place
-            listed = [image for image in listed if image.content == copy.digest]
-        if self.how == MOVE:
-            if os.path.abspath(item.file or "") == key[0]:  # none of them, but for a kill
-                listed = [image for image in listed if self._was_begun(image)]
-            elif not listed:
-                self._leave(_CHANGED, str(item.file))
-                return None
+        listed = [self._list().images[place] for place in self._places.get(source, ())]
         folder = self._folder(item, row)
         places = self._places_of(listed, copy.digest, folder)
         if places is None:
@@ -207,22 +176,15 @@ class Sorter(RowSink):
             act, place = _KEEP, places[0].copy
         else:
             mine = [one.copy for one in listed if one not in places and one.folder == folder]
-            name = writable_name(copy.name, copy.digest) if key in self._unwritable else copy.name
+            is_plain = source in self._unwritable
+            name = writable_name(copy.name, copy.digest) if is_plain else copy.name
             act, place = _RENAME if places else _PUT, self._free_name(folder, name, mine)
-        self._own(key, place)
+        self._own(source, place)
         image = PlacedImage(
-            *(key[0], place, self.how, row["answer"], row["class"], _cell(row["margin"])),
-            *(key[1], _cell(row["time_s"]), copy.digest, self._made_above(place)),
-        )
-        whole = None if item.member or item.frame is not None else item.file
-        return Step(act, image, places, copy.content, whole, item.file or item.video)
-
-    def _unfit(self, item: Item, copy: Saved | None) -> str:
-        """Why an image cannot be put anywhere; empty if it can."""
-        is_part = bool(item.member) or item.frame is not None
-        if copy is None or (is_part and self.how != COPY):
-            return _NO_FILE
-        return _IS_LINK if self.how == MOVE and item.file and item.file.is_symlink() else ""
+            source, place, row["answer"], row["class"], str(row["margin"]), copy.digest,
+            self._made_above(place),
+        )  # fmt: skip
+        return Step(act, image, places, copy.content, item.file, not item.member)
 
     def _places_of(
         self, listed: Sequence[PlacedImage], digest: str, folder: str
@@ -233,7 +195,7 @@ class Sorter(RowSink):
         alone.
         """
         for image in listed:
-            is_old = self.how == COPY and image.content != digest
+            is_old = image.content != digest
             moves = image.folder != folder
             if self._is_there(image) and (is_old or moves):
                 if not is_as_put(self.root / image.copy, image):
@@ -245,13 +207,6 @@ class Sorter(RowSink):
                 self._forget(image)
         present = [image for image in listed if self._is_there(image)]
         return sorted(present, key=lambda image: image.folder != folder)
-
-    def _was_begun(self, image: PlacedImage) -> bool:
-        """Whether an image was listed before a kill, and nothing else took its place since."""
-        is_sound = not self._is_there(image) or is_as_put(self.root / image.copy, image)
-        if not is_sound:
-            self._forget(image)
-        return is_sound
 
     def _is_there(self, image: PlacedImage) -> bool:
         return image.copy not in self._freed and self._list().has(image)
@@ -288,8 +243,8 @@ class Sorter(RowSink):
         made |= {f for f in folders if f not in made and not os.path.lexists(self.root / f)}
         return str(len([*itertools.takewhile(made.__contains__, folders)]))
 
-    def _own(self, key: _Key, place: str) -> None:
-        places = self._places.setdefault(key, [])
+    def _own(self, source: str, place: str) -> None:
+        places = self._places.setdefault(source, [])
         if place not in places:
             places.append(place)
         self._taken.add(place.casefold())
@@ -299,7 +254,7 @@ class Sorter(RowSink):
         path = self.root / step.image.copy
         write: Callable[[], object] | None = None
         if step.act == _RENAME:
-            write = partial(move_file, self.root / step.places[0].copy, path, self.root)
+            write = partial(rename_new, self.root / step.places[0].copy, path)
         elif step.act == _PUT and not (write := self._writer(step, path)):
             self._forget(step.image)
             return True
@@ -315,23 +270,17 @@ class Sorter(RowSink):
         try:
             return _is_new(path, write)
         except OSError as error:
-            key = _key(step.image)
-            if key in self._unwritable or not is_unwritable(error):
+            source = step.image.source
+            if source in self._unwritable or not is_unwritable(error):
                 raise StoreError(f"cannot write {path}: {first_line(error)}.") from error
-            self._unwritable.add(key)
+            self._unwritable.add(source)
             return False
 
     def _writer(self, step: Step, path: Path) -> Callable[[], object] | None:
-        """What puts an image at a path; None if it has changed since it was judged."""
-        image, file = step.image, step.file
-        if self.how == LINK:
-            return partial(os.symlink, image.source, path)
+        """What puts a copy at a path; None if the image has changed since it was judged."""
+        image = step.image
+        assert step.content
         try:
-            if self.how == MOVE:
-                assert file
-                file.lstat()
-                return partial(move_file, file, path, self.root)
-            assert step.content
             content = step.content()
         except OSError as error:
             source = short(image.source, 200)
@@ -340,36 +289,31 @@ class Sorter(RowSink):
         if hashlib.sha256(content).hexdigest() != image.content:
             self._leave(_CHANGED_SINCE, image.source)
             return None
-        return partial(write_new, content, path, self.root, step.original, step.file is not None)
+        return partial(write_new, content, path, self.root, step.original, step.is_whole)
 
     def _end_others(self, step: Step, path: Path) -> None:
-        """Leave an image in one place only, where a kill or an earlier verdict left several."""
-        image, source = step.image, Path(step.image.source)
+        """Leave a copy in one place only, where a kill or an earlier verdict left several."""
         for other in step.places:
-            if other.copy != image.copy:
+            if other.copy != step.image.copy:
                 place = self.root / other.copy
-                if is_as_put(place, other) and is_as_put(path, image):
+                if is_as_put(place, other) and is_as_put(path, step.image):
                     self._remove(other)
                 self._forget(other)
-        was_begun = self.how == MOVE and step.act != _PUT and digest_at(source) == image.content
-        if was_begun and is_as_put(path, image):
-            with writing(source):
-                source.unlink()
 
     def complete(self) -> None:
         """Remove the copies of images that are not among the sources any more.
 
-        Moved images stay, and images decided on arrival are added to those that are there.
+        Images decided on arrival are added to those that are there.
         """
-        if self.how == MOVE or self._is_more or not self._handled:
+        if self._is_more or not self._handled:
             return
         for image in [*self._list().images.values()]:
             place = self.root / image.copy
-            if _key(image) in self._handled or not self._is_there(image):
+            if image.source in self._handled or not self._is_there(image):
                 continue
             if not is_as_put(place, image):
                 self._leave(_CHANGED, str(place))
-            elif self.how == COPY and not original_is_there(image):
+            elif not original_is_there(image):
                 self._leave(_LAST, str(place))
             else:
                 self._remove(image)
@@ -387,7 +331,7 @@ class Sorter(RowSink):
     def _forget(self, image: PlacedImage) -> None:
         """Remove an image from the list, as it is not there."""
         if self._list().images.pop(image.copy, None):
-            self._places[_key(image)].remove(image.copy)
+            self._places[image.source].remove(image.copy)
             self._taken.discard(image.copy.casefold())
 
     def close(self) -> None:
@@ -396,10 +340,10 @@ class Sorter(RowSink):
             self._placed.remove_empty_folders()
             self._placed.end()
             if self.counts:
-                self.reporter.note(f"{self.root}: {told_counts(self.counts, self.how)}.")
+                self.reporter.note(f"{self.root}: {told_counts(self.counts)}.")
         for reason, sources in self._left.items():
             first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
-            about = reason.format(count=f"{len(sources):,}", done=DONE[self.how], root=self.root)
+            about = reason.format(count=f"{len(sources):,}", root=self.root)
             self.reporter.note(printable(f"note: {about}{first}."))
         if renamed := len(self._unwritable):
             self.reporter.note(
@@ -411,24 +355,12 @@ class Sorter(RowSink):
         self._left.setdefault(reason, []).append(source)
 
 
-def told_counts(counts: Counter[Act], how: Way) -> str:
-    """How many images were put, and what was done to those that were already there."""
+def told_counts(counts: Counter[Act]) -> str:
+    """How many images were copied, and what was done to those that were already there."""
     texts = {
-        _PUT: DONE[how], _RENAME: "moved within it", _REMOVE: "removed", _KEEP: "as they were",
+        _PUT: "copied", _RENAME: "moved within it", _REMOVE: "removed", _KEEP: "as they were",
     }  # fmt: skip
     return ", ".join(f"{counts[act]:,} {text}" for act, text in texts.items() if counts[act])
-
-
-def _key(image: PlacedImage) -> _Key:
-    return image.source, image.frame
-
-
-def _key_of(item: Item) -> _Key:
-    return os.path.abspath(item.source), _cell(item.frame)
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else str(value)
 
 
 def _is_new(path: Path, write: Callable[[], object]) -> bool:

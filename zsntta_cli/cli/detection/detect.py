@@ -35,10 +35,6 @@ def detect(
 
     Each image gets a verdict.
     """
-    if result.undo:
-        _check_alone(images, decision, result)
-        _undo(result.undo, result.dry_run)
-        return
     if result.judge:
         _check_alone(images, decision, result)
         _judge(result.judge)
@@ -61,8 +57,8 @@ def detect(
     form_of(review, PAGES, option="--review")
     request = request_of(images, decision, result)
     reporter = ConsoleReporter()
-    folder, is_dry = result.folder, result.dry_run
-    sorter = Sorter(*folder, reporter, result.keep_folders, is_dry) if folder else None
+    folder, is_dry = result.copy_to, result.dry_run
+    sorter = Sorter(folder, reporter, result.keep_folders, is_dry) if folder else None
     file = rows_file(out) if out and not is_dry else None
     wanted = [file, sorter]
     most = EMBEDDED if result.embed is None else result.embed
@@ -83,29 +79,14 @@ def detect(
 
 
 def _check_alone(images: ImageOptions, decision: DecisionOptions, result: ResultOptions) -> None:
-    """Refuse what --judge and --undo have no use for."""
-    option = "--undo" if result.undo else "--judge"
+    """Refuse what --judge has no use for."""
     beside = (
         images.sources, images.set_name, images.classes_file, images.class_photos, decision.flag,
         decision.clean, decision.learn, result.out, result.only, result.print0, result.copy_to,
-        result.link_to, result.move_to, result.keep_folders, result.corrections, result.review,
-        result.judge and result.undo, result.judge and result.dry_run,
+        result.keep_folders, result.corrections, result.review, result.dry_run,
     )  # fmt: skip
     if any(beside) or images.classes is not None or decision.others is not None:
-        reads = "the list of a folder" if result.undo else "corrections"
-        raise misused(f"{option} reads {reads} only: leave images and classes out.")
-
-
-def _undo(folder: Path, is_dry: bool) -> None:
-    """Take back what was put into a folder; exit code 1 where something is left."""
-    from zsntta_cli.cli.detection.folders import say_undone
-    from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.undoing import undo
-
-    undone = undo(folder, ConsoleReporter(), is_dry)
-    say_undone(folder, undone, is_dry)
-    if undone.left:
-        raise typer.Exit(1)
+        raise misused("--judge reads corrections only: leave images and classes out.")
 
 
 def _judge(path: Path) -> None:

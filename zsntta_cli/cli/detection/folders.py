@@ -1,10 +1,9 @@
-"""What is said of images in folders: what would be done with them, and what was taken back."""
+"""What is said of a dry run: what would be done with images in folders."""
 
 import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import typer
 from rich.table import Table
@@ -13,16 +12,10 @@ from rich.text import Text
 from zsntta_cli.cli.command import say
 from zsntta_cli.errors import printable
 from zsntta_cli.progress import console
-from zsntta_cli.report.undoing import Undone
 from zsntta_cli.report.verdict_folders import Sorter, Step, told_counts
 from zsntta_cli.report.verdicts import SHOWN
 
-NOTHING_PUT = "Nothing was copied, moved, removed or written (--dry-run)."
-_UNDONE = {
-    "copy": ("copy removed", "copies removed"),
-    "link": ("link removed", "links removed"),
-    "move": ("image moved back", "images moved back"),
-}
+NOTHING_PUT = "Nothing was copied, removed or written (--dry-run)."
 
 
 def say_plan(sorter: Sorter, unwritten: Sequence[str] = ()) -> None:
@@ -39,7 +32,7 @@ def say_plan(sorter: Sorter, unwritten: Sequence[str] = ()) -> None:
     else:
         typer.echo("".join(json.dumps(row) + "\n" for row in rows), nl=False)
     counts = Counter(step.act for step in sorter.steps)
-    what = told_counts(counts, sorter.how) or "nothing to do"
+    what = told_counts(counts) or "nothing to do"
     say(f"{sorter.root} would be filled: {what}.", err=True)
     for path in unwritten:
         say(f"{path} would be written.", err=True)
@@ -52,7 +45,7 @@ def _row(step: Step, sorter: Sorter) -> dict[str, str]:
         return {"act": "remove", "from": place, "to": ""}
     if step.act == "rename":
         return {"act": "move", "from": str(sorter.root / step.places[0].copy), "to": place}
-    return {"act": sorter.how, "from": step.image.source, "to": place}
+    return {"act": "copy", "from": step.image.source, "to": place}
 
 
 def _table(rows: Sequence[dict[str, str]]) -> str:
@@ -66,18 +59,3 @@ def _table(rows: Sequence[dict[str, str]]) -> str:
         if rows:
             screen.print(table)
     return captured.get()
-
-
-def say_undone(folder: Path, undone: Undone, is_dry: bool) -> None:
-    """Say what was taken back out of a folder, or would be, and what is left."""
-    counts = ", ".join(
-        f"{count:,} {_UNDONE[way][count != 1]}" for way, count in undone.by_way.items()
-    )
-    would = "would be undone" if is_dry else "undone"
-    say(f"{folder} {would}: {counts or 'nothing was there'}.", err=True)
-    for place, reason in list(undone.left.items())[:SHOWN]:
-        say(printable(f"left: {folder / place}: {reason}"), err=True)
-    if len(undone.left) > SHOWN:
-        say(f"and {len(undone.left) - SHOWN:,} more are left.", err=True)
-    if is_dry:
-        say(NOTHING_PUT, err=True)

@@ -10,7 +10,7 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
-from zsntta_cli.report.placed_list import LIST, Way
+from zsntta_cli.report.placed_list import LIST
 from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
 
@@ -138,20 +138,12 @@ class ResultOptions:
     copy_to: Annotated[
         Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
     ] = None
-    link_to: Annotated[Path | None, _result("As --copy-to, with links.")] = None
-    move_to: Annotated[
-        Path | None, _result("As --copy-to, but move the images: --undo DIR moves them back.")
-    ] = None
     keep_folders: Annotated[
         bool, _result("Keep the folders of the images below these.", "--keep-folders")
     ] = False
-    dry_run: Annotated[
-        bool, _result("Only say what would be copied, moved or removed.", "--dry-run")
-    ] = False
-    undo: Annotated[
-        Path | None,
-        _result("Folder from which images go back to where they were; with no other option."),
-    ] = None
+    dry_run: Annotated[bool, _result("Only say what would be copied or removed.", "--dry-run")] = (
+        False
+    )
     review: Annotated[
         Path | None, _result("HTML page to write, on which verdicts are seen and corrected.")
     ] = None
@@ -175,30 +167,10 @@ class ResultOptions:
         """Refuse what contradicts itself."""
         if self.embed is not None and not self.review:
             raise misused("--embed is of a page: add --review FILE.html.")
-        self._check_folder()
-
-    @property
-    def folder(self) -> tuple[Path, Way] | None:
-        """Where images are put, and how; None where they are not."""
-        ways: dict[Way, Path | None]
-        ways = {"copy": self.copy_to, "link": self.link_to, "move": self.move_to}
-        return next(((path, way) for way, path in ways.items() if path), None)
-
-    def _check_folder(self) -> None:
-        """Refuse what contradicts itself of a folder that images are put into."""
-        values = {"--copy-to": self.copy_to, "--link-to": self.link_to, "--move-to": self.move_to}
-        given = [option for option, value in values.items() if value]
-        if len(given) > 1:
-            raise misused(f"{' and '.join(given)} are both given: one of them.")
         for option, is_given in (
             ("--keep-folders", self.keep_folders), ("--dry-run", self.dry_run),
         ):  # fmt: skip
-            if is_given and not given:
+            if is_given and not self.copy_to:
                 raise misused(f"{option} is of images in folders: add --copy-to DIR.")
-        if self.move_to and self.review:
-            raise misused(
-                "--review shows images where they lie, and --move-to takes them away: look first, "
-                "then move them."
-            )
-        if self.folder and self.out and self.out.absolute() == self.folder[0].absolute() / LIST:
+        if self.copy_to and self.out and self.out.absolute() == self.copy_to.absolute() / LIST:
             raise misused(f"--out {self.out} is the list of what is put there: name another file.")

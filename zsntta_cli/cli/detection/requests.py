@@ -15,7 +15,6 @@ from zsntta_cli.detection.runs.request import (
     split_classes,
 )
 from zsntta_cli.errors import short
-from zsntta_cli.report.placed_list import moved_from
 
 
 def request_of(
@@ -29,8 +28,7 @@ def request_of(
             sources=tuple(images.sources or ()),
             set_name=images.set_name,
             fps=images.fps,
-            without=(result.folder[0],) if result.folder else (),
-            moved=moved_from(result.move_to) if result.move_to else {},
+            without=(result.copy_to,) if result.copy_to else (),
         ),
         classes=_classes(images),
         class_photos=images.class_photos,

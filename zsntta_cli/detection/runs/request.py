@@ -1,6 +1,6 @@
 """The request of `zsntta detect`: values that are checked before anything is read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -33,12 +33,11 @@ class Images:
     set_name: str | None = None
     fps: float | None = None  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
-    moved: Mapping[str, Path] = field(default_factory=dict)  # there, by where they were before
 
     @property
     def scan(self) -> Scan:
         """How the sources are searched for images."""
-        return Scan(fps=self.fps, without=self.without, moved=self.moved)
+        return Scan(fps=self.fps, without=self.without)
 
     def __post_init__(self) -> None:
         check(

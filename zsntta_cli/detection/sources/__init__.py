@@ -4,8 +4,8 @@ import contextlib
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -55,7 +55,6 @@ class Scan:
 
     fps: float | None = None  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into
-    moved: Mapping[str, Path] = field(default_factory=dict)  # files, by where they were before
     left_out: LeftOut | None = None  # counts what is not looked at
 
     def holds(self, path: Path) -> bool:
@@ -63,22 +62,6 @@ class Scan:
         parent = Path(_real(os.path.abspath(path.parent)))
         folders = (Path(_real(os.path.abspath(folder))) for folder in self.without)
         return any(parent.is_relative_to(folder) for folder in folders)
-
-    def current(self, item: Item) -> Item:
-        """An image, read from the place to which it was moved, if it was."""
-        place = None if item.file is None else self.moved.get(os.path.abspath(item.file))
-        if place is None or item.member or os.path.lexists(os.path.abspath(item.source)):
-            return item
-        return replace(of_file(place), source=item.source)
-
-    def moved_below(self, folder: Path) -> Iterator[Item]:
-        """The images that were moved out of a folder or the folders within."""
-        root = os.path.join(os.path.abspath(folder), "")
-        for path in self.moved:
-            if path.startswith(root):
-                item = of_file(folder / path.removeprefix(root))
-                if (now := self.current(item)) is not item:
-                    yield now
 
     def leaves_out(self, status: os.stat_result) -> bool:
         """Whether a folder, by its status, is excluded."""
@@ -108,7 +91,7 @@ def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]
     for source in sources:
         if source == PIPE:
             for items in piped(_standard_input):
-                yield _each_once((scan.current(item) for item in items), seen, scan)
+                yield _each_once(items, seen, scan)
             continue
         for path in _whole(source):
             for items in _of_path(path, scan):
@@ -119,37 +102,25 @@ _Identity = tuple[str, str, int | None]  # path, member of an archive, frame
 
 
 def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
-    """The images that are not in `seen`, by any name or link; they are added to it.
-
-    Of several names of one file its own is taken rather than a link: only it can be moved.
-    """
-    kept, items = [], list(items)
-    identities = [_identity(item) for item in items]
-    own: set[_Identity | None] = set()  # files that are among the items by their own names
-    if len(set(identities)) < len(identities):
-        own = {one for one, item in zip(identities, items, strict=True) if not _is_link(item)}
-    for item, identity in zip(items, identities, strict=True):
-        is_first = identity not in seen and not (identity in own and _is_link(item))
-        if identity is None or is_first:
+    """The images that are not in `seen`, by any name or link; they are added to it."""
+    kept = []
+    for item in items:
+        identity = _identity(item)
+        if identity is None or identity not in seen:
             kept.append(item)
         elif scan.left_out:
             scan.left_out.again += 1
-        if identity is not None and is_first:
+        if identity is not None:
             seen.add(identity)
     return kept
 
 
-def _is_link(item: Item) -> bool:
-    return item.file is not None and item.file.is_symlink()
-
-
 def _identity(item: Item) -> _Identity | None:
-    """The identity of an image's file, whatever links lead there; None for a pipe.
+    """The identity of an image's file, whatever links lead there; None if there is no file.
 
-    Two hard links are two images: either can be moved.
+    Two hard links are two images.
     """
-    path = item.file or item.video
-    if path is None:
+    if (path := item.file or item.video) is None:
         return None
     place = os.path.abspath(path)
     if os.path.islink(place):
@@ -197,10 +168,10 @@ def _missing(path: Path) -> str:
 
 def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if path.is_dir():
-        return [_not_empty(path, images_of(path, scan), scan)]
+        return [_not_empty(path, list(images_below(path, scan)), scan)]
     name = path.name.lower()
     if name.endswith(LISTS):
-        return [[scan.current(item) for item in listed(path)]]
+        return [listed(path)]
     if name.endswith(tuple(KINDS)) and is_archive(path):
         return [_not_empty(path, _members(path, scan), scan)]
     if name.endswith(VIDEOS):
@@ -243,14 +214,6 @@ def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
             f"no image in {path} (looked for {suffixes})"
             f"{f'; left out: {left_out}' if left_out else ''}."
         )
-    return items
-
-
-def images_of(folder: Path, scan: Scan) -> list[Item]:
-    """The images in a folder, and those that were moved from there, ordered by path."""
-    items = list(images_below(folder, scan))
-    if moved := list(scan.moved_below(folder)):
-        return sorted([*items, *moved], key=lambda item: Path(item.source).parts)
     return items
 
 
