@@ -9,11 +9,11 @@ import jsonschema
 import numpy as np
 import pytest
 
+from zsntta_cli.detection.deciding import RowMaker, in_hindsight, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, on_arrival
-from zsntta_cli.detection.runs.flags import Flag, Ranking
-from zsntta_cli.detection.runs.request import (
+from zsntta_cli.detection.flags import Flag, Ranking
+from zsntta_cli.detection.request import (
     DecisionRule,
     Images,
     Request,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.detection.runs.flags import Flag, Ranking, above_all_but, between, flagged
+from zsntta_cli.detection.flags import Flag, Ranking, above_all_but, between, flagged
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 

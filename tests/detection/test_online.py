@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
+from zsntta_cli.detection.deciding import in_hindsight
+from zsntta_cli.detection.flags import Flag, Ranking
 from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.detection.learning import units
-from zsntta_cli.detection.runs.deciding import in_hindsight
-from zsntta_cli.detection.runs.flags import Flag, Ranking
 from zsntta_cli.detection.stepping import OneThread, passes_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import match

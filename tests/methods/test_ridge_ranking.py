@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zsntta_cli.detection.runs.flags import Flag, flagged
+from zsntta_cli.detection.flags import Flag, flagged
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.methods.base import SURE, Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors import ridge

@@ -11,7 +11,7 @@ from made import Notes
 from reviewed import run_of, unread, verdict
 from sorted_photos import pairs, photos_in, sort, tree, write
 
-from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.detecting import Batch
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import StoreError

@@ -68,7 +68,7 @@ GONE = {
     "detect --calibrate-on": _SET_PARTS,
     "detect --link-to": _FOLDERS,
     "detect --move-to": _FOLDERS,
-    "detect --undo": "copies may be deleted, their originals are where they were",
+    "detect --undo": "copies may be deleted; DIR/verdicts.csv says where moved images were",
 }
 
 

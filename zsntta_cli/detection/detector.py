@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.runs.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError

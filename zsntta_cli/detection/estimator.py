@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.runs.flags import Flag, FlagValue, move_of
+from zsntta_cli.detection.flags import Flag, FlagValue, move_of
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.settings.options import check
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.detection import inputs
+from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.learning import (
     LabelledImages,
     LearnedRule,
@@ -21,7 +22,6 @@ from zsntta_cli.detection.learning import (
     units,
     usual_of,
 )
-from zsntta_cli.detection.runs.flags import Ranking
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.methods.base import SURE, Judge, MoreText, Pool, Stepper, StreamData

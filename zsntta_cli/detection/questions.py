@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.detection import asking
-from zsntta_cli.detection.runs.flags import between
+from zsntta_cli.detection.flags import between
 from zsntta_cli.detection.verdicts import Verdict, Verdicts
 from zsntta_cli.errors import SettingsError, short
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import Literal, NamedTuple
 
-from zsntta_cli.detection.runs.detecting import AT_ONCE, Batch, DetectRun, RowSink
+from zsntta_cli.detection.detecting import AT_ONCE, Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, first_line, printable, short

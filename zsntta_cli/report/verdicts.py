@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
-from zsntta_cli.detection.runs.detecting import DetectRun
-from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.sources.item import place_of
+from zsntta_cli.detection.detecting import DetectRun
+from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
@@ -52,7 +51,8 @@ def draw(rows: Iterable[VerdictRow]) -> str:
 
 def place(row: VerdictRow) -> str:
     """The origin of an image: its path, and in a video its time."""
-    return place_of(row["source"], row["time_s"])
+    time = row["time_s"]
+    return row["source"] if time is None else f"{row['source']} at {time:.2f} s"
 
 
 def line(row: VerdictRow) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 from reviewed import unread, verdict
 
-from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.detecting import Batch
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report.review.corrections import Corrected, Correction, read_corrections
 

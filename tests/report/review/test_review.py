@@ -204,7 +204,7 @@ def test_pictures_are_small_and_what_cannot_be_read_has_none():
 
 
 def batch(rows, data):
-    from zsntta_cli.detection.runs.detecting import Batch
+    from zsntta_cli.detection.detecting import Batch
 
     return Batch([Item(row["source"], lambda: content_of(data)) for row in rows], rows)
 

@@ -8,10 +8,10 @@ from functools import partial
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
+from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink, detect_run
-from zsntta_cli.detection.runs.request import Request
-from zsntta_cli.detection.runs.teaching import LabelledImage, teach
+from zsntta_cli.detection.request import Request
+from zsntta_cli.detection.teaching import LabelledImage, teach
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import counted
 from zsntta_cli.report.review.corrections import Corrected, Correction

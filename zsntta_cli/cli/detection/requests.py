@@ -6,8 +6,8 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     ResultOptions,
 )
-from zsntta_cli.detection.runs.flags import Flag
-from zsntta_cli.detection.runs.request import (
+from zsntta_cli.detection.flags import Flag
+from zsntta_cli.detection.request import (
     DecisionRule,
     Images,
     Request,

@@ -54,11 +54,6 @@ class Item:
         """The video file of a frame, if it can be decoded again."""
         return None if self.frame is None else Path(self.source)
 
-    @property
-    def place(self) -> str:
-        """The place of the image: its path, and for a frame its time."""
-        return place_of(self.source, self.time_s)
-
     def drop_content(self) -> None:
         """Release pixels that it holds in memory."""
         if isinstance(self.load, HeldContent):
@@ -79,11 +74,6 @@ class HeldContent:
     def drop(self) -> None:
         """Release the content."""
         self._content = None
-
-
-def place_of(source: str, time_s: float | None) -> str:
-    """The place of an image, for people: its path, and for a frame its time."""
-    return source if time_s is None else f"{source} at {time_s:.2f} s"
 
 
 def of_file(path: Path) -> Item:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zsntta_cli.detection.runs.detecting import Batch
+from zsntta_cli.detection.detecting import Batch
 from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import StoreError, counted, first_line
 from zsntta_cli.files import read_input

@@ -14,7 +14,7 @@ from typing import get_args
 
 from markupsafe import Markup
 
-from zsntta_cli.detection.runs.detecting import Batch, DetectRun, RowSink
+from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import printable

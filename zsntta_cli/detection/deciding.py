@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.runs.flags import Flag, Flagged, Ranking, flagged_among_clean
+from zsntta_cli.detection.flags import Flag, Flagged, Ranking, flagged_among_clean
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
 _SAME = 0.99  # cosine from which on a frame of a video repeats the one that was last judged

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
+from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.inputs import (
     PHOTOS_BESIDE_WORDS,
     check_class_names,
@@ -13,7 +14,6 @@ from zsntta_cli.detection.inputs import (
     check_takes_words,
     checked_seed,
 )
-from zsntta_cli.detection.runs.flags import Flag
 from zsntta_cli.detection.sources import Scan, check_sources
 from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, first_line, short

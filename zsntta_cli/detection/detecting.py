@@ -15,12 +15,12 @@ from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
+from zsntta_cli.detection.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
-from zsntta_cli.detection.runs.deciding import RowMaker, in_hindsight, matrix, on_arrival
-from zsntta_cli.detection.runs.flags import Ranking
-from zsntta_cli.detection.runs.request import Request
+from zsntta_cli.detection.request import Request
 from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.sources.left_out import LeftOut, said_again
@@ -131,16 +131,15 @@ class DetectRun:
         path = self.request.rule.clean
         if path is None:
             return None
-        features = matrix(list(chain.from_iterable(self._parts_of(path, "clean images"))))
+        encoded: list[Encoded] = []
+        for items in batches([str(path)], Scan(self.request.images.fps)):
+            encoded += self.encoding.images(items, "clean images")
+            for item in items:
+                item.drop_content()
+        features = matrix(encoded)
         if not len(features):
             raise DatasetError(f"not one image of {path} could be read.")
         return features
-
-    def _parts_of(self, path: Path, name: str) -> Iterator[list[Encoded]]:
-        for items in batches([str(path)], Scan(self.request.images.fps)):
-            yield self.encoding.images(items, name)
-            for item in items:
-                item.drop_content()
 
 
 class RowSink(Protocol):

@@ -1,1 +1,0 @@
-"""The request of `zsntta detect`, and how its images become rows."""
