@@ -140,7 +140,10 @@ class Sorter(RowSink):
         Raises:
             StoreError: the folder cannot be written.
         """
-        pairs = [*zip(*batch, strict=True)]
+        pairs = [pair for pair in zip(*batch, strict=True) if pair[0].frame is None]
+        for item in batch.items:
+            if item.frame is not None:
+                self._leave(_NO_FILE, item.source)
         for start in range(0, len(pairs), AT_ONCE):
             self._arrange(pairs[start : start + AT_ONCE])
 
