@@ -10,15 +10,14 @@ import pytest
 from made import with_some_pairs
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, PartOf, Rows, Shard, Text
-from zsntta_cli.cache.folder import part_path, scores_folder
+from zsntta_cli.cache.features import DATASET, PartOf, Shard, Text
+from zsntta_cli.cache.folder import part_path
 from zsntta_cli.cache.parts import PartsIdentity, claim_parts, join_parts
 from zsntta_cli.cache.verify import problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import ReadAhead
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.simulation import scored, simulator, stream
+from zsntta_cli.simulation import sources, stream
 from zsntta_cli.simulation.metrics import Judged, measure
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import Simulator
@@ -74,9 +73,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("method", CACHED)
 def test_decisions_do_not_depend_on_the_files(root, method, monkeypatch):
-    monkeypatch.setattr(simulator, "_BLOCK", 96)
-    monkeypatch.setattr("zsntta_cli.methods.base._AHEAD", 50)
-    monkeypatch.setattr(scored, "_BLOCK", 40)
+    monkeypatch.setattr(hdf5, "_BLOCK", 40)
     options = METHODS[method].settings()
     if hasattr(options, "no_text"):
         pytest.skip("reads a file of its own")
@@ -93,60 +90,16 @@ def test_decisions_of_pairs(root, method):
     assert_same(plain.decisions, parts.decisions)
 
 
-def test_scores_are_found_once(root, tmp_path, monkeypatch):
-    shutil.copytree(root / "parts", tmp_path / "parts")
-    run, folder = run_of("zs-clip", noise="none"), tmp_path / "parts" / "tiny"
-    shutil.rmtree(scores_folder(folder / "shapes.h5"), ignore_errors=True)
-    first = Simulator(tmp_path / "parts").replay(run)
-    [kept] = scores_folder(folder / "shapes.h5").iterdir()
-    assert kept.stat().st_size < 16 * 300 + 5000
-
-    def fail(*_):
-        raise AssertionError("scores are found again")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(scored, "zero_shot_columns", fail)
-        assert_same(first.decisions, Simulator(tmp_path / "parts").replay(run).decisions)
-        content = bytearray(kept.read_bytes())
-        content[-5] ^= 1
-        kept.write_bytes(bytes(content))
-        with pytest.raises(AssertionError, match="found again"):
-            Simulator(tmp_path / "parts").replay(run)
-    again = Simulator(tmp_path / "parts").replay(run)  # what is broken is made again
-    assert_same(first.decisions, again.decisions)
-    features = hdf5.read_features(folder / "shapes.h5")
-    other = features.text_features[PROMPT][::-1].copy()
-    scored.kept_zero_shot(features, other, 100.0)
-    scored.kept_zero_shot(features, other, 50.0)
-    assert len(list(scores_folder(folder / "shapes.h5").iterdir())) == 3
-
-
-def test_what_is_kept_is_what_is_found(root):
-    from zsntta_cli.methods.scores import cosine_logits as logits_of
-    from zsntta_cli.methods.scores import entropy, max_logit, zero_shot, zero_shot_columns
-
-    features = hdf5.read_features(root / "plain/tiny/shapes.h5")
-    rows, text = features.image_features, features.text_features[PROMPT]
-    columns, scores = zero_shot_columns(rows, text, 20.0), zero_shot(rows, text, 20.0)
-    assert (columns["class_index"] == scores.class_index).all()
-    assert (columns["noise_score"] == scores.noise_score).all()
-    logits = logits_of(rows, text, 20.0)
-    assert (columns["entropy"] == entropy(logits)).all()
-    assert (columns["largest_logit"] == max_logit(logits)).all()
-
-
 def test_rows_that_changed(root, tmp_path):
     shutil.copytree(root / "parts", tmp_path / "parts")
     folder = tmp_path / "parts" / "tiny"
-    shutil.rmtree(scores_folder(folder / "shapes.h5"), ignore_errors=True)
     row = hdf5.read_features(folder / "shapes.h5").image_features[200:201]
     file = part_path(folder / "shapes.h5", 3)
     content = bytearray(file.read_bytes())
     content[content.index(row.tobytes())] ^= 1
     file.write_bytes(bytes(content))
-    with pytest.raises(StoreError, match=r"00003\.h5 is broken: its content does not match"):
+    with pytest.raises(StoreError, match=r"00003\.h5 is not a whole .* does not match its digest"):
         Simulator(tmp_path / "parts").replay(run_of("zs-clip", noise="none"))
-    assert not list(scores_folder(folder / "shapes.h5").glob("*.h5"))
 
 
 def test_rows_that_are_not_finite(root, tmp_path):
@@ -157,18 +110,15 @@ def test_rows_that_are_not_finite(root, tmp_path):
     in_parts(replace(plain, image_features=rows), path, (130, 0, 100, 70))
     with pytest.raises(StoreError, match=r"1 features are not finite \(the first in row 200\)"):
         Simulator(tmp_path).replay(replace(run_of("zs-clip", noise="none", ratio=0), ood_set=None))
-    assert not list(scores_folder(path).glob("*.h5"))
 
 
-def test_rows_are_read_ahead_in_any_order():
-    generator = np.random.default_rng(0)
-    stored = generator.standard_normal((500, 4)).astype(np.float16)
-    index = generator.integers(0, 500, 900)
-    ahead = ReadAhead(Rows([stored[:100], stored[100:]]), index)
-    for start, stop in ((0, 10), (10, 900), (0, 900), (880, 1000), (5, 5), (3, 400), (2, 4)):
-        rows = ahead(slice(start, stop))
-        assert np.array_equal(rows, stored[index[start:stop]].astype(np.float32))
-        rows[:] = 0  # whoever asked may do so
+def test_features_that_memory_is_too_small_for(root, monkeypatch):
+    size = 300 * hdf5.read_header(root / "parts/tiny/shapes.h5").dim * 2
+    monkeypatch.setattr(sources, "physical_memory", lambda: size)
+    Simulator(root / "parts").replay(run_of("zs-clip", noise="none"))
+    monkeypatch.setattr(sources, "physical_memory", lambda: size - 1)
+    with pytest.raises(StoreError, match=r"'shapes' take 0\.0 GB, and a replay holds them in mem"):
+        Simulator(root / "parts").replay(run_of("zs-clip", noise="none"))
 
 
 def test_a_stream_that_memory_is_too_small_for(monkeypatch):

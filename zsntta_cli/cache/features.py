@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.mapped import MappedRows, StoredRows, places_in, row_numbers
+from zsntta_cli.cache.mapped import StoredRows, places_in, row_numbers
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
@@ -100,39 +100,24 @@ class Rows:
     """
 
     def __init__(self, parts: Sequence[StoredRows], factors: Sequence[float] = ()) -> None:
-        """`parts` are arrays (N, D); `factors` are numbers by which each part is multiplied."""
+        """`parts` are features (N, D); `factors` are numbers by which each part is multiplied."""
         self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
         self._dtype = np.result_type(*(part.dtype for part in parts))
         self._starts = np.cumsum([0, *map(len, parts)])
         self.shape = int(self._starts[-1]), parts[0].shape[1]
-        self.is_mapped = any(isinstance(part, MappedRows) for part in parts)  # rows on the disk
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         numbers = row_numbers(rows, len(self))
-        return self.converted(self.stored(numbers), numbers)
-
-    def stored(self, rows: NDArray[np.integer]) -> NDArray[np.floating]:
-        """Give rows (M, D), by their numbers (M,), as the files have them."""
-        stored = np.empty((len(rows), self.shape[1]), self._dtype)
-        for i, here in places_in(self._starts, rows):
-            part, numbers = self._parts[i], rows[here] - self._starts[i]
-            if isinstance(part, MappedRows) and isinstance(here, slice):
-                part.copy_to(stored[here], numbers)
-            else:
-                stored[here] = part.take(numbers, axis=0)
-        return stored
-
-    def converted(
-        self, stored: NDArray[np.floating], rows: NDArray[np.integer]
-    ) -> NDArray[np.float32]:
-        """Convert stored rows (M, D) to float32, and multiply each by its part's factor."""
+        stored = np.empty((len(numbers), self.shape[1]), self._dtype)
+        for i, here in places_in(self._starts, numbers):
+            stored[here] = self._parts[i].take(numbers[here] - self._starts[i], axis=0)
         features = float32_of(stored)
         if (self._factors == 1).all():
             return features
-        part_of = np.searchsorted(self._starts, rows, side="right") - 1
+        part_of = np.searchsorted(self._starts, numbers, side="right") - 1
         return features * self._factors[part_of, None]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:

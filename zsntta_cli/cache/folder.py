@@ -59,11 +59,6 @@ def parts_folder(path: Path) -> Path:
     return path.with_name(f"{path.stem}.parts")
 
 
-def scores_folder(path: Path) -> Path:
-    """The folder with the zero-shot scores of a set in parts, whose feature file is `path`."""
-    return path.with_name(f"{path.stem}.scores")
-
-
 def part_path(path: Path, index: int) -> Path:
     """The feature file of a part, by its number from 1, of the set that is joined at `path`."""
     return parts_folder(path) / f"{index:05d}.h5"

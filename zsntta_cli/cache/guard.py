@@ -114,16 +114,6 @@ class GuardedGroup:
             raise ValueError(f"'{name}' lies in chunks, and must lie in one piece to be mapped")
         return data.id.get_offset() or 0
 
-    def columns(self) -> dict[str, tuple[int, int, np.dtype[Any]]]:
-        """The place of each data set of numbers (N,) in the file, with its length and its type."""
-        places = {}
-        for name in self._group:
-            data = self._data_set(name)
-            if len(data.shape) != 1 or data.dtype.kind not in "fiu":
-                raise ValueError(f"{name} is {data.dtype} {data.shape}, must be numbers")
-            places[name] = self.offset(name, data.shape, data.dtype), len(data), data.dtype
-        return places
-
     def blocks(
         self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
     ) -> Iterator[NDArray[Any]]:

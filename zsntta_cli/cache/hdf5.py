@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -37,6 +37,7 @@ _KINDS = {  # what a file holds, the attribute with its format, what to do if th
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
+_BLOCK = 2**14  # rows of parts that are read at a time
 _FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
@@ -289,9 +290,28 @@ def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError if it is not."""
     with open_checked(path) as file:
         features = _read(path, file)
+    return _sound(features)
+
+
+def _sound(features: FeatureSet) -> FeatureSet:
+    """Some features that are sound: StoreError if they are not."""
     if problems := list(faults(features)):
-        raise StoreError(f"{path} cannot be used: {'; '.join(problems)}.", remedy="make-again")
+        what = "; ".join(problems)
+        raise StoreError(f"{features.path} cannot be used: {what}.", remedy="make-again")
     return features
+
+
+def in_memory(features: FeatureSet) -> FeatureSet:
+    """A set in parts with its image features in memory, as those of other sets are.
+
+    Raises:
+        StoreError: a part is broken, or its features are not sound.
+    """
+    rows, start = np.empty(features.image_features.shape, features.image_features.dtype), 0
+    for block in row_blocks(features, _BLOCK):
+        rows[start : start + len(block)] = block
+        start += len(block)
+    return _sound(replace(features, image_features=rows, parts=()))
 
 
 def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
@@ -561,50 +581,6 @@ def write_table(
                 _write_strings(file, name, column.tolist())
             else:
                 file[name] = column
-
-
-def write_columns(
-    path: Path,
-    count: int,
-    dtypes: Mapping[str, type[np.number[Any]]],
-    blocks: Iterable[Mapping[str, NDArray[Any]]],
-    header: Callable[[], Mapping[str, Any]],
-) -> None:
-    """Write columns (N,) of numbers as a state, with one block of rows in memory at a time.
-
-    `header` is called after the last block; the digest of each column is stored with its result.
-    """
-    with whole_file(path) as temporary, _writable(temporary, "w", mapped=True) as file:
-        columns = {name: file.create_dataset(name, (count,), d) for name, d in dtypes.items()}
-        digests, start = {name: hashlib.sha256() for name in columns}, 0
-        for block in blocks:
-            for name, values in block.items():
-                stored = np.ascontiguousarray(values, dtypes[name])
-                columns[name][start : start + len(stored)] = stored
-                digests[name].update(stored.data)
-            start += len(stored)
-        assert start == count, f"{start} rows of {count}"
-        file.attrs.update(state_format=FORMAT)
-        hexdigests = {name: digest.hexdigest() for name, digest in digests.items()}
-        _write_attrs(file, header=json.dumps({**header(), "digests": hexdigests}))
-
-
-def map_columns(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read the header of a state, and map its columns (N,), which stay in the file until used.
-
-    Raises:
-        StoreError: the file is broken, or a column does not match its digest.
-    """
-    with open_checked(path, "state") as file:
-        header, places = file.mapping("header"), file.columns()
-    columns = {
-        name: np.memmap(path, dtype, "r", offset, (count,)) if count else np.empty(0, dtype)
-        for name, (offset, count, dtype) in places.items()
-    }
-    for name, column in columns.items():
-        if hashlib.sha256(column.data).hexdigest() != header.get("digests", {}).get(name):
-            raise StoreError(f"{path} is broken: {name} does not match its digest.")
-    return header, columns
 
 
 def read_state(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any] | tuple[str, ...]]]:

@@ -93,18 +93,9 @@ class MappedRows:
                 return self._run(start, max(start, stop))
         numbers = row_numbers(rows, len(self))
         features = np.empty((len(numbers), self.shape[1]), self.dtype)
-        self.copy_to(features, numbers)
-        return features
-
-    def copy_to(self, features: NDArray[np.floating], numbers: NDArray[np.integer]) -> None:
-        """Copy rows, by their numbers (M,) from 0, into an array (M, D) of the same type."""
         for i, here in places_in(self._starts, numbers):
-            rows = np.asarray(self._rows_of(i))
-            wanted = numbers[here] - self._starts[i]
-            if isinstance(here, slice) and rows.flags.aligned:  # else `take` copies the whole file
-                np.take(rows, wanted, axis=0, out=features[here], mode="clip")
-            else:
-                features[here] = rows[wanted]
+            features[here] = np.asarray(self._rows_of(i))[numbers[here] - self._starts[i]]
+        return features
 
     def _run(self, start: int, stop: int) -> NDArray[np.floating]:
         """Copy the rows from `start` to before `stop`."""
@@ -115,10 +106,6 @@ class MappedRows:
             a, b = max(start, begin), min(stop, self._starts[i + 1])
             features[a - start : b - start] = self._rows_of(i)[a - begin : b - begin]
         return features
-
-    def files(self) -> Iterator[NDArray[np.floating]]:
-        """Give the rows of each file in order, as memory maps."""
-        return map(self._rows_of, range(len(self._starts) - 1))
 
     def take(self, rows: NDArray[np.integer], axis: int = 0) -> NDArray[np.floating]:
         """Copy rows (M, D), by their numbers (M,)."""

@@ -1,7 +1,7 @@
 """The input of a cached method and its results, for a whole stream or step by step."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -124,25 +124,10 @@ class StreamData:
 
     def features(self, items: slice) -> NDArray[np.float32]:
         """The raw image features (B, D) of consecutive items."""
-        rows = self.pool.image_features
-        if isinstance(rows, Rows) and rows.is_mapped:
-            return self._read_ahead(items)
-        return rows[self.index[items]]
-
-    @cached_property
-    def _read_ahead(self) -> "ReadAhead":
-        assert isinstance(self.pool.image_features, Rows)
-        return ReadAhead(self.pool.image_features, self.index)
+        return self.pool.image_features[self.index[items]]
 
     def detail(self, items: slice) -> ZeroShotDetail:
-        """The entropies and largest logits of consecutive items.
-
-        If the rows stay on the disk, they are computed again for these items alone.
-        """
-        rows = self.pool.image_features
-        if isinstance(rows, Rows) and rows.is_mapped and self.pool.known_detail is None:
-            text, scale = self.pool.text_features, self.pool.logit_scale
-            return zero_shot_detail(self.features(items), text, scale)
+        """The entropies and largest logits of consecutive items."""
         return self.pool.detail.part(self.index[items])
 
     def word_scores(self, items: slice) -> WordScores | None:
@@ -166,35 +151,6 @@ class StreamData:
         """The zero-shot logits (B, C) of consecutive items; `raw`: their features, if available."""
         raw = self.features(items) if raw is None else raw
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
-
-
-_AHEAD = 2**14  # items: 32 MiB of 512 dims
-
-
-class ReadAhead:
-    """The features of a stream on the disk, read in blocks, each in the order of the files."""
-
-    def __init__(self, rows: Rows, index: NDArray[np.integer]) -> None:
-        """`index` (T,): the rows of the items."""
-        self._rows, self._index = rows, index
-        self._first, self._block = 0, rows.stored(index[:0])
-
-    def __call__(self, items: slice) -> NDArray[np.float32]:
-        """The raw features (B, D) of consecutive items, which the caller may change."""
-        start, stop, step = items.indices(len(self._index))
-        assert step == 1, "items in their order"
-        if not self._first <= start <= stop <= self._first + len(self._block):
-            self._first, self._block = start, self._read(start, max(stop, start + _AHEAD))
-        stored = self._block[start - self._first : stop - self._first]
-        return self._rows.converted(stored, self._index[start:stop])
-
-    def _read(self, start: int, stop: int) -> NDArray[np.floating]:
-        """Read rows as the files have them, and return them in the order of the stream."""
-        rows = self._index[start:stop]
-        order = np.argsort(rows)
-        place = np.empty(len(rows), np.intp)
-        place[order] = np.arange(len(rows))
-        return self._rows.stored(rows[order]).take(place, axis=0)
 
 
 class Evidence(NamedTuple):
@@ -239,22 +195,6 @@ class Decisions:
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
-
-
-def collected(total: int, runs: Iterable[Decisions]) -> Decisions:
-    """Collect the decisions on the `total` items of a stream as they come, without copies."""
-    columns: dict[str, Any] = {}
-    start = 0
-    for run in runs:
-        stop = start + len(run.class_index)
-        for name, values in vars(run).items():
-            if name not in columns:
-                columns[name] = None if values is None else np.empty(total, values.dtype)
-            if values is not None:
-                columns[name][start:stop] = values
-        start = stop
-    assert start == total, f"{start} answers for {total} items"
-    return Decisions(**columns)
 
 
 class Judge(Protocol):

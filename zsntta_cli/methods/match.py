@@ -70,11 +70,7 @@ def _sigmoid(x: Floats) -> Floats:
 
 def matched(data: StreamData, bias: float | None) -> StreamData:
     """A whole stream whose noise scores are "match" in place of 1 - MCM."""
-    kept = data.pool.zero_shot.largest_logit
-    if kept is None:
-        logits = image_scores(data, scores.max_logit)
-    else:
-        logits = kept[data.index].astype(np.float64)
+    logits = image_scores(data, scores.max_logit)
     if bias is not None:
         return replace(data, own_score=match(logits, bias))
     return replace(data, own_score=standardised(logits, Moments(), ~data.injected)[0])

@@ -36,7 +36,6 @@ class ZeroShot:
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
     noise_score: NDArray[np.floating]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
-    largest_logit: NDArray[np.float32] | None = None  # (N,) where it was kept
 
 
 class AutocastScale(float):
@@ -182,22 +181,6 @@ def zero_shot(
     return scores
 
 
-def zero_shot_columns(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], logit_scale: float
-) -> dict[str, NDArray[Any]]:
-    """The class, noise score, entropy in nats and largest logit, (N,) each, of features (N, D)."""
-    scores = _no_scores(len(features))
-    nats, largest = np.empty(len(features), np.float32), np.empty(len(features), np.float32)
-    for part, logits in _in_chunks(features, text_features, logit_scale):
-        scores.class_index[part] = logits.argmax(axis=1)
-        largest[part] = top = logits.max(axis=1)
-        scores.noise_score[part], nats[part] = _mcm_noise_and_entropy(logits, top)
-    return {
-        "class_index": scores.class_index, "noise_score": scores.noise_score, "entropy": nats,
-        "largest_logit": largest,
-    }  # fmt: skip
-
-
 def zero_shot_detail(
     features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
@@ -258,18 +241,6 @@ def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     total = powers.sum(axis=1)
     nats: NDArray[np.float32] = np.log(total) - (powers * shifted).sum(axis=1) / total
     return np.maximum(nats, 0)
-
-
-def _mcm_noise_and_entropy(
-    logits: NDArray[np.float32], top: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Compute `1 - mcm` and `entropy`, equal to the bit, with one softmax for both."""
-    shifted = logits - top[:, None]
-    powers = np.exp(shifted)
-    total = powers.sum(axis=1)
-    powers *= shifted
-    nats = np.log(total) - powers.sum(axis=1) / total
-    return 1 - 1 / total, np.maximum(nats, 0)
 
 
 def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:

@@ -18,7 +18,8 @@ RANDOM_WEIGHTS = "none"
 FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
 LOCAL, RAY = ENGINES = ("local", "ray")
-FLOAT16, FLOAT32 = STORES = ("float16", "float32")  # types of image features in files
+FLOAT16 = "float16"
+STORES = (FLOAT16, "float32")  # types of image features in files
 FEATURES, DATA = Path("features"), Path("data")  # where feature files and data sets lie
 _EMBEDDED, _CHECKPOINT = "embedded", "transformers"  # the source of weights without a tag
 

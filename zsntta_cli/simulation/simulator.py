@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -15,17 +15,16 @@ from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.methods import FROZEN, METHODS, Method
-from zsntta_cli.methods.base import Decisions, Pool, StreamData, collected
+from zsntta_cli.methods import FROZEN, METHODS
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings import MATCH, ThresholdSettings
+from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.scored import kept_zero_shot
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
@@ -37,7 +36,6 @@ LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it im
 # The file that a run's checkpoints are in, if it has any.
 CheckpointPlace = Callable[[RunSettings], Path | None]
 
-_BLOCK = 2**18  # items, about
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 
@@ -153,9 +151,7 @@ class Simulator:
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         method = METHODS[settings.method]
-        run, rows = method.load(), data.pool.image_features
-        if method.stepper and isinstance(rows, Rows) and rows.is_mapped:
-            run = functools.partial(_push_in_blocks, method)
+        run = method.load()
         # A method's products are small: a second BLAS thread gains nothing and stalls them where
         # the machine is busy.
         with self._blas(settings.method).limit(limits=1, user_api="blas"):
@@ -179,8 +175,6 @@ class Simulator:
         source = self._library.read(encoder_name, name)
         text = self._library.text(encoder_name, prompt, id_set)
         scale = self._library.scale(encoder_name, prompt, id_set)
-        if source.parts:
-            return kept_zero_shot(source, text, scale)
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
         with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
@@ -205,19 +199,8 @@ class Simulator:
         )
 
 
-def _push_in_blocks(
-    method: Method, data: StreamData, options: Any, threshold: ThresholdSettings
-) -> Decisions:
-    """Decide on a long stream block by block, so that intermediate results are small."""
-    stepper = method.start(data.part(slice(0, 0)), options, threshold)
-    together = max(method.at_once(options), 1)
-    block = max(_BLOCK // together, 1) * together
-    starts = range(0, max(len(data), 1), block)
-    return collected(len(data), (stepper.push(data.part(slice(i, i + block))) for i in starts))
-
-
 def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
-    """The scores of several sets joined; for a single set its own, maybe on the disk."""
+    """The scores of several sets joined; for a single set its own."""
     if len(scores) == 1:
         return scores[0]
     return ZeroShot(
