@@ -29,6 +29,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 _NAMED = 8  # of many missing parts
+_CACHED = 6  # of the sets that there are in place of one that is missing
 _LINE = 200  # characters of another program's words
 
 
@@ -101,6 +102,8 @@ class UnknownMethod(SettingsError):
 class NoPartner(StoreError):
     """A noise ratio above 0, and no OOD set of an ID set's partners is cached."""
 
+    remedy = "name-ood"
+
     def __init__(self, id_set: str, where: str, partners: Sequence[str]) -> None:
         super().__init__(id_set, where, partners)
         self.id_set, self.where, self.partners = id_set, where, partners
@@ -149,21 +152,17 @@ class MissingFeatures(StoreError):
 
     def __str__(self) -> str:
         by = f" by {self.encoder}" if self.encoder else ""
-        return f"no features of '{self.name}'{by} in {self.root}/{near(self.name, self.there)}"
+        cached = f" (cached: {first_of(self.there, _CACHED)})" if self.there else ""
+        meant = near(self.name, self.there) or cached
+        return f"no features of '{self.name}'{by} in {self.root}/{meant}"
 
 
 class MissingSets(StoreError):
     """Sets that have no feature file, where none of what was asked for can be had without them."""
 
-    def __init__(
-        self,
-        missing: Mapping[str, Sequence[str]],
-        root: str,
-        origins: Mapping[str, Mapping[str, Mapping[str, object]]] | None = None,
-    ) -> None:
-        super().__init__(missing, root, origins)
+    def __init__(self, missing: Mapping[str, Sequence[str]], root: str) -> None:
+        super().__init__(missing, root)
         self.missing, self.root = missing, root  # names by the folder of their encoder
-        self.origins = origins or {}  # by folder and name: how they were made, where it is known
 
     def __str__(self) -> str:
         sets = " and ".join(f"{len(names)} by {folder}" for folder, names in self.missing.items())

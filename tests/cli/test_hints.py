@@ -66,8 +66,9 @@ def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given
     if kind == "no partners":
         assert line.endswith(": add --ood NAME")
         return
-    [command] = typed(line)
-    params = parsed(command)
+    [commands] = typed(line)
+    params, *more = [parsed(command) for command in commands.split(" && ")]
+    assert not more or given == "an encoder made elsewhere", "one import a set"
     for name in ("features_dir", "data_root"):
         if name in GIVEN[given] and name in params:
             assert Path(params[name]) == Path(GIVEN[given][name])
@@ -84,19 +85,26 @@ def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given
         assert ERRORS[kind].prompt in (params["prompt"], *(params["prompt"] or ()))
 
 
-def test_near_misses_are_asked_for_and_nothing_is_to_be_typed():
-    error = errors.MissingFeatures("pet", "tiny", "features", ("pets", "sky"))
-    assert hints.worded(error, {}) == (
-        "no features of 'pet' by tiny in features/ (did you mean 'pets'?)"
+def test_near_misses_are_asked_for():
+    def line(name):
+        error = errors.MissingFeatures(name, "tiny", "features", ("pets", "sky"))
+        return hints.worded(error, {}).removeprefix(f"no features of '{name}' by tiny in features/")
+
+    assert line("pet") == " (did you mean 'pets'?)", "which is cached: there is nothing to type"
+    assert line("cifra10") == (
+        " (cached: pets, sky): did you mean 'cifar10'? For images of your own type zsntta extract "
+        "--dataset cifra10=PATH --model tiny"
     )
 
 
 def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
-    used = set()
-    for path in Path(hints.__file__).parents[1].rglob("*.py"):
-        used |= set(re.findall(r'remedy="([\w-]+)"', path.read_text(encoding="utf-8")))
+    package = Path(hints.__file__).parents[1].rglob("*.py")
+    files = [path.read_text(encoding="utf-8") for path in package if path.name != "hints.py"]
+    used = {word for text in files for word in re.findall(r'remedy="([\w-]+)"', text)}
     assert used
     assert used <= set(hints._REMEDIES)
+    unraised = [w for w in hints._REMEDIES if not any(f'"{w}"' in text for text in files)]
+    assert not unraised, "what nothing raises goes"
     known = {option for command in leaves(COMMANDS) for p in command.params for option in p.opts}
     for word in used:
         options = re.findall(r"--[\w-]+", hints._REMEDIES[word])

@@ -18,7 +18,6 @@ import zsntta_cli
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.origin import origins_in
-from zsntta_cli.cli import hints
 
 RUNS = ("--method", "zs-clip", "--method", "adand", "--ood", "glyphs", "--seed", 0, "--seed", 1)
 
@@ -107,15 +106,13 @@ def test_a_call_in_python_stands_in_the_record(cached):
     assert cached("records").exit_code == 0
 
 
-def test_elsewhere_the_command_that_makes_the_features_again_is_proposed(recorded, tmp_path):
+def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp_path):
     shutil.rmtree("features/tiny")
     result = recorded("simulate", "--from", "r.json")
-    command = (
-        "zsntta extract --dataset shapes --dataset glyphs --noise gaussian --noise-count 75 "
-        "--limit 300 --batch-size 50 --model tiny"
-    )
+    command = "zsntta extract --dataset shapes --dataset glyphs --noise gaussian --model tiny"
     fails(result, f"type {command}\n")
-    made = recorded(*shlex.split(command)[1:])
+    sizes = ("--limit", 300, "--noise-count", 75, "--batch-size", 50)  # as the record says
+    made = recorded(*shlex.split(command)[1:], *sizes)
     assert made.exit_code == 0, made.output
     again = recorded("simulate", "--from", "r.json", "--format", "json", "--fresh")
     assert again.exit_code == 0, again.output
@@ -128,7 +125,7 @@ def test_lines_of_an_export_are_run_again_too(recorded):
     recorded("records", "export", "--output", "r.jsonl")
     Path("features/tiny/glyphs.h5").unlink()
     result = recorded("simulate", "--from", "r.jsonl")
-    fails(result, "type zsntta extract --dataset glyphs --limit 300 --batch-size 50 --model tiny\n")
+    fails(result, "type zsntta extract --dataset glyphs --model tiny\n")
 
 
 def test_older_records_name_the_model_by_its_folder(recorded):
@@ -136,60 +133,6 @@ def test_older_records_name_the_model_by_its_folder(recorded):
     Path("features/tiny/shapes.h5").unlink()
     result = recorded("simulate", "--from", "r.json")
     fails(result, "type zsntta extract --dataset shapes --model tiny\n")
-
-
-ORIGIN = {"model": "RN50", "pretrained": "my own.pt", "precision": "fp16", "limit": None}
-AGAIN = {
-    "cifar10": ({}, "extract --dataset cifar10 --no-partners"),
-    "svhn": ({"limit": 9}, "extract --dataset svhn --limit 9"),
-    "mine": ({"prompt": "it's a {}"},
-             """extract --dataset mine=PATH --prompt 'it'"'"'s a {}'"""),
-    "words-nouns": ({"prompt": "a photo of a {}."}, "extract --words nouns.txt"),
-    "words-csp-nouns": ({"prompt": "x | y"}, "extract --words csp"),
-    "noise-poisson": ({"images": 75, "batch_size": 50},
-                      "extract --noise poisson --noise-count 75 --batch-size 50"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", AGAIN)
-def test_the_command_for_a_set_of_a_record(name):
-    own, words = AGAIN[name]
-    [command] = hints.making_again("RN50-x", {name: {**ORIGIN, **own}}, {})
-    options = "--model RN50 --pretrained 'my own.pt' --precision fp16"
-    assert command == f"zsntta {words} {options}"
-
-
-def test_a_split_is_made_of_its_whole_and_an_import_imported(features):
-    split = {**ORIGIN, "split": {"of": "pets37", "classes": [1, 2]}}
-    names = ("pets37-2-s7-id", "pets37-2-s7-ood")
-    assert hints.making_again("x", dict.fromkeys(names, split), {}) == [
-        "zsntta extract --dataset pets37 --no-partners --model RN50 --pretrained 'my own.pt' "
-        "--precision fp16",
-        "zsntta cache split pets37 --id-classes 2 --seed 7",
-    ]
-    part = {**ORIGIN, "split": {"of": "shapes", "images": "20%", "seed": 3}}
-    assert hints.making_again("x", {"shapes-tune": part}, {}) == [
-        "zsntta extract --dataset shapes-tune=PATH --model RN50 --pretrained 'my own.pt' "
-        "--precision fp16"
-    ], "no command splits images any more"
-    imported = {"model": "theirs", "pretrained": "imported", "imported": ["x.npz"]}
-    assert hints.making_again("theirs", {"sky": imported}, {}) == [
-        "zsntta cache import sky --encoder theirs --features FILE"
-    ]
-    both = {**imported, "split": {"of": "pets", "classes": [0]}}
-    assert hints.making_again("theirs", {"half-id": both}, {}) == [
-        "zsntta cache import pets --encoder theirs --features FILE",
-        "zsntta cache split pets --id-classes FILE --name half",
-    ]
-
-
-def test_what_a_stranger_writes_into_a_record_is_quoted():
-    origin = {**ORIGIN, "model": "$(rm x)", "limit": "5; rm x", "images": "; rm x"}
-    [command] = hints.making_again("x", {"noise-a;b": origin, "c;d": origin}, {})
-    assert shlex.split(command)[2:8] == [
-        "--dataset", "c;d=PATH", "--noise", "a;b", "--model", "$(rm x)",
-    ]  # fmt: skip
-    assert "rm x" not in command.replace("'$(rm x)'", "")
 
 
 def test_of_features_of_another_machine_it_is_said_what_differs(recorded):

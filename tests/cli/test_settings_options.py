@@ -134,7 +134,7 @@ def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
      (("simulate", "--method", "adand", *TINY, "--preset", "papr"), 2, "(did you mean 'paper'?)"),
      (("simulate", "--method", "adand", *TINY, "--id", "shape"), 1, "(did you mean 'shapes'?)"),
      (("simulate", "--method", "adand", *TINY, "--ood", "glyph"), 1, "(did you mean 'glyphs'?)"),
-     (("simulate", "--method", "adand", *TINY, "--id", "cifar1"), 1, "did you mean 'cifar10'? For"),
+     (("simulate", "--method", "adand", *TINY, "--id", "cifar1"), 1, "did you mean 'cifar10'?"),
      (("simulate", "--method", "adand", "--model", "tny"), 1, "no model 'tny' (did you mean 'tin"),
      (("simulate", "--method", "adand", "--model", "RN5"), 1, "no model 'RN5' (did you mean 'RN5"),
      (("paper", 10, "--model", "tny"), 1, "open_clip has no model 'tny' (did you mean 'tiny'?)"),

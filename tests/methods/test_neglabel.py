@@ -223,7 +223,8 @@ def test_the_command_for_a_prompt_has_the_limit_of_the_set():
 def test_several_lists_and_none_named_name_both_ways(root):
     with pytest.raises(MissingWords) as error:
         Simulator(root).run(run_of(words=""))
-    assert "--words adjectives,nouns" in worded(error.value, {})
+    line = worded(error.value, {})
+    assert "(cached: adjectives, nouns): name one with --words NAME, or type zsntta extract" in line
 
 
 # --- what extract embeds ------------------------------------------------------------------------

@@ -13,7 +13,7 @@ _PARTS = (
 )
 _WATCH = "run zsntta detect again: features are kept, so it takes seconds"
 _ANSWERS = "--review PAGE.html asks the ten questions first, and --learn FILE reads its answers"
-_FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool, as xargs -0 mv -t DIR"
+_FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool, such as xargs -0 mv"
 _SET_PARTS = "detect without it judges the whole set"
 _FRAMES = "name a folder, a video file, or - for paths on standard input"
 _ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"

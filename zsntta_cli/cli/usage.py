@@ -7,12 +7,6 @@ from typing import Any
 from zsntta_cli.cli.gone import gone
 from zsntta_cli.errors import near, short
 
-# Options that other programs have, and what does it here.
-_MEANT = {
-    "--lr": "the learning rate is --learning-rate, or --tent-learning-rate",
-    "--config": "zsntta run FILE runs a file of settings",
-    "--noise-ratio": "the noise ratio is --ratio",
-}
 _WHOLE = "must be a whole number"
 _SEVERAL = ", a list such as 0,1,2 or a range such as 0-4"  # of an option that may be repeated
 # What pydantic and click say of a value, and what follows its option and the value here.
@@ -67,7 +61,7 @@ def said_of(error: Any) -> str:
             if former := gone(*_command(error), match["name"]):
                 return former
             like = match.groupdict().get("like")
-            question = f" (did you mean {like}?)" if like else _shown_by(error, match["name"])
+            question = f" (did you mean {like}?)" if like else ""
             name = match["name"].upper() if "argument is missing" in ours else match["name"]
             return ours.format(name=short(name)) + question
     return sentence
@@ -78,20 +72,8 @@ def _command(error: Any) -> list[str]:
     return str(error.ctx.command_path).split()[1:] if error.ctx else []
 
 
-def _shown_by(error: Any, name: str) -> str:
-    """What shows a name that stands in the place of a command, where the group has such a command.
-
-    `zsntta methods adand` is `zsntta methods show adand`.
-    """
-    shows = "show" in getattr(error.ctx and error.ctx.command, "commands", ())
-    is_name = re.fullmatch(r"\w[\w.:+-]*", name)
-    return f": type {error.ctx.command_path} show {name}" if shows and is_name else ""
-
-
 def _no_option(name: str, close: Sequence[str]) -> str:
     """A sentence on an option that there is not; `close` are options of similar names."""
-    if meant := _MEANT.get(name):
-        return f"there is no option {name}: {meant}"
     dashless = [option.strip("-") for option in close]
     question = near(name.strip("-"), dashless).replace("mean '", "mean '--")
     return f"there is no option {short(name)}{question}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.origin import Origin, differences_in_words
+from zsntta_cli.cache.origin import differences_in_words
 from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import MissingSets, OtherFeatures, SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
@@ -50,22 +50,18 @@ def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
     """Refuse records of sets that have no feature file here, before anything is run.
 
     Raises:
-        MissingSets: sets are missing; it lists all, with how they were made where the records say
-            so.
+        MissingSets: sets are missing; it lists all.
     """
     missing: dict[str, list[str]] = {}
-    origins: dict[str, dict[str, Origin]] = {}
     for run in runs:
         folder = run.settings.encoder
         read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
         for name in dict.fromkeys([*read, *run.origins]):
             if not feature_path(root, folder, name).exists():
                 missing.setdefault(folder, []).append(name)
-                if name in run.origins:
-                    origins.setdefault(folder, {})[name] = run.origins[name]
     if missing:
         names = {folder: list(dict.fromkeys(names)) for folder, names in missing.items()}
-        raise MissingSets(names, str(root), origins)
+        raise MissingSets(names, str(root))
 
 
 def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repeated]:

@@ -224,7 +224,7 @@ def bundle(
     It holds the records, which features they saw and how to make these, the sources of methods of
     your own, versions, commands, and tables for people.
     """
-    from zsntta_cli.cli.hints import making_again
+    from zsntta_cli.cli.hints import making_all
     from zsntta_cli.report.bundled import bundle_of, origins_of, without_source
     from zsntta_cli.results.bundle import write_bundle
 
@@ -233,8 +233,8 @@ def bundle(
         runs = _found(records, _keys(records, keys, wanted))
     if not runs:
         raise SettingsError(f"no run in {store.path} is wanted, so there is nothing to bundle.")
-    makings = [making_again(folder, sets, {}) for folder, sets in origins_of(runs).items()]
-    contents = bundle_of(runs, [line for lines in makings for line in lines], command_line())
+    makings = [making_all({folder: [*sets]}, {}) for folder, sets in origins_of(runs).items()]
+    contents = bundle_of(runs, makings, command_line())
     if lacking := without_source(runs, contents.plugins):
         names = ", ".join(lacking)
         say(f"note: the source of {names} is not in it: add --plugin FILE.py in front.", err=True)
