@@ -79,11 +79,10 @@ def _answers(rows: StoredRows, text: NDArray[np.float32]) -> NDArray[np.intp]:
     return answers
 
 
-def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotAccuracy]:
+def zero_shots(path: Path) -> list[ZeroShotAccuracy]:
     """Return the zero-shot accuracy of a feature file for each prompt; none if it has no labels.
 
-    `features` is the file's content, if it has been read already. Accuracies that were computed
-    before are not computed again.
+    Accuracies that were computed before are not computed again.
 
     Raises:
         StoreError: the file is broken.
@@ -93,7 +92,7 @@ def zero_shots(path: Path, features: FeatureSet | None = None) -> list[ZeroShotA
         return []
     if (kept := _kept(path, header)) is not None:
         return kept
-    features = features or hdf5.read_features(path)
+    features = hdf5.read_features(path)
     shots = [zero_shot(features, template) for template in features.text_features]
     present = [shot for shot in shots if shot is not None]
     _keep(path, header, present)

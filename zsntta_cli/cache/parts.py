@@ -123,23 +123,6 @@ def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
     return True
 
 
-class FoundParts(NamedTuple):
-    """The numbers of the parts of a set that exist, and of those that are missing."""
-
-    present: tuple[int, ...]
-    missing: tuple[int, ...]
-
-
-def find_parts(path: Path) -> FoundParts:
-    """Find the parts of the set at `path`: StoreError if there is no folder of parts."""
-    numbers = range(1, read_identity(path).of + 1)
-    is_there = {number: part_path(path, number).exists() for number in numbers}
-    return FoundParts(
-        tuple(number for number in numbers if is_there[number]),
-        tuple(number for number in numbers if not is_there[number]),
-    )
-
-
 def join_parts(path: Path) -> FeatureSet:
     """Join the parts of `path` into one set, write it, and return it; no feature is read.
 
@@ -148,10 +131,12 @@ def join_parts(path: Path) -> FeatureSet:
             set that was not joined from parts.
     """
     identity = read_identity(path)
-    if missing := find_parts(path).missing:
+    numbers = range(1, identity.of + 1)
+    missing = tuple(number for number in numbers if not part_path(path, number).exists())
+    if missing:
         raise MissingParts(path.stem, str(parts_folder(path)), missing, identity.of)
     check_not_whole(path)
-    parts = [_Part.read(path, index, identity) for index in range(1, identity.of + 1)]
+    parts = [_Part.read(path, number, identity) for number in numbers]
     whole = _whole(path, identity, parts)
     labels = (hdf5.read_labels(part.file.path) for part in parts)
     hdf5.write_joined(path, whole, labels)

@@ -10,7 +10,7 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.cli.parts import PartsWish, check_engine, extract_in_parts, extract_one_part
+from zsntta_cli.cli.parts import check_engine, check_parts, extract_in_parts, extract_one_part
 from zsntta_cli.errors import DatasetError, counted, first_line
 from zsntta_cli.settings import DATA, FEATURES, LOCAL, NO_NOISE, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
@@ -170,7 +170,7 @@ def extract(
     """
     check_engine(engine, parts)
     if part is not None or parts is not None:
-        _check_parts(part, parts, dataset, {
+        check_parts(part, parts, dataset, {
             "--words": words, "--noise": noise, "--noise-count": noise_count,
             "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
             "--dry-run": dry_run, "--overwrite": overwrite,
@@ -197,18 +197,20 @@ def extract(
         as_shown, sentences=_sentences(prompts or ()),
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
+    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
     if part is not None or parts is not None:
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
-        of_parts = PartsWish(plan, choice, device, features_dir, settings)
+        from zsntta_cli.extraction.sharded import PartsJob
+
+        [spec] = plan.datasets
+        job = PartsJob(spec, parts or 0, plan, choice, device, features_dir, settings)
         if part is not None:
-            extract_one_part(of_parts, part, reporter)
+            extract_one_part(job, part, reporter)
         else:
-            extract_in_parts(of_parts, parts or 0, engine, reporter)
+            extract_in_parts(job, engine, reporter)
         return
     if paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
-        settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
         live = _live_settings(plan, choice, device, workers) if tpt else None
         named = choice if model.names_model else None
         wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
@@ -222,7 +224,6 @@ def extract(
     if dry_run:
         _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
         return
-    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
     photos = None
     if class_photos:
         from zsntta_cli.datasets.decoding import limited_to
@@ -257,22 +258,6 @@ def extract(
         raise DatasetError(
             f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
             f"{', '.join(failures)}."
-        )
-
-
-def _check_parts(
-    part: str | None, parts: int | None, dataset: "Sequence[str] | None", others: dict[str, object]
-) -> None:
-    """Refuse what does not go with parts, which are of one set alone."""
-    if part is not None and parts is not None:
-        raise misused("--part makes one part and --parts all of them: leave one of them out.")
-    option = "--part" if part is not None else "--parts"
-    if len(dataset or ()) != 1:
-        raise misused(f"{option} is of one set: name one --dataset.")
-    if given := [name for name, value in others.items() if value]:
-        raise misused(
-            f"{option} only makes the features of a set's images and replaces none: leave "
-            f"{', '.join(given)} out."
         )
 
 

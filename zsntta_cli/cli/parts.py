@@ -1,35 +1,16 @@
 """`zsntta extract --part` and `--parts`: a set in parts, here or on a Ray cluster."""
 
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.command import misused, say
-from zsntta_cli.settings import ENGINES, RAY, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import ENGINES, RAY
 from zsntta_cli.settings.options import check_choice
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.sharded import PartsJob
     from zsntta_cli.progress import Reporter
-
-
-@dataclass(frozen=True)
-class PartsWish:
-    """What a command line says of a set in parts."""
-
-    plan: "ExtractPlan"
-    choice: EncoderChoice
-    device: str
-    root: Path
-    settings: ExtractSettings
-
-    def job(self, of: int) -> "PartsJob":
-        """The set in so many parts."""
-        from zsntta_cli.extraction.sharded import PartsJob
-
-        [spec] = self.plan.datasets
-        return PartsJob(spec, of, self.plan, self.choice, self.device, self.root, self.settings)
 
 
 def check_engine(engine: str, parts: int | None) -> None:
@@ -39,16 +20,32 @@ def check_engine(engine: str, parts: int | None) -> None:
         raise misused("--engine ray makes the parts of a set: add --parts N.")
 
 
-def extract_one_part(wish: PartsWish, which: str, reporter: "Reporter") -> None:
-    """Make one part of a set."""
+def check_parts(
+    part: str | None, parts: int | None, dataset: Sequence[str] | None, others: Mapping[str, object]
+) -> None:
+    """Refuse what does not go with parts, which are of one set alone."""
+    if part is not None and parts is not None:
+        raise misused("--part makes one part and --parts all of them: leave one of them out.")
+    option = "--part" if part is not None else "--parts"
+    if len(dataset or ()) != 1:
+        raise misused(f"{option} is of one set: name one --dataset.")
+    if given := [name for name, value in others.items() if value]:
+        raise misused(
+            f"{option} only makes the features of a set's images and replaces none: leave "
+            f"{', '.join(given)} out."
+        )
+
+
+def extract_one_part(job: "PartsJob", which: str, reporter: "Reporter") -> None:
+    """Make one part of a set; it says of how many."""
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.sharded import extract_part, parse_part
 
     part = parse_part(which)
-    say(summary(extract_part(wish.job(part.of), part.index, reporter)))
+    say(summary(extract_part(replace(job, of=part.of), part.index, reporter)))
 
 
-def extract_in_parts(wish: PartsWish, of: int, engine: str, reporter: "Reporter") -> None:
+def extract_in_parts(job: "PartsJob", engine: str, reporter: "Reporter") -> None:
     """Make the missing parts of a set and join them, in this process or on a cluster."""
     from zsntta_cli.extraction.extractor import summary
 
@@ -56,5 +53,5 @@ def extract_in_parts(wish: PartsWish, of: int, engine: str, reporter: "Reporter"
         from zsntta_cli.extraction.cluster import extract_parts_on_ray as extract_parts
     else:
         from zsntta_cli.extraction.sharded import extract_parts
-    for extracted in extract_parts(wish.job(of), reporter):
+    for extracted in extract_parts(job, reporter):
         say(summary(extracted))

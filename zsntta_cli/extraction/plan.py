@@ -12,12 +12,12 @@ from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.readers.folders import deeper_classes
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, remote_shards, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note, misspelt
-from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, short
-from zsntta_cli.extraction.classes import class_notes
+from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Reporter
@@ -44,6 +44,7 @@ from zsntta_cli.settings.sentences import Sentences, is_filed
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
 Failures = dict[str, Exception]  # sets that could not be extracted, as they were named, and why
 
+_SHOWN = 5  # names of classes in a note
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
 
@@ -250,9 +251,32 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
             f"are averaged ('{ensemble}'), beside '{datasets.default_prompt(images.name)}'."
         )
-    for note in class_notes(images, SetName.parse(spec).path):
+    for note in _class_notes(images, SetName.parse(spec).path):
         reporter.note(note)
     return images
+
+
+def _class_notes(images: ImageSet, path: Path | None) -> Iterator[str]:
+    """How many classes a set has, the first of them, and whether others seem to be meant.
+
+    `path`: the folder of the user's own images. There are no notes on known OOD sets.
+    """
+    names = images.class_names
+    if names and (path or datasets.has_text(images)):
+        yield f"note: {images.name}: {counted(len(names), 'class', 'classes')}: {_first(names)}"
+    deeper = deeper_classes(images.sample_ids) if path else None
+    if deeper:
+        folder = f"--dataset {images.name}={path}/{deeper.above}"
+        where = folder if path and path.is_dir() else f"unpack it and name its {deeper.above}"
+        yield (
+            f"note: the {len(names):,} class folders of {images.name} hold "
+            f"{len(deeper.names):,} folders of images ({_first(deeper.names)}). If those are the "
+            f"classes, name the folder above them: {where}"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
 
 
 def prompts_of(images: ImageSet) -> list[str]:
