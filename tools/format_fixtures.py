@@ -28,9 +28,8 @@ def main(target: Path) -> None:
         make_features()
         run("simulate", "--method", "zs-clip,adand,ridge", "--noise", "none", *STREAM, "--seed=0-1")
         run("records", "export", "--output", "runs.jsonl")
-        run("records", "bundle", "--method", "zs-clip", "--output", "bundle.zip")
         make_state()
-        for name in ("features", "state.h5", "runs.jsonl", "bundle.zip", "expected.json"):
+        for name in ("features", "state.h5", "runs.jsonl", "expected.json"):
             place = target / name
             shutil.copytree(name, place) if Path(name).is_dir() else shutil.copy(name, place)
     for left in (*target.rglob("*.lock"), *target.rglob("images.sqlite*")):

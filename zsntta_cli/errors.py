@@ -14,7 +14,6 @@ ZsnttaError
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
     ├── MissingSets     sets of which several lack a feature file
-    ├── OtherFeatures   features that are not those of a recorded run
     ├── MissingParts    a set of which parts lack that is to be joined
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
@@ -167,19 +166,6 @@ class MissingSets(StoreError):
     def __str__(self) -> str:
         sets = " and ".join(f"{len(names)} by {folder}" for folder, names in self.missing.items())
         return f"feature files that are not in {self.root}/: {sets}"
-
-
-class OtherFeatures(StoreError):
-    """Features that are not those that a recorded run saw."""
-
-    remedy = "other-features"
-
-    def __init__(self, what: str, differences: str) -> None:
-        super().__init__(what, differences)
-        self.what, self.differences = what, differences
-
-    def __str__(self) -> str:
-        return f"{self.what} are not those of the record: {self.differences}"
 
 
 class MissingParts(StoreError):

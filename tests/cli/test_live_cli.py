@@ -69,8 +69,8 @@ def test_pipelines_make_rows(cached):
 def test_a_record_runs_again(cached, tmp_path):
     command = ("simulate", "--method", "tpt", *STREAM, *TPT, "--format", "json")
     first = records_of(cached(*command, "--output", "record.json") and cached(*command))
-    again = cached("simulate", "--from", "record.json", "--format", "json")
-    assert records_of(again) == first
+    again = cached("simulate", "--from", "record.json")
+    assert f"{len(first)} of {len(first)} records came out the same to the bit." in again.stdout
 
 
 def scores_of(path):

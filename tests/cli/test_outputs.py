@@ -27,7 +27,6 @@ OUTPUTS = {
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
     ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
     ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
-    ("records bundle", "--output"): (("records", "bundle"), (".zip",)),
     ("methods list", "--output"): (("methods", "list"), TABLES),
     ("methods show", "--output"): (("methods", "show", "magic"), TABLES),
     ("methods check", "--output"): (("methods", "check", "magic.py"), TABLES),

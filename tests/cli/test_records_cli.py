@@ -188,8 +188,8 @@ def test_from_reads_json_lines_too(cached, tmp_path):
     assert cached("simulate", "--method", "zs-clip", *words).exit_code == 0
     assert cached("records", "export", "--output", "runs.jsonl").exit_code == 0
     again = cached("simulate", "--from", "runs.jsonl", "--format", "json")
-    assert "1 of 1 runs were kept from before" in again.stderr
-    assert json.loads(again.stdout)[0]["settings"]["method"] == "zs-clip"
+    assert again.stderr == "1 of 1 records came out the same to the bit.\n"
+    assert json.loads(again.stdout)[0]["method"] == "zs-clip"
 
 
 def test_lines_of_an_export_are_what_is_kept(keep, zsntta, tmp_path):

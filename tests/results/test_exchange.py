@@ -244,11 +244,3 @@ def test_names_of_files_that_are_no_utf_8_and_pairs_are_read(a_line, tmp_path):
         a_line.replace('"created": "', '"created": "\\udcff\\ud83d\\ude00')
     )
     assert read_lines(path)[0].record.created.startswith("\udcff\U0001f600")
-
-
-def test_more_runs_than_one_command_runs_are_refused_at_once(a_line, tmp_path):
-    (path := tmp_path / "r.jsonl").write_text(f"{a_line}\n" * 3)
-    with pytest.raises(StoreError, match=r"has 3 runs, and .* at most 2 of them .*: add --force"):
-        read_recorded(path, most=2)
-    assert len(read_recorded(path, most=3)) == len(read_recorded(path, most=None)) == 3
-    assert len(read_recorded(path, to_run=False, most=2)) == 3

@@ -57,9 +57,10 @@ def test_kept_results_are_listed_and_imported(wrote):
         jsonschema.validate(run, schema)
 
 
-def test_a_bundle_is_replayed_to_the_bit(wrote):
-    answer = wrote("replay", "bundle.zip")
-    assert (answer.exit_code, answer.stdout) == (0, "2 of 2 records to the bit\n")
+def test_records_come_out_as_they_were_to_the_bit(wrote):
+    answer = wrote("simulate", "--from", "runs.jsonl", "--fresh", "--records", "new.sqlite")
+    assert answer.exit_code == 0, answer.output
+    assert "6 of 6 records came out the same to the bit." in answer.stdout
 
 
 def test_a_detectors_state_decides_as_it_did(wrote):

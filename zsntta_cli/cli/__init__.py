@@ -30,7 +30,6 @@ _PLACES = {
     "methods": "methods.app",
     "cite": "cite.cite",
     "records": "results.records.app",
-    "replay": "results.replay.replay",
 }
 
 

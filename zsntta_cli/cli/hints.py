@@ -76,7 +76,6 @@ _REMEDIES = {
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "overwrite-output": "--overwrite replaces it, --output names another place",
     "raw": "leave --normalized out for raw features",
-    "other-features": "simulate --from FILE --other-features runs on those that are here",
     "say-where": "add --dataset NAME=PATH",
     "simulate": "zsntta simulate keeps what it runs, or name another file with --records",
     "skip-broken": "mend or remove it, or leave such images out with --skip-broken",

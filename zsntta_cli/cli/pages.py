@@ -8,7 +8,7 @@ from typing import Any
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Study": ("extract", "simulate", "run", "paper", "detect", "demo"),
     "See": ("report", "plot", "cite", "encoders", "datasets", "methods"),
-    "Keep": ("cache", "records", "replay"),
+    "Keep": ("cache", "records"),
 }
 
 # The short pages of commands that have very many options, by heading; `-h --all` shows the rest.
@@ -84,10 +84,8 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "records show": ("zsntta records show 3f2a",),
     "records export": ("zsntta records export --method adand --output runs.jsonl",),
     "records import": ("zsntta records import runs.jsonl",),
-    "records bundle": ("zsntta records bundle --output bundle.zip",),
     "records remove": ("zsntta records remove 3f2a",),
     "records verify": ("zsntta records verify",),
-    "replay": ("zsntta replay bundle.zip",),
 }
 REPEATED = "…"  # behind what may be given several times
 

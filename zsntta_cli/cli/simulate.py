@@ -1,5 +1,6 @@
 """`zsntta simulate`."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -31,7 +32,6 @@ from zsntta_cli.simulation.runs import PRESETS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from zsntta_cli.errors import OtherFeatures
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.keeping import Keeping
@@ -82,19 +82,12 @@ def simulate(
         list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
     ] = None,
     record: Annotated[
-        Path | None, typer.Option("--from", help="File of JSON records whose runs are repeated.")
-    ] = None,
-    other_features: Annotated[
-        bool,
+        Path | None,
         typer.Option(
-            "--other-features",
-            help="With --from: use the features here, whatever they are, and show old and new "
-            "results side by side.",
+            "--from",
+            help="File of JSON records whose runs are made again: old, new and difference.",
         ),
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="With --from: run any number of records, not 10,000.")
-    ] = False,
+    ] = None,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
@@ -153,7 +146,7 @@ def simulate(
         "precision": encoder.precision,
     }  # fmt: skip
     values = given_settings(settings)
-    _check_usage(record, {**named, **values}, other_features, force)
+    _check_usage(record, {**named, **values})
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     form = form_of(output, ENDINGS, form, "table")
@@ -175,45 +168,53 @@ def simulate(
         method or (), choice, id_set or (), ood_set or (), prompt or (),
         preset or (), values, own_settings(own or ()),
     )  # fmt: skip
-    if published and not record:
-        published.fetch_for_grid(grid)
-    recorded: Sequence[RecordedRun] = ()
-    differing: Sequence[OtherFeatures] = ()
-    if record:
-        from zsntta_cli.results.repeating import check_present, with_no_text
-        from zsntta_cli.results.repeating import other_features as differing_from
-
-        recorded = with_no_text(_read(record, force), _only(values.get("no_text", ())))
-        if published:
-            published.fetch_for_records(recorded)
-        if not dry_run:
-            check_present(features_dir, recorded)
-            differing = differing_from(features_dir, recorded)
-        if differing and not other_features:
-            raise differing[0]
     keeping = store.keeping(keep_items)
-    runs = [run.settings for run in recorded] or grid.runs(features_dir)
+    recorded: Sequence[RecordedRun] = ()
+    if record:
+        recorded = _recorded_runs(record, values.get("no_text", ()))
+        keeping = replace(keeping, again=frozenset(r.record.created for r in recorded if r.record))
+    if published and record:
+        published.fetch_for_records(recorded)
+    elif published:
+        published.fetch_for_grid(grid)
+    runs = list(dict.fromkeys(run.settings for run in recorded)) or grid.runs(features_dir)
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
-    _tell_notes(features_dir, runs, is_below=not FORMS[form].of_rows)
+    differing = _differences(features_dir, recorded)
+    _tell_notes(features_dir, runs, differing, is_below=not FORMS[form].of_rows)
     records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    if other_features:
+    if recorded:
         _show_both(recorded, records, differing, form, view, output)
     else:
         _show(records, form, view, output)
     stop_if_unfinished(records)
 
 
-def _read(path: Path, force: bool) -> "list[RecordedRun]":
-    """The recorded runs of a file; any number of them with `force`."""
-    from zsntta_cli.results.exchange import MOST_TO_RUN, read_recorded  # not for every start
+def _recorded_runs(path: Path, no_text: "Sequence[str]") -> "list[RecordedRun]":
+    """The recorded runs of a file, which read 'no' text features from the file that is named."""
+    from zsntta_cli.results.exchange import read_recorded  # not for every start
+    from zsntta_cli.results.repeating import with_no_text
 
-    return read_recorded(path, most=None if force else MOST_TO_RUN)
+    return with_no_text(read_recorded(path), _only(no_text))
+
+
+def _differences(root: Path, recorded: "Sequence[RecordedRun]") -> list[str]:
+    """What is not here as it was where runs were recorded.
+
+    Raises:
+        MissingSets: feature files of theirs are missing.
+    """
+    if not recorded:
+        return []
+    from zsntta_cli.results.repeating import check_present, differences
+
+    check_present(root, recorded)
+    return differences(root, recorded)
 
 
 def _only(paths: "Sequence[str]") -> str:
@@ -227,9 +228,7 @@ def _only(paths: "Sequence[str]") -> str:
     return paths[0] if paths else ""
 
 
-def _check_usage(
-    record: Path | None, named: "Mapping[str, Any]", other_features: bool, force: bool
-) -> None:
+def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
@@ -239,10 +238,6 @@ def _check_usage(
         raise misused(
             "say what to run: --method NAME, such as adand; zsntta methods lists them all."
         )
-    if record is None and other_features:
-        raise misused("--other-features is of recorded runs: name their file with --from.")
-    if record is None and force:
-        raise misused("--force is of recorded runs: name their file with --from.")
     given = [name for name, value in named.items() if value is not None and name != "no_text"]
     beside = [name.replace("_", "-") for name in given]
     if record is not None and beside:
@@ -269,14 +264,16 @@ def _run(
     return [record], replay
 
 
-def _tell_notes(root: Path, runs: "Sequence[RunSettings]", is_below: bool) -> None:
+def _tell_notes(
+    root: Path, runs: "Sequence[RunSettings]", differing: "Sequence[str]", is_below: bool
+) -> None:
     """Say on stderr what is to be known of runs, where no table says it at once."""
     is_soon = len(runs) <= _FEW and not any(METHODS[run.method].live for run in runs)
     if is_below and is_soon:
         return
     from zsntta_cli.simulation.notes import notes_before
 
-    for note in notes_before(root, runs):
+    for note in [*notes_before(root, runs), *(f"note: {line}" for line in differing)]:
         say(note, err=True)
 
 
@@ -305,24 +302,21 @@ def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | N
 def _show_both(
     recorded: "Sequence[RecordedRun]",
     records: "Sequence[Record]",
-    differing: "Sequence[OtherFeatures]",
+    differing: "Sequence[str]",
     form: str,
     view: "View",
     output: Path | None,
 ) -> None:
-    """Print recorded results beside those on the features that are here, or write them."""
+    """Print recorded results beside those that came out here, or write them."""
     from zsntta_cli.report.repeated import render_both
-    from zsntta_cli.results.repeating import pair_up
+    from zsntta_cli.results.repeating import outcomes, pair_up
 
     repeated = pair_up(recorded, records)
-    notes = [f"{difference}." for difference in differing]
-    if lacking := [run for run, _ in repeated if run.record is None]:
-        count = f"{len(lacking):,} of {len(repeated):,} records"
-        notes.append(f"{count} do not say what their runs gave: nothing old is shown of them.")
-    if FORMS[form].of_rows:  # which have no place for them
-        for note in notes:
-            say(f"note: {note}", err=True)
-    put(render_both(repeated, notes, form, view, to_file=output is not None), output)
+    said = outcomes(repeated)
+    if FORMS[form].of_rows:  # which have no place for it
+        for line in said:
+            say(line, err=True)
+    put(render_both(repeated, [*differing, *said], form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -1,4 +1,4 @@
-"""Recorded runs compared with the same settings on other features: old, new, difference."""
+"""Recorded runs beside the same runs made here: old, new, difference."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -27,7 +27,6 @@ from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
-MOST_TO_RUN = 10_000  # records: to check so many takes five to seven seconds
 _LARGEST = 2**62  # of numbers
 _KINDS = ("id", "ood", "noise")  # of items
 _Run = TypeVar("_Run", Kept, "RecordedRun", None)
@@ -62,15 +61,6 @@ def to_line(kept: Kept) -> str:
     return json.dumps(plain)
 
 
-def read_text(path: Path, text: str) -> list[Kept]:
-    """The runs in the text of a file, as `read_lines` reads them.
-
-    Raises:
-        StoreError: it is something else; it says in which line.
-    """
-    return [_read(path, where, plain, _kept) for where, plain in _objects(path, text)]
-
-
 def read_lines(path: Path) -> list[Kept]:
     """The runs of a file that `records export` wrote, or `--format json`, of any method.
 
@@ -80,26 +70,17 @@ def read_lines(path: Path) -> list[Kept]:
     return [_read(path, where, plain, _kept) for where, plain in _read_objects(path)]
 
 
-def read_recorded(
-    path: Path, to_run: bool = True, most: int | None = MOST_TO_RUN
-) -> list[RecordedRun]:
+def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
     """The runs that the records of such a file describe; their results may be missing.
 
-    `to_run`: the runs are to be run again, which needs the code of their methods; they are at most
-    `most`, or any number.
+    `to_run`: the runs are to be run again, which needs the code of their methods.
 
     Raises:
         UnknownMethod: the code of a run's method is not available.
-        StoreError: the file holds something else; it says in which line. It has too many runs.
+        StoreError: the file holds something else; it says in which line.
     """
     read = functools.partial(_recorded, to_run=to_run)
-    objects = _read_objects(path)
-    if to_run and most is not None and len(objects) > most:
-        raise StoreError(
-            f"{path} has {len(objects):,} runs, and a command runs at most {most:,} of them again: "
-            "add --force to run all."
-        )
-    return [_read(path, where, plain, read) for where, plain in objects]
+    return [_read(path, where, plain, read) for where, plain in _read_objects(path)]
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
@@ -108,10 +89,6 @@ def _read_objects(path: Path) -> list[tuple[str, Any]]:
         text = read_input(path, _LARGEST_FILE).decode()
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
-    return _objects(path, text)
-
-
-def _objects(path: Path, text: str) -> list[tuple[str, Any]]:
     records = _records_alone(path, text)
     if records is None:
         lines = [(f"line {i}", line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]

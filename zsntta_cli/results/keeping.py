@@ -27,6 +27,7 @@ class Keeping:
     gradients: bool = False  # and those of clean and noisy samples, of live methods
     required: bool = True  # or go on without, where nothing can be written
     command: str = ""  # that asks for the runs, for their records to say
+    again: frozenset[str] = frozenset()  # when records were made whose runs are to be run again
 
     @classmethod
     def beside(
@@ -65,7 +66,9 @@ def kept_before(
         by_key[key]: kept
         for key, kept in kept_by_key.items()
         # A default that has changed since is in no key, but in the settings.
-        if kept.record.settings == by_key[key] and _has_all(kept, keeping)
+        if kept.record.settings == by_key[key]
+        and _has_all(kept, keeping)
+        and kept.record.created not in keeping.again
     }
 
 

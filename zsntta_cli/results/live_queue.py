@@ -84,7 +84,8 @@ class ClaimedRuns:
     def _read(self, key: str, seconds: float) -> None:
         """Read the record of a finished run, if all that is to be kept was kept."""
         run = self.left[key]
-        kept_runs = kept_before(self._root, [run], replace(self._keeping, fresh=False))
+        keeping = replace(self._keeping, fresh=False, again=frozenset())
+        kept_runs = kept_before(self._root, [run], keeping)
         if run in kept_runs:
             self.records.append(kept_runs[run].record)
             self.places[run].unlink(missing_ok=True)  # its process may have died before that

@@ -1,5 +1,6 @@
-"""Repeat recorded runs on the features that are here: which features are missing or differ."""
+"""Recorded runs that are run again here: which features are missing or differ, what comes out."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.origin import differences_in_words
 from zsntta_cli.datasets.names import WORDS, SetName
-from zsntta_cli.errors import MissingSets, OtherFeatures, SettingsError
+from zsntta_cli.errors import MissingSets, SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import RecordedRun
 from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
+from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
 
@@ -70,12 +73,46 @@ def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repe
     return [(run, by_run[run.settings]) for run in runs if run.settings in by_run]
 
 
-def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeatures]:
-    """Which features here differ from those that recorded runs read, and in what.
+def outcomes(repeated: Sequence[Repeated]) -> list[str]:
+    """How many records came out as they were, to the bit, and how many say nothing: sentences."""
+    measured = [(run.record, new) for run, new in repeated if run.record is not None]
+    same, bare = sum(_is_same(*both) for both in measured), len(repeated) - len(measured)
+    lines = [f"{same:,} of {len(measured):,} records came out the same to the bit."]
+    return lines * bool(measured) + [
+        f"{bare:,} of {len(repeated):,} records do not say what their runs gave: nothing old is "
+        f"shown of them."
+    ] * bool(bare)
 
-    This is known before anything is run. Each is an exception, which callers that need the same
-    features may raise.
+
+def _is_same(old: Record, new: Record) -> bool:
+    """Whether all metrics that the old record has, and its counts, are the same to the bit."""
+    groups = [getattr(old, group) for group in (ACCURACIES, DETECTION, FLAGS)]
+    names = [name for name in METRICS if any(name in group for group in groups)]
+    values = [(old.metric(name), new.metric(name)) for name in names]
+    return old.counts == new.counts and all(
+        one == other or (math.isnan(one) and math.isnan(other)) for one, other in values
+    )
+
+
+def differences(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
+    """What is not here as it was where runs were recorded: features and rules, in sentences.
+
+    This is known before anything is run.
     """
+    rules = {
+        (run.settings.method, run.record.revision, revision(run.settings.method) or "")
+        for run in runs
+        if run.record
+    }
+    return _other_features(root, runs) + [
+        f"{method} is of other rules or another source here."
+        for method, there, here in sorted(rules)
+        if there != here
+    ]
+
+
+def _other_features(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
+    """Which features here differ from those that recorded runs read, and in what."""
     library, foreseen = Library(root), Foreseen(root)
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
     seen = set[tuple[str, str]]()
@@ -87,7 +124,10 @@ def other_features(root: Path, runs: Sequence[RecordedRun]) -> list[OtherFeature
                 seen.add((run.settings.encoder, name))
                 about, _, of = name.rpartition("/")
                 sets.setdefault((about, _what_differs(run, library, name)), []).append(of)
-    return [OtherFeatures(_in_words(about, sets[about, why]), why) for about, why in sets]
+    return [
+        f"{_in_words(about, names)} are not those of the record: {why}."
+        for (about, why), names in sets.items()
+    ]
 
 
 def _in_words(about: str, names: Sequence[str]) -> str:

@@ -61,11 +61,6 @@ def _digests(own_code: tuple[Any, ...]) -> Mapping[str, str]:
     return MappingProxyType({n: syntax_digest(path.read_bytes()) for n, path in files.items()})
 
 
-def source_files(method: str) -> Mapping[str, Path]:
-    """The files of `source_digests`, by the same names."""
-    return _source_files(METHODS[method].own_code) if source_digests(method) else {}
-
-
 def _source_files(own_code: tuple[Any, ...]) -> dict[str, Path]:
     files = dict[str, Path]()
     scripts = dict.fromkeys(Path(inspect.getsourcefile(part) or "") for part in own_code)

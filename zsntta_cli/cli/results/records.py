@@ -17,8 +17,8 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import command_line, form_of, put
-from zsntta_cli.errors import SettingsError, counted, near, short
+from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.errors import counted, near, short
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
@@ -206,40 +206,6 @@ def export(
         put(table([kept.record for kept in kept_runs], form="csv"), output)
     else:
         put(export_text(kept_runs, written), output)
-
-
-@app.command(cls=Command)
-@with_groups
-def bundle(
-    *,
-    keys: Keys = None,
-    wanted: WantedRuns,
-    output: Annotated[Path, typer.Option(help="File to write, ending in .zip.")],
-    store: StoreOptions,
-) -> None:
-    """Write kept runs and what repeats them into one file.
-
-    `zsntta replay` reads it.
-
-    It holds the records, which features they saw and how to make these, the sources of methods of
-    your own, versions, commands, and tables for people.
-    """
-    from zsntta_cli.cli.hints import making_all
-    from zsntta_cli.report.bundled import bundle_of, origins_of, without_source
-    from zsntta_cli.results.bundle import write_bundle
-
-    form_of(output, {".zip": "zip"})
-    with store.open() as records:
-        runs = _found(records, _keys(records, keys, wanted))
-    if not runs:
-        raise SettingsError(f"no run in {store.path} is wanted, so there is nothing to bundle.")
-    makings = [making_all({folder: [*sets]}, {}) for folder, sets in origins_of(runs).items()]
-    contents = bundle_of(runs, makings, command_line())
-    if lacking := without_source(runs, contents.plugins):
-        names = ", ".join(lacking)
-        say(f"note: the source of {names} is not in it: add --plugin FILE.py in front.", err=True)
-    write_bundle(output, contents)
-    say(", ".join([f"{output}: {counted(len(runs), 'record')}", *contents.plugins]))
 
 
 @app.command("import", cls=Command)
