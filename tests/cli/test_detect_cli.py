@@ -276,19 +276,14 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
     assert len(rows(pictures("detect", "list.txt", *SHAPES, "--only", "clean"))) <= 1
 
 
-def test_copies_and_links(pictures, tmp_path):
+def test_copies(pictures):
     before = {p: p.read_bytes() for p in Path("pictures").rglob("*.png")}
     found = rows(pictures("detect", "pictures", *SHAPES, "--copy-to", "out"))
     noise = {Path(row["source"]).name for row in found if row["noise"]}
     assert len(list(Path("out").rglob("*.png"))) == 60
     assert {p.name[:5] + ".png" for p in Path("out/_noise").iterdir()} == noise
-    linked = pictures("detect", "pictures", *SHAPES, "--link-to", "links", "--out", "r.csv")
-    assert linked.exit_code == 0
-    links = list(Path("links").rglob("*.png"))
-    assert len(links) == 60
     some = pictures("detect", "pictures", *SHAPES, "--copy-to", "some", "--only", "noise")
     assert {p.parent.name for p in Path("some").rglob("*.png")} == {"_noise"}, some.stderr
-    assert all(link.is_symlink() and link.resolve().is_file() for link in links)
     assert {p: p.read_bytes() for p in Path("pictures").rglob("*.png")} == before
 
 
