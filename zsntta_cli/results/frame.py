@@ -9,7 +9,7 @@ All views take their numbers from here, so that they agree. The rules:
   has.
 - A stopped run is shown but enters no mean, and its value is marked as incomplete.
 - The best is chosen among complete values of rows that neither see the stream before they decide
-  nor are given the truth (results/ranking.py).
+  nor are given the truth (results/compare.py).
 - Of two records of one run the later one counts. The order of the runs does not matter.
 
 Light: no NumPy.
