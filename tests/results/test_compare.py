@@ -2,6 +2,8 @@
 
 import dataclasses
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -105,6 +107,24 @@ def test_with_fewer_than_five_seeds_the_best_alone_is_marked():
         *(kept_run("tda", seed=s, known=58 + s, items=False, samples=100) for s in range(1, 6)),
     )
     assert marked(apart) == [{"ridge"}, set()]
+
+
+def test_scipy_is_imported_with_five_seeds_alone():
+    code = (
+        "import sys\n"
+        "from zsntta_cli.results.compare import marks\n"
+        "from zsntta_cli.simulation.metrics import METRICS\n"
+        "rows = [{s: r * (1 + s % 3 / 9) for s in range(int(sys.argv[1]))} for r in (1, 2)]\n"
+        "marks(rows, METRICS['acc_h'])\n"
+        "print('scipy' in sys.modules, 'scipy.stats' in sys.modules)"
+    )
+    answers = [
+        subprocess.run(
+            [sys.executable, "-c", code, seeds], capture_output=True, text=True, check=True
+        )
+        for seeds in ("4", "5")
+    ]
+    assert [answer.stdout.split() for answer in answers] == [["False", "False"], ["True", "False"]]
 
 
 def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
