@@ -37,7 +37,7 @@ def test_no_option_lets_a_library_speak(zsntta, name):
             "simulate",
             "--seed",
             "0",
-        ): "say what to run: --method NAME, such as adand; zsntta",
+        ): "say what to run: --method NAME, such as adand, or all; zsntta",
         ("simulate", "--method", "adanf"): "did you mean 'adand'?",
         ("simulate", "--method", "x"): "more: zsntta methods lists them",
         ("simulate", "--nonsens", "3"): "no option --nonsens (did you mean '--noise'?).",

@@ -33,6 +33,11 @@ known_sets = _among(CATALOGUE)
 word_sets = _among(WORD_SETS)
 
 
+def methods_or_all(incomplete: str) -> list[str]:
+    """Methods, and what stands for all of them."""
+    return _starting((*METHODS, "all"), incomplete)
+
+
 def metrics(incomplete: str) -> list[str]:
     """Metrics."""
     from zsntta_cli.simulation.metrics import METRICS  # which imports NumPy

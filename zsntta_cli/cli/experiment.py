@@ -54,6 +54,8 @@ def run(
     views = [_view(table, file) for table in experiment.tables]
     _check_figures(experiment)
     runs = experiment.runs()
+    for note in dict.fromkeys(n for b in experiment.blocks for n in b.notes(experiment.features)):
+        say(note, err=True)
     is_named = experiment.records is not None
     path, command = experiment.records_path, command_line()
     keeping = Keeping(path, fresh, required=is_named, command=command)

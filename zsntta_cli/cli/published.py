@@ -135,13 +135,20 @@ def _sets_of(grid: "Grid", there: Collection[str]) -> set[str]:
 def _beside(grid: "Grid", there: Collection[str]) -> list[str]:
     """The noise pools that a grid's streams have, and the word lists that its methods read."""
     from zsntta_cli.datasets.names import WORDS, SetName, noise_name
-    from zsntta_cli.methods import METHODS
 
     types = [*grid.axes.get("noise", ()), *_own_values(grid, "noise")]
     words = [*grid.axes.get("words", ()), *_own_values(grid, "words")]
-    reads_words = any(words) or any(METHODS[name].needs for name in grid.methods)
+    reads_words = any(words) or any(_may_need(name) for name in grid.methods)
     lists = [name for name in there if SetName.parse(name).kind == WORDS]
     return [*map(noise_name, types or ("gaussian",)), *(lists if reads_words else ())]
+
+
+def _may_need(method: str) -> bool:
+    """Whether a method, or one of `all`, reads words."""
+    from zsntta_cli.methods import METHODS
+    from zsntta_cli.results.every import EVERY
+
+    return method == EVERY or bool(METHODS[method].needs)
 
 
 def _own_values(grid: "Grid", setting: str) -> list[str]:

@@ -1,6 +1,7 @@
 """`zsntta simulate`."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -52,7 +53,8 @@ def simulate(
     method: Annotated[
         list[str] | None,
         _repeatable(
-            "Method, such as adand; zsntta methods lists all.", autocompletion=completion.methods
+            "Method, such as adand, or all: every cached one. zsntta methods lists them.",
+            autocompletion=completion.methods_or_all,
         ),
     ] = None,
     id_set: Annotated[
@@ -178,20 +180,32 @@ def simulate(
     elif published:
         published.fetch_for_grid(grid)
     runs = list(dict.fromkeys(run.settings for run in recorded)) or grid.runs(features_dir)
+    for note in () if recorded else grid.notes(features_dir):
+        say(note, err=True)
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     differing = _differences(features_dir, recorded)
     _tell_notes(features_dir, runs, differing, is_below=not FORMS[form].of_rows)
-    records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
+    show = partial(_show, form=form, view=view, output=output)
+    if recorded:
+        show = partial(_show_both, recorded, differing, form=form, view=view, output=output)
+    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
+    except KeyboardInterrupt:
+        from zsntta_cli.results.keeping import finished_since
+
+        # A file is whole or absent, so what is finished is shown on the terminal alone.
+        records = [] if output else finished_since(features_dir, runs, keeping, begun)
+        if records:
+            show(records)
+        raise
     if scores and replay:
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    if recorded:
-        _show_both(recorded, records, differing, form, view, output)
-    else:
-        _show(records, form, view, output)
+    show(records)
     stop_if_unfinished(records)
 
 
@@ -236,7 +250,7 @@ def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
     """
     if record is None and not named["method"]:
         raise misused(
-            "say what to run: --method NAME, such as adand; zsntta methods lists them all."
+            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
     given = [name for name, value in named.items() if value is not None and name != "no_text"]
     beside = [name.replace("_", "-") for name in given]
@@ -301,8 +315,8 @@ def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | N
 
 def _show_both(
     recorded: "Sequence[RecordedRun]",
-    records: "Sequence[Record]",
     differing: "Sequence[str]",
+    records: "Sequence[Record]",
     form: str,
     view: "View",
     output: Path | None,

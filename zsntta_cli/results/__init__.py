@@ -40,11 +40,12 @@ def simulate(
     """Replay streams as `zsntta simulate` does, and return a record for each run, in order.
 
     A setting of the stream, the threshold or the methods takes a value or a list of values, and so
-    do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. `own` has
-    settings by method, each for that method alone. `encoder` is a folder name of features, instead
-    of a model. `live` says how live methods get the images. Results are kept in `records`, by
-    default beside the features, and taken from there unless `fresh` is set. What a reader of the
-    numbers must know is given as warnings and written to the records.
+    do sets, presets and prompts: `simulate("adand", ratio=[0.25, 0.5], seed=range(5))`. The method
+    "all" is every one that needs nothing but what is cached. `own` has settings by method, each for
+    that method alone. `encoder` is a folder name of features, instead of a model. `live` says how
+    live methods get the images. Results are kept in `records`, by default beside the features, and
+    taken from there unless `fresh` is set. What a reader of the numbers must know is given as
+    warnings and written to the records.
 
     Raises:
         ZsnttaError: the error that the command would end with.
@@ -73,7 +74,7 @@ def simulate(
     keeping = Keeping.beside(root, path, fresh, command=command)
     session = LiveDevices(live or LiveSettings())
     runs = grid.runs(root)
-    for note in notes_before(root, runs):
+    for note in [*grid.notes(root), *notes_before(root, runs)]:
         warnings.warn(note.removeprefix("note: "), stacklevel=2)
     return run_all(root, runs, jobs_of(jobs, engine), session, keeping=keeping)
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from zsntta_cli.cache.split import ood_of
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
 from zsntta_cli.methods import METHODS, check_method
+from zsntta_cli.results.every import EVERY, EveryMethod, every_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt, is_built_in
@@ -42,7 +43,7 @@ def filed_prompts(prompts: Sequence[str], paths: Iterable[Path]) -> list[str]:
 class Grid:
     """What to run; an empty sequence means the default."""
 
-    methods: Sequence[str]
+    methods: Sequence[str]  # EVERY among them: all that need nothing but what is cached
     encoder: EncoderChoice
     id_sets: Sequence[str] = ()
     ood_sets: Sequence[str] = ()
@@ -58,26 +59,54 @@ class Grid:
             SettingsError: a value out of range, a setting that no method has, or no OOD set for a
                 ratio above 0.
         """
+        if EVERY in self.methods:
+            return self._with_every(self._every(root)).runs(root)
         self._check_settings()
-        folder = folder_name(root, self.encoder)
-        runs = [
-            build_run(method, folder, id_set, ood_set, prompt, preset, **values)
-            for id_set, ood_set in self._pairs(root, folder)
-            for method in self.methods
-            for preset in self.presets or ["paper"]
-            for prompt in self._prompts(feature_path(root, folder, id_set))
-            for values in self._values(method)
-        ]
+        runs = self._runs_of(root, self.methods)
         for run in runs:
             self._check_partner(root, run)
         return list(dict.fromkeys(runs))
 
+    def notes(self, root: Path) -> list[str]:
+        """What is to be said of its methods: which `all` leaves out, as a line."""
+        return [f"note: {self._every(root).line}"] if EVERY in self.methods else []
+
+    def _every(self, root: Path) -> EveryMethod:
+        return every_method(
+            root,
+            lambda method: self._runs_of(root, [method]),
+            lambda method: [name for name, _ in self._axes_of(method)],
+        )
+
+    def _with_every(self, every: EveryMethod) -> "Grid":
+        """The same grid with the names of methods in the place of `all`."""
+        named = [m for one in self.methods for m in (every.methods if one == EVERY else [one])]
+        words = {method: {"words": [name]} for method, name in every.words.items()}
+        own = {**self.own, **{m: {**axes, **self.own.get(m, {})} for m, axes in words.items()}}
+        return replace(self, methods=tuple(dict.fromkeys(named)), own=own)
+
+    def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
+        """The runs of some methods."""
+        folder = folder_name(root, self.encoder)
+        return [
+            build_run(method, folder, id_set, ood_set, prompt, preset, **values)
+            for id_set, ood_set in self._pairs(root, folder)
+            for method in methods
+            for preset in self.presets or ["paper"]
+            for prompt in self._prompts(feature_path(root, folder, id_set))
+            for values in self._values(method)
+        ]
+
     def _values(self, method: str) -> Iterator[dict[str, Any]]:
-        """All combinations of values for a method; its own take precedence."""
-        given = {**{n: v for n, v in self.axes.items() if v}, **self.own.get(method, {})}
-        axes = {name: values for name, values in given.items() if name in declared(method)}
+        """All combinations of values for a method."""
+        axes = dict(self._axes_of(method))
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
+
+    def _axes_of(self, method: str) -> list[tuple[str, Sequence[Any]]]:
+        """The values of each setting that a method has and that was given; its own come first."""
+        given = {**{n: v for n, v in self.axes.items() if v}, **self.own.get(method, {})}
+        return [(name, values) for name, values in given.items() if name in declared(method)]
 
     def _check_settings(self) -> None:
         """Refuse a setting that none of its methods has.

@@ -72,6 +72,26 @@ def kept_before(
     }
 
 
+def finished_since(
+    root: Path, runs: Sequence[RunSettings], keeping: Keeping, begun: str
+) -> list[Record]:
+    """The results that there are of some runs when what computes them is stopped.
+
+    `begun`: when it began, as records say when they were made: of fresh runs older ones are none.
+    """
+    try:
+        every = dataclasses.replace(keeping, fresh=False, again=frozenset())
+        kept_runs = kept_before(root, runs, every)
+    except StoreError:  # which was said, or will be
+        return []
+    records = [kept_runs[run].record for run in runs if run in kept_runs]
+    return [
+        record
+        for record in records
+        if record.created >= begun or not (keeping.fresh or record.created in keeping.again)
+    ]
+
+
 def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
     """How many kept results were computed by another source of their methods, and why."""
     methods = {run.method for run in runs if METHODS[run.method].own_code}

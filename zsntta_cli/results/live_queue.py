@@ -16,7 +16,14 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.claims import Claims, Taken
 from zsntta_cli.results.keeping import Keeper, Keeping, kept_before, runs_by_key
-from zsntta_cli.results.running import Failures, reporting, run_here, run_name, tell_problem
+from zsntta_cli.results.running import (
+    Failures,
+    reporting,
+    run_here,
+    run_name,
+    tell_problem,
+    watched,
+)
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
@@ -54,7 +61,7 @@ def run_queued(
     with (
         claims,
         _Work(root, by_key, live, keeping, claims) as work,
-        reporter.waiting(work.status, work.share),
+        watched(reporter, len(runs), work.status, work.share),
     ):
         while not work.is_done:
             if not work.take_next(failures):

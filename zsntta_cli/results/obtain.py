@@ -21,10 +21,13 @@ from zsntta_cli.results.running import (
     Failures,
     Jobs,
     OnRay,
+    count_methods,
     reporting,
     run_here,
     run_name,
     tell_problem,
+    watched,
+    with_times_first,
 )
 from zsntta_cli.settings.options import check
 from zsntta_cli.simulation.record import Record, Replay
@@ -86,7 +89,7 @@ def run_all(
         tidy(keeping, [kept.key for kept in kept_runs.values()])
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
-    new_runs = [run for run in runs if run not in kept_runs]
+    new_runs = with_times_first([run for run in runs if run not in kept_runs])
     for words in changed_sources(set(new_runs), keeping) if keeping else ():
         reporter.note(f"note: kept before and run again: {words}")
     if isinstance(jobs, OnRay):
@@ -141,9 +144,12 @@ def _run_apart(
         ]
         with (
             queue,
-            reporter.waiting(
+            watched(
+                reporter,
+                len(runs),
                 lambda: f"{queue.finished:,} of {len(runs):,} runs done, {jobs} processes",
                 lambda: queue.finished / len(runs),
+                count_methods(runs),
             ),
         ):
             results = [future.result() for future in futures]

@@ -31,7 +31,7 @@ from zsntta_cli.results.ray_workers import (
     cluster_resources,
 )
 from zsntta_cli.results.run_queue import RunQueue
-from zsntta_cli.results.running import Failures, reporting, tell_problem
+from zsntta_cli.results.running import Failures, reporting, tell_problem, watched
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
@@ -115,7 +115,10 @@ class Sweep:
         with Keeper(self.keeping) as keeper, cluster_errors():
             workers = RayWorkers(job, min(count, self.workers or _places(place)), place)
             work = _SweepWork(self, source, workers, keeper)
-            with contextlib.closing(workers), self.reporter.waiting(work.status, work.share):
+            with (
+                contextlib.closing(workers),
+                watched(self.reporter, count, work.status, work.share),
+            ):
                 work.do()
         tell_problem(keeper.problem, self.reporter)
         return work.records

@@ -133,7 +133,7 @@ class Library:
             settings.id_set: settings.prompt,
         }
         if METHODS[settings.method].needs_with(settings.options) == NEEDS_WORDS:
-            lists, _ = self._word_prompts(settings)
+            lists, _ = self.word_prompts(settings)
             prompts |= {words_name(name): prompt for name, prompt in lists.items()}
         return self._origins(settings.encoder, tuple(prompts.items()))
 
@@ -145,7 +145,7 @@ class Library:
 
     def _words(self, settings: RunSettings) -> MoreText:
         """Word lists, joined; a word that an earlier list has is left out."""
-        prompts, beside = self._word_prompts(settings)
+        prompts, beside = self.word_prompts(settings)
         of_lists = settings.encoder, tuple(prompts.items()), settings.id_set, beside
         if METHODS[settings.method].needs:
             return self._gathered(*of_lists)
@@ -163,7 +163,7 @@ class Library:
         gathered = self._gathered(encoder, lists, id_set, beside)
         return gathered.without(self.text(encoder, prompt, id_set))
 
-    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
+    def word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
         """The prompt of each word list, and that of the class names if it differs.
 
         Built-in lists have prompts of their own; if there is one, so have all lists and the class
@@ -202,13 +202,21 @@ class Library:
 
     def _only_words(self, settings: RunSettings) -> str:
         """The only list or built-in set that is cached, except lists of single methods."""
-        files = set_names(self._root, settings.encoder, WORDS)
-        lists = [SetName.parse(name).bare for name in files]
-        cached = list(dict.fromkeys(set_of(name) or name for name in lists))
-        meant = [name for name in cached if name not in WORD_SETS or not WORD_SETS[name].of_method]
+        meant = self.cached_words(settings.encoder)
         if len(meant) != 1:
-            raise MissingWords(settings.method, tuple(cached), settings.encoder)
+            every = tuple(self._every_words(settings.encoder))
+            raise MissingWords(settings.method, every, settings.encoder)
         return meant[0]
+
+    def cached_words(self, encoder: str) -> list[str]:
+        """The lists and built-in sets of words that are cached, except those of single methods."""
+        every = self._every_words(encoder)
+        return [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
+
+    def _every_words(self, encoder: str) -> list[str]:
+        files = set_names(self._root, encoder, WORDS)
+        lists = [SetName.parse(name).bare for name in files]
+        return list(dict.fromkeys(set_of(name) or name for name in lists))
 
     def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
         path = feature_path(self._root, encoder_name, name)

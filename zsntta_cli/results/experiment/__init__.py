@@ -54,6 +54,10 @@ class RunBlock:
         """
         return list(dict.fromkeys(run for grid in self.grids() for run in grid.runs(root)))
 
+    def notes(self, root: Path) -> list[str]:
+        """What is to be said of its methods, as lines, each once."""
+        return list(dict.fromkeys(note for grid in self.grids() for note in grid.notes(root)))
+
 
 @dataclass(frozen=True)
 class TableRequest:

@@ -12,6 +12,7 @@ from typing import Any
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import check_method
+from zsntta_cli.results.every import EVERY
 from zsntta_cli.results.experiment import (
     Experiment,
     FigureRequest,
@@ -87,7 +88,7 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
     methods = table.texts("methods")
     if not methods:
         table.fail("methods", "must name one method or more")
-    for method in methods:
+    for method in (name for name in methods if name != EVERY):
         check_method(method, f"{table.path}: {table.where}: methods")
     return RunBlock(
         methods, _encoder(table, encoder), _pairs(table), table.texts("presets"),

@@ -1,0 +1,294 @@
+"""`--method all`: what it runs and leaves out, what is said of many runs, and Ctrl-C."""
+
+import csv
+import io
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import warnings
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from made import PROMPT, ZSNTTA, fails
+
+import zsntta_cli
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import WORDS, Text
+from zsntta_cli.methods import METHODS
+from zsntta_cli.results import running
+from zsntta_cli.results.running import with_times_first
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+
+STREAM = ("--id", "pets", "--ood", "sky", "--limit", 60)
+ALL = ("--method", "all", *STREAM)
+BY_WORDS = {"neglabel", "adaneg", "tanl", "dde", "neglabel+adand"}  # whose list is any
+NEVER = {"clipn", *(name for name in METHODS if METHODS[name].live)}
+
+
+def singles():
+    """What needs neither words nor images nor another file, but pairs."""
+    return {
+        name for name, method in METHODS.items()
+        if not method.needs and not method.live and ("+" not in name or name == "adand+tda")
+    }  # fmt: skip
+
+
+@pytest.fixture
+def here(features, zsntta, tmp_path):
+    """Run `simulate` on a copy of the features, which a test may change."""
+    shutil.copytree(features, tmp_path / "features")
+
+    def run(*words):
+        return zsntta("simulate", "--encoder", "made", *words)
+
+    run.folder = tmp_path / "features" / "made"
+    return run
+
+
+def methods_of(result):
+    assert result.exit_code == 0, result.output
+    return {row["method"] for row in csv.DictReader(io.StringIO(result.stdout))}
+
+
+def test_all_is_what_needs_nothing_but_what_is_cached(simulate):
+    result = simulate(*ALL, "--format", "csv")
+    assert methods_of(result) == singles() | BY_WORDS
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert len(rows) == len(singles() | BY_WORDS), "one run of each"
+    assert {(row["ratio"], row["seed"], row["order"]) for row in rows} == {("0.5", "0", "shuffled")}
+    [line] = [text for text in result.stderr.splitlines() if "all is" in text]
+    assert line.startswith(f"note: all is {len(rows)} methods; left out: ")
+    for group in ("no words cached", "clipn (--no-text FILE.npy)", "live, they encode images",
+                  "tent, sotta, tpt and ", "adand+oga, ", "pairs, asked for by name"):  # fmt: skip
+        assert group in line
+    assert len(line) < 300
+
+
+def test_without_words_and_without_noise_fewer_are_left(here):
+    (here.folder / "words-nouns.h5").unlink()
+    result = here(*ALL, "--format", "csv")
+    assert methods_of(result) == singles()
+    assert "cma, neglabel, csp and 5 more (no words cached)" in result.stderr
+    (here.folder / "noise-gaussian.h5").unlink()
+    result = here(*ALL, "--format", "csv")
+    assert methods_of(result) == singles() - {"adand", "syde", "adand+tda"}
+    assert "adand, syde, neglabel+adand and 2 more (no injected noise cached)" in result.stderr
+    assert methods_of(here(*ALL, "--noise", "none", "--format", "csv")) == singles()
+    missing = here(*ALL, "--words", "nouns", "--fresh")
+    fails(missing, "no features of 'words-nouns'", stdout=None)
+
+
+def write_words(folder, name):
+    nouns = hdf5.read_features(folder / "words-nouns.h5")
+    hdf5.write_features(
+        folder / f"words-{name}.h5", kind=WORDS, name=f"words-{name}", encoder=nouns.identity,
+        source={}, blocks=[nouns.image_features], labels=nouns.labels, sample_ids=[],
+        class_names=nouns.class_names, texts=[Text(PROMPT, nouns.text_features[PROMPT])],
+    )  # fmt: skip
+
+
+def test_of_several_word_lists_one_is_taken_and_named(here):
+    write_words(here.folder, "verbs")
+    result = here(*ALL, "--format", "json")
+    assert result.exit_code == 0, result.output
+    taken = {
+        record["settings"]["options"]["words"] for record in json.loads(result.stdout)
+        if record["settings"]["method"] in BY_WORDS
+    }  # fmt: skip
+    assert taken == {"nouns"}
+    count = len(singles() | BY_WORDS)
+    assert f"all is {count} methods, by the words nouns; left out: " in result.stderr
+    named = here(*ALL, "--words", "verbs", "--format", "json")
+    assert named.exit_code == 0, named.stderr
+    assert "by the words" not in named.stderr
+    assert {
+        record["settings"]["options"]["words"] for record in json.loads(named.stdout)
+        if record["settings"]["method"] in BY_WORDS
+    } == {"verbs"}  # fmt: skip
+
+
+def test_all_stands_beside_others_settings_and_grids(simulate):
+    result = simulate(*ALL[2:], "--method", "adand+oga,all,adand", "--seeds", 2, "--format", "csv")
+    assert methods_of(result) == singles() | BY_WORDS | {"adand+oga"}
+    assert len(result.stdout.splitlines()) == 1 + 2 * len(singles() | BY_WORDS | {"adand+oga"})
+    again = simulate(*ALL, "--seeds", 2, "--dry-run")
+    count = 2 * len(singles() | BY_WORDS)
+    assert f"{count} runs: {count} kept, 0 to run" in again.stdout
+    own = simulate(*ALL, "--warmup", 2, "--set", "ridge.ridge-penalty=2", "--format", "json")
+    assert own.exit_code == 0, own.output
+    options = {r["settings"]["method"]: r["settings"]["options"] for r in json.loads(own.stdout)}
+    assert (options["adand"]["warmup"], options["ridge"]["ridge_penalty"]) == (2, 2)
+    fails(simulate(*ALL, "--set", "tent.steps=2"), "tent", code=2)
+
+
+def test_an_experiment_and_python_know_it(features, zsntta, tmp_path):
+    (tmp_path / "e.toml").write_text(f"""
+        features = "{features}"
+        records = "kept.sqlite"
+        encoder = "made"
+        [[runs]]
+        methods = ["all", "adand+oga"]
+        id = "pets"
+        ood = "sky"
+        settings = {{ limit = 60 }}
+        [[tables]]
+        format = "csv"
+    """)
+    result = zsntta("run", "e.toml")
+    assert methods_of(result) == singles() | BY_WORDS | {"adand+oga"}
+    assert result.stderr.count("note: all is ") == 1
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        records = zsntta_cli.simulate(
+            "all", encoder="made", id_set="pets", ood_set="sky", limit=60, features_dir=features,
+            records=tmp_path / "kept.sqlite",
+        )  # fmt: skip
+    assert {record.settings.method for record in records} == singles() | BY_WORDS
+    assert sum("all is" in str(one.message) for one in told) == 1
+
+
+def test_it_is_in_the_help_and_completed(zsntta):
+    from zsntta_cli.cli import completion
+
+    assert "all" in completion.methods_or_all("al")
+    assert "or all: every cached one" in " ".join(zsntta("simulate", "-h").stdout.split())
+
+
+# Many runs, and Ctrl-C.
+
+
+def test_one_run_of_each_method_is_first_where_there_are_many(monkeypatch):
+    runs = [
+        build_run(method, "made", "pets", "sky", PROMPT, seed=seed)
+        for method in ("zs-clip", "adand", "ridge")
+        for seed in range(3)
+    ]
+    assert with_times_first(runs) == runs
+    monkeypatch.setattr(running, "MANY", 8)
+    assert [runs.index(run) for run in with_times_first(runs)] == [0, 3, 6, 1, 2, 4, 5, 7, 8]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(("count", "is_many"), [(200, False), (201, True)])
+def test_many_runs_are_announced_with_a_time(simulate, monkeypatch, count, is_many, jobs):
+    monkeypatch.setattr(running, "LONG", 10**9)
+    monkeypatch.setattr(running, "_LOOK", 0.01)
+    result = simulate("--method", "zs-clip", *STREAM, "--seeds", count, "--jobs", jobs)
+    assert result.exit_code == 0, result.output
+    words = f"{count} runs take about "
+    assert result.stderr.count(words) == is_many
+    if is_many:
+        [line] = [text for text in result.stderr.splitlines() if text.startswith(words)]
+        assert "by the first " in line
+        assert line.endswith(": Ctrl-C keeps what is finished, and the same command goes on")
+
+
+def test_a_minute_of_few_runs_is_announced_too(simulate, monkeypatch):
+    monkeypatch.setattr(running, "LONG", 1e-9)
+    result = simulate("--method", "zs-clip", *STREAM, "--seeds", 12)
+    assert "12 runs take about " in result.stderr
+    assert "by the first 8: " in result.stderr
+    again = simulate("--method", "zs-clip", *STREAM, "--seeds", 12)
+    assert "take about" not in again.stderr, "nothing is left to do"
+
+
+@pytest.fixture
+def stopped(monkeypatch):
+    """Let Ctrl-C come before some run."""
+
+    def at(number):
+        plain, runs = Simulator.replay, []
+
+        def replay(self, run, analyse=False):
+            runs.append(run)
+            if len(runs) == number:
+                raise KeyboardInterrupt
+            return plain(self, run, analyse)
+
+        monkeypatch.setattr(Simulator, "replay", replay)
+        return lambda: monkeypatch.setattr(Simulator, "replay", plain)
+
+    return at
+
+
+def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
+    go_on = stopped(5)
+    result = simulate(*ALL, "--format", "csv")
+    assert result.exit_code == 130
+    assert result.stderr.endswith("what was finished is kept; the same command resumes.\n")
+    finished = [row["method"] for row in csv.DictReader(io.StringIO(result.stdout))]
+    assert finished == [name for name in METHODS if name in singles() | BY_WORDS][:4]
+    go_on()
+    again = simulate(*ALL, "--output", "all.csv")
+    assert again.exit_code == 0, again.output
+    assert f"4 of {len(singles() | BY_WORDS)} runs were kept from before" in again.stderr
+    assert (tmp_path / "all.csv").exists()
+
+
+def test_a_file_is_not_written_at_ctrl_c_and_old_results_are_not_shown(simulate, stopped, tmp_path):
+    runs = ("--method", "zs-clip,ridge", *STREAM, "--format", "csv")
+    assert simulate(*runs).exit_code == 0
+    make_old(tmp_path / "kept.sqlite")
+    stopped(2)
+    shown = simulate(*runs, "--fresh")
+    assert shown.exit_code == 130
+    assert [row["method"] for row in csv.DictReader(io.StringIO(shown.stdout))] == ["zs-clip"]
+    stopped(2)
+    written = simulate(*runs, "--fresh", "--output", "two.csv")
+    assert (written.exit_code, written.stdout) == (130, "")
+    assert not (tmp_path / "two.csv").exists()
+
+
+def make_old(store):
+    """Let all kept runs be of an earlier time; a record tells it in whole seconds."""
+    with closing(sqlite3.connect(store)) as connection, connection:
+        created = "json_set(record, '$.created', '2026-01-01')"
+        connection.execute(f"UPDATE contents SET record = {created}")
+
+
+def test_recorded_runs_are_shown_at_ctrl_c_too(simulate, stopped, tmp_path):
+    runs = ("--method", "zs-clip,ridge", *STREAM)
+    assert simulate(*runs).exit_code == 0
+    make_old(tmp_path / "kept.sqlite")
+    assert simulate(*runs, "--output", "r.json").exit_code == 0
+    stopped(2)
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 130
+    assert "│ zs-clip" in result.stdout
+    assert "1 of 1 records came out the same to the bit." in result.stdout
+
+
+def test_ctrl_c_of_the_command_itself(features, tmp_path):
+    store = tmp_path / "kept.sqlite"
+    command = [ZSNTTA, "simulate", *ALL[:-2], "--seeds", 200, "--encoder", "made",
+               "--features-dir", features, "--records", store]  # fmt: skip
+    with subprocess.Popen(
+        [*map(str, command)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and _count(store) < 3:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "│ zs-clip" in out
+    assert err.endswith("interrupted: what was finished is kept; the same command resumes.\n")
+    assert 3 <= _count(store) < 200
+
+
+def _count(store: Path) -> int:
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
+            [[count]] = connection.execute("SELECT count(*) FROM contents")
+            return int(count)
+    except sqlite3.Error:
+        return 0
