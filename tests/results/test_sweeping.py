@@ -146,8 +146,8 @@ def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypat
     assert sweep(features, runs, tmp_path / "ray.sqlite", failures) == []
     assert set(failures) == set(runs)
     assert failures[runs[0]].endswith(
-        f"has other features of zs-clip on pets against sky at 0.25 in {features} (sky): the same "
-        f"files must lie there."
+        f"has other features of zs-clip on pets against sky at 0.25 in {features} (sky): it needs "
+        f"the same files."
     )
 
 
