@@ -31,10 +31,10 @@ NAMES = ",".join(render("shapes").class_names)
 SHAPES = ("--classes", NAMES, *TINY)
 # The most suspicious of 54 shapes (in folders of their names) and 6 letters (in x), with margins.
 GOLDEN = {
-    "x/00004": 1.6729, "circle/00010": 1.5859, "x/00003": 1.5686, "arrow/00018": 1.5499,
-    "spiral/00009": 1.5100, "x/00000": 1.3687, "x/00001": 1.3459, "triangle/00012": 1.3386,
-    "circle/00030": 1.2619, "cross/00025": 0.9377, "x/00002": 0.9029, "x/00005": 0.6372,
-    "star/00043": 0.5469, "arrow/00028": 0.2966,
+    "x/00004": 2.3486, "circle/00010": 2.3270, "arrow/00018": 2.3025, "x/00003": 2.2276,
+    "spiral/00009": 2.1890, "triangle/00012": 1.9944, "x/00000": 1.9699, "circle/00030": 1.9382,
+    "x/00001": 1.8639, "cross/00025": 1.2974, "x/00002": 1.2512, "x/00005": 1.0355,
+    "star/00043": 0.7171, "arrow/00028": 0.4830, "crescent/00047": 0.1613,
 }  # fmt: skip
 
 
@@ -60,9 +60,9 @@ def test_golden_rows_of_built_in_pictures(pictures):
         assert row["source"] == f"pictures/{name}.png"
         assert row["margin"] == pytest.approx(margin, abs=0.01)
         assert row["answer"] in ("noise", "unsure")
-    assert sum(row["margin"] > 0.1 for row in found) == len(GOLDEN), "and two on the verge"
+    assert sum(row["margin"] > 0.1 for row in found) == len(GOLDEN), "and one on the verge"
     right = sum(row["class"] == row["source"].split("/")[1] for row in found)
-    assert right == pytest.approx(42, abs=1)
+    assert right == pytest.approx(41, abs=1)
     assert {row["encoder"] for row in found} == {"tiny"}
     assert {row["stage"] for row in found} == {"adapted"}
     answers = [row["answer"] for row in found]

@@ -123,7 +123,7 @@ def test_show_tells_what_its_line_and_its_module_say(methods):
 
 def test_show_in_other_forms(methods):
     rows = json.loads(methods("show", "ridge", "--format", "json").stdout)
-    assert [line["setting"] for line in rows][:2] == ["ridge-first", "ridge-block"]
+    assert [line["setting"] for line in rows][:2] == ["ridge-first", "ridge-ring"]
     about = "Items that ZS-CLIP decides at first; fewest items between updates."
     assert rows[0] == {
         "method": "ridge", "setting": "ridge-first", "default": "64", "range": "2 or more",

@@ -37,7 +37,7 @@ CASES = {
         QUEUE,
     ),
     "adand each": ("adand", AdaNDSettings(update_every=1, warmup=1, late_start=True), QUEUE),
-    "ridge": ("ridge", RidgeSettings(ridge_first=16, ridge_block=64, ridge_ring=128), QUEUE),
+    "ridge": ("ridge", RidgeSettings(ridge_first=16, ridge_ring=128), QUEUE),
     "ridge as it is": ("ridge", RidgeSettings(), ThresholdSettings()),
 }
 
@@ -166,7 +166,7 @@ def test_a_state_whose_items_do_not_fit_is_refused():
     stepper.push(data)
     state = stepper.state()
     assert len(state["waiting.doubt"])
-    for name in ("waiting.top_classes", "detector.ring.top_classes"):
+    for name in ("waiting.top_classes", "order.classes"):
         with pytest.raises(ValueError, match="none of 4"):
             stepper.restore({**state, name: state[name] + CLASSES})
     everything = {k: np.repeat(v, 64, 0) for k, v in state.items() if k.startswith("waiting")}

@@ -346,10 +346,11 @@ METHODS: dict[str, Method] = _Methods({
         is_probability=True, class_probability=FROZEN,
     ),
     "ridge": Method(
-        "detectors.ridge:run", settings.RidgeSettings, stepper="detectors.ridge:stepper",
+        "detectors.ridge_stepper:run", settings.RidgeSettings,
+        stepper="detectors.ridge_stepper:stepper",
         takes=WORDS,
-        revision=2, warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
-        cost="keeps D² numbers (up to 2,048 dims), D + 13 for each of M items and 7 for each class",
+        revision=3, warm_up=WarmUp(attrgetter("ridge_first"), "ridge-first"), cites=("zsntta",),
+        cost="keeps 4 D numbers, 9 for each of M items and 6 for each class",
     ),
     "cma": Method(
         "detectors.cma:run", settings.CmaSettings, needs=WORDS, cites=("lee2025concept",),

@@ -182,7 +182,6 @@ class Decisions:
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
     evidence: NDArray[np.float64] | None = None  # (T,) Evidence.value, if the method has it
     evidence_kind: NDArray[np.int8] | None = None  # (T,) Evidence.kind
-    suspicion: NDArray[np.float64] | None = None  # (T,) margins that rank better, or nan
 
     def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
         """The decisions on some of the items."""

@@ -87,36 +87,8 @@ class RidgeSettings(Settings):
         "Items that ZS-CLIP decides at first; fewest items between updates.",
         within=Range(least=2),
     )
-    # An update comes when the number of items has grown by an eighth.
-    ridge_block: int = option(256, "Largest number of items between two updates.", within=_FROM_ONE)
     ridge_ring: int = option(
-        2048, "M: last items from which thresholds are found.", within=_FROM_ONE
-    )
-    ridge_penalty: float = option(
-        30.0, "λ: penalty of the regression, in mean eigenvalues.", within=_ABOVE_ZERO
-    )
-    # The three base scores have 0.5.
-    ridge_view: float = option(2.0, "Largest weight of the ridge view z.", within=_FROM_ZERO)
-    ridge_gate: float = option(
-        0.45, "Correlation corr(z, q) above which noise is of another kind.", within=_ABOVE_ZERO
-    )
-    ridge_gate_errors: float = option(
-        1.5, "Standard errors that are subtracted from corr(z, q).", within=_FROM_ZERO
-    )
-    ridge_apart: float = option(  # 2 / pi of a Gaussian
-        0.7, "Otsu's share of the variance of b above which more than ZS-CLIP rejects is noise.",
-        within=_ABOVE_ZERO,
-    )  # fmt: skip
-    ridge_doubt: float = option(0.3, "Weight of -log MCM in the score.", within=_FROM_ZERO)
-    ridge_clean: float = option(
-        0.75,
-        "Share of ZS-CLIP's rejections that is rejected without evidence of noise.",
-        within=_SHARE,
-    )
-    ridge_shape: float = option(
-        2.5,
-        "Skewness + kurtosis of b up to which all of ZS-CLIP's rejections are kept.",
-        within=_ABOVE_ZERO,
+        1024, "M: last items from which thresholds are found.", within=Range(least=2)
     )
     ridge_tail: float = option(
         6.0, "Skewness + kurtosis of b above which noise is rare and far.", within=_ABOVE_ZERO
@@ -129,9 +101,6 @@ class RidgeSettings(Settings):
     ridge_prior: float = option(
         0.3, "Spread of the class prior up to which it is corrected.", within=_FROM_ZERO
     )
-    ridge_prior_items: float = option(
-        100.0, "Pseudo-counts of the class prior.", within=_ABOVE_ZERO
-    )
     ridge_order: bool = option(
         True, "Use the last classes if neighbouring items share a class more often than by chance."
     )
@@ -139,12 +108,6 @@ class RidgeSettings(Settings):
     cautious: bool = option(
         False, "Call an image noise only where there is evidence of noise of another kind."
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for small, large in (("first", "block"), ("block", "ring")):
-            least, value = getattr(self, f"ridge_{small}"), getattr(self, f"ridge_{large}")
-            check(value >= least, f"ridge-{large} is {value}, must be ridge-{small} or more.")
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,13 @@ _GONE_VALUES = {
 }
 
 
+# What 0.2 had of ridge, of whose rule these were: without them a run is one of today's rule.
+_GONE_OPTIONS = {
+    "ridge_block", "ridge_penalty", "ridge_view", "ridge_gate", "ridge_gate_errors", "ridge_apart",
+    "ridge_doubt", "ridge_clean", "ridge_shape", "ridge_prior_items",
+}  # fmt: skip
+
+
 class RecordedSettings:
     """Settings from a record, some of which no class here declares.
 
@@ -158,6 +165,15 @@ def _check_recorded(what: str, name: str, value: Any) -> None:
         value is None or is_text or is_number,
         f"{what}.{name} must be a number, a short text, true, false or null.",
     )
+
+
+def without_gone(run: RunSettings) -> RunSettings:
+    """The run without settings of a method's former rule, so that it runs by today's."""
+    chosen = find_method(run.method)
+    if chosen is None or not isinstance(run.options, RecordedSettings):
+        return run
+    options = {name: v for name, v in vars(run.options).items() if name not in _GONE_OPTIONS}
+    return dataclasses.replace(run, options=_read_group("options", chosen.settings, options))
 
 
 def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:

@@ -182,7 +182,7 @@ def test_each_row_has_its_command_time_memory_and_all_settings():
     html = made(*GRID)
     rows = cells(html, "ID: shapes, tiny: the commands")
     assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "cpu", "4", "0.25", "100"]
-    assert ["ridge_ring", "2048"] in cells(html, "ridge: settings")
+    assert ["ridge_ring", "1024"] in cells(html, "ridge: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
     assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
     assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.ridge.rule import otsu
+from zsntta_cli.methods.detectors.ridge import otsu
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.settings import EtltSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -63,4 +63,4 @@ def split(v: Floats) -> float:
     """The Otsu split of values (N,), or their common value if all are equal."""
     if not len(v):
         return 0.5
-    return otsu(v) if v.min() < v.max() else float(v[0])
+    return otsu(v)[0] if v.min() < v.max() else float(v[0])
