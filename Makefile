@@ -15,13 +15,14 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
 
+# One BLAS thread a worker: several stall each other, which takes ten times as long on a busy machine.
 test: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	$(BIN)/pytest -q -n 3 --dist worksteal --durations=10 -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal --durations=10 -m "not slow"
 
 # Kills, races, restarts and notebooks, each of ten seconds or more: a quarter of an hour.
 slow: $(VENV)/.dev

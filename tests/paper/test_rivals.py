@@ -39,7 +39,7 @@ def test_ones_own_method_is_a_row(cached, tmp_path):
 
 
 def test_added_rows_are_tested_against_adand_over_the_pairs(tmp_path):
-    """TDA is better by a point on each of the 44 pairs: by the test of all reports it is."""
+    """TDA is better by a point on each of the 44 pairs: the tables of all reports say so."""
     wishes = Wishes(tmp_path, PaperEncoder(), methods=("tda",))
     for number, id_sets in (("3", 5), ("2", 4)):
         table = find_table(number)
@@ -59,7 +59,7 @@ def test_added_rows_are_tested_against_adand_over_the_pairs(tmp_path):
         [sheet] = rival_sheets(table, wishes, records)
         assert [row.labels for row in sheet.rows] == [(ROW,), (table.ours,)]
         assert sheet.rows[1].values["against the best"][:2] == ["-1.00", f"0/0/{4 * id_sets}"]
-        assert any("no test that respects this" in note for note in sheet.notes)
+        assert any("share its images, so p is smaller" in note for note in sheet.notes)
     assert rival_sheets(find_table("2"), Wishes(tmp_path), records) == []
 
 
