@@ -8,6 +8,8 @@ reads feature files as `zsntta extract`, `zsntta cache import` and `zsntta cache
 and replays streams without injected noise. Tables, in Markdown, percent, means over pairs and
 seeds; at 0 % noise Acc_H is Acc_S:
 
+summary        Acc_H of ZS-CLIP and ridge by noise ratio, the mean of the noisy ones, in how many
+               cells (a pair at a ratio) ridge is more than 1 and 2.5 below ZS-CLIP, the worst
 acc_h, auroc   of ZS-CLIP, AdaND and ridge by noise ratio
 flag           precision / recall / share of all images flagged
 pairs          each pair's Acc_H of ridge less that of ZS-CLIP
@@ -117,6 +119,25 @@ def by_ratio(runs: Runs, metric: str, ratios: Sequence[float]) -> None:
     table(["", *map(percent, ratios)], rows)
 
 
+def summary(runs: Runs) -> None:
+    cells = {
+        one.label: np.array(
+            [
+                [values(runs(one, pair, ratio=r), "acc_h").mean() for r in RATIOS]
+                for pair in runs.pairs
+            ]
+        )
+        for one in (ZS_CLIP, RIDGE)
+    }
+    rows = []
+    for label, found in cells.items():
+        below = 100 * (found - cells[ZS_CLIP.label])
+        counts = [f"{(below < -points).sum()} of {below.size}" for points in (1, 2.5)]
+        means = [f"{100 * mean:.2f}" for mean in (*found.mean(0), found[:, 1:].mean())]
+        rows.append([label, *means, *counts, f"{below.min():.1f}"])
+    table(["", *map(percent, RATIOS), "noisy", "> 1 below", "> 2.5 below", "worst"], rows)
+
+
 def flag(runs: Runs) -> None:
     def cell(contender: Contender, ratio: float) -> str:
         shown = [f"{runs.mean('flagged', contender, ratio=ratio):.1f}"]
@@ -166,6 +187,7 @@ def short(runs: Runs) -> None:
 
 
 TABLES: dict[str, Callable[[Runs], None]] = {
+    "summary": summary,
     "acc_h": lambda runs: by_ratio(runs, "acc_h", RATIOS),
     "flag": flag,
     "auroc": lambda runs: by_ratio(runs, "auroc", RATIOS[1:]),

@@ -105,25 +105,28 @@ def in_process(table: Table) -> None:
     plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
     plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
     data = stream(items)
-    adand.run(data, run.options, run.threshold)
-    ours = median_time(lambda: adand.run(data, run.options, run.threshold))
+    adand.AdaND(data, run.options, run.threshold).push(data)
+    ours = median_time(lambda: adand.AdaND(data, run.options, run.threshold).push(data))
     table.add_row("AdaND, 22,500 x 512, in process", shown(ours), "25 ms", f"{plain / ours:,.0f}")
-    ours = median_time(lambda: zs_clip.run(data, zs.options, zs.threshold))
+    ours = median_time(lambda: zs_clip.ZsClip(data, zs.options, zs.threshold).push(data))
     table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "-", f"{plain_zs / ours:,.0f}")
     for count in (10_000, 100_000, 1_000_000):
         data = stream(count)
-        seconds = median_time(functools.partial(adand.run, data, run.options, run.threshold), 3)
+        method = functools.partial(adand.AdaND, data, run.options, run.threshold)
+        seconds = median_time(lambda method=method, data=data: method().push(data), 3)
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
 def ridge_rows(table: Table) -> None:
     """A real stream has structure that random features lack; the work is the same."""
     run = build_run("ridge", "", "", None, PROMPT)
-    for classes, budget in ((24, "10"), (1_000, "20")):
+    for classes, budget in ((24, "5"), (1_000, "8")):
         data = stream(8_000, classes)
         assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
         with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
-            seconds = median_time(lambda data=data: ridge.run(data, run.options, run.threshold), 5)
+            seconds = median_time(
+                lambda data=data: ridge.Ridge(data, run.options, run.threshold).push(data), 5
+            )
         name = f"ridge, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
 

@@ -1,4 +1,4 @@
-"""Draw a stream as `ridge` sees it: scores of clean and noisy items, threshold, gate over time.
+"""Draw a stream as `ridge` sees it: scores of clean and noisy items, threshold, evidence.
 
     zsntta demo && pip install matplotlib
     python tools/draw_detector.py features docs/detector.png
@@ -12,11 +12,10 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib import pyplot
-from numpy.typing import NDArray
 
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.detectors import ridge
-from zsntta_cli.simulation.runs import RunSettings, build_run
+from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID, build_stream
 
@@ -35,7 +34,9 @@ def main(root: Path, target: Path) -> None:
     pool = simulator._pool(run.encoder, run.prompt, *sources.names)
     index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
     data = StreamData(pool, index, np.zeros(len(index), bool))
-    scores, gates, thresholds = _watched(data, run)
+    decided = METHODS["ridge"].load()(data, run.options, run.threshold)
+    scores, thresholds = 1 - decided.id_score, decided.detector_threshold
+    scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
     drawn = np.sort(np.random.default_rng(0).permutation(len(index))[:_ITEMS])
     matplotlib.rcParams.update({"svg.hashsalt": "zsntta", "font.size": 9})
     figure, (above, below) = pyplot.subplots(
@@ -51,25 +52,11 @@ def main(root: Path, target: Path) -> None:
     above.set_ylim(-3, 6)
     above.set_ylabel("noise score s")
     above.legend(loc="upper left", ncols=3, markerscale=3)
-    below.plot(gates, color=_LINE, linewidth=1.2)
+    below.plot(decided.evidence, color=_LINE, linewidth=1.2)
     below.set_ylim(-0.05, 1.05)
-    below.set_ylabel("gate γ")
+    below.set_ylabel("evidence")
     below.set_xlabel("item of the stream")
     figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
-
-
-def _watched(data: StreamData, run: RunSettings) -> list[NDArray[np.float64]]:
-    """Scores, gates and thresholds of all items, (T,) each; nan as long as ZS-CLIP decides."""
-    columns = [np.full(len(data), np.nan) for _ in range(3)]
-    stepper = ridge.stepper(data, run.options, run.threshold)
-    for t in range(len(data)):
-        item = slice(t, t + 1)
-        rule, found = stepper.judge().rule, stepper.push(data.part(item))
-        if rule is not None:
-            known = (1 - found.id_score, rule.trust.gate, rule.threshold)
-            for column, values in zip(columns, known, strict=True):
-                column[item] = values
-    return columns
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from zsntta_cli.datasets.drawn.builtin import render
 NAMES = ",".join(render("shapes").class_names)
 SHAPES = ("--classes", NAMES, *TINY)
 RUN = ("simulate", "--method", "ridge", "--id", "shapes", "--ood", "glyphs", "--noise", "none")
-QUICK = ("--ridge-first", "16", "--ridge-block", "32", "--ridge-ring", "64")
+QUICK = ("--ridge-first", "16", "--ridge-ring", "64")
 
 
 def scores(result):

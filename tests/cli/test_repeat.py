@@ -70,7 +70,7 @@ def test_every_method_and_preset_is_read_back(read_back, method):
 
 _WITHIN_OTHERS = {  # settings whose range is another setting
     "entropy_low": 0.3, "entropy_high": 0.9, "mask_low": 0.07, "mask_high": 0.9,
-    "ridge_first": 5, "ridge_block": 300, "ridge_ring": 5000, "oodd_items": 5000, "batch_size": 32,
+    "ridge_first": 5, "ridge_ring": 5000, "oodd_items": 5000, "batch_size": 32,
     "tent_batch_size": 96,
 }  # fmt: skip
 

@@ -59,8 +59,8 @@ def test_a_folder_that_is_sorted_is_no_worse():
     flagged = NoiseEstimator(text, 20.0).fit_predict(features[order]) == -1
     arriving = OnlineDetector(text, 20.0).update(features[order]).flagged
     noise_first = is_noise[order]
-    assert flagged[noise_first].mean() > 0.95
-    assert flagged[~noise_first].mean() < arriving[~noise_first].mean()
+    assert flagged[noise_first].mean() > max(0.95, arriving[noise_first].mean())
+    assert flagged[~noise_first].mean() <= arriving[~noise_first].mean()
     fitted = NoiseEstimator(text, 20.0).fit(features[order])
     assert (fitted.predict(features[order]) == np.where(flagged, -1, 1)).mean() > 0.98
 

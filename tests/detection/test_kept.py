@@ -14,7 +14,7 @@ DIM, COUNT = 16, 200
 SMALL = {
     "zs-clip": {"queue": 64},
     "adand": {"queue": 64, "update_every": 16, "warmup": 4, "seed": 5},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_block": 32, "ridge_ring": 64},
+    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
 }
 RNG = np.random.default_rng(0)
 TEXT = RNG.normal(size=(3, DIM))
@@ -52,7 +52,7 @@ def test_what_is_loaded_goes_on_as_if_it_had_never_stopped(tmp_path, method, cla
 
 def test_settings_of_numpy_and_odd_names_are_kept_too(tmp_path):
     names = ("gelbe Tulpe", "\u7334", "\udcff")
-    online = detector(names=names, queue=np.int64(32), ridge_penalty=np.float64(20))
+    online = detector(names=names, queue=np.int64(32), ridge_tail=np.float64(5))
     online.update(FEATURES)
     online.save(tmp_path / "state.h5")
     loaded = OnlineDetector.load(tmp_path / "state.h5")
@@ -161,7 +161,7 @@ def test_a_changed_number_is_seen(tmp_path):
     online.update(FEATURES)
     online.save(path)
     with h5py.File(path, "r+") as file:
-        file["learned.method.detector.prior.mass"][0] += 1
+        file["learned.method.sums.mass"][0] += 1
     with pytest.raises(StoreError, match="is damaged: its content does not match its digest"):
         OnlineDetector.load(path)
 
@@ -195,8 +195,8 @@ def signed(path, header, columns):
         ({}, {"learned.x": np.zeros(3)}, "not the state of such a detector: x is unknown"),
         (
             {},
-            {"learned.method.detector.ring.seen": np.zeros(3)},
-            "method.detector.ring.seen is there twice",
+            {"learned.method.sums.seen": np.zeros(3)},
+            "method.sums.seen is there twice",
         ),
     ],
 )

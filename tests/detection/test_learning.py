@@ -16,7 +16,7 @@ DIM, CLASSES = 16, 3
 SMALL = {
     "zs-clip": {"queue": 64},
     "adand": {"queue": 64, "update_every": 16, "warmup": 4},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_block": 32, "ridge_ring": 64},
+    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
 }
 
 

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 TEXT, WORD_ROWS = RNG.normal(size=(3, 16)), RNG.normal(size=(5, 16))
 FEATURES = 3 * np.concatenate([TEXT, WORD_ROWS])[RNG.integers(8, size=200)]
 FEATURES += RNG.normal(size=FEATURES.shape)
-SMALL = {"ridge_first": 16, "ridge_block": 32, "ridge_ring": 64}
+SMALL = {"ridge_first": 16, "ridge_ring": 64}
 
 
 def texts(words, prompt):

@@ -20,7 +20,7 @@ COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "horse")
 SMALL = {
     "zs-clip": {"queue": 64},
     "adand": {"queue": 64, "update_every": 16, "warmup": 4},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_block": 32, "ridge_ring": 64},
+    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
 }
 RNG = np.random.default_rng(0)
 TEXT = RNG.normal(size=(3, DIM)).astype(np.float32)

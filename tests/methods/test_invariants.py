@@ -18,7 +18,7 @@ COUNT, DIM, CLASSES, NOUNS, ADJECTIVES = 900, 16, 4, 30, 12
 CACHED = with_some_pairs(name for name, method in METHODS.items() if not method.live)
 ONLINE = [name for name in CACHED if not METHODS[name].offline]
 SMALL = {  # so that a short stream is enough for every stage of every method
-    "warmup": 2, "update_every": 32, "learning_rate": 0.01, "ridge_first": 16, "ridge_block": 64,
+    "warmup": 2, "update_every": 32, "learning_rate": 0.01, "ridge_first": 16,
     "ridge_ring": 128, "groups": 3, "oodd_items": 100, "syde_map": 4, "adaneg_shots": 3,
     "tanl_words": 12, "tanl_ring": 16, "dde_words": 12, "block": 16,
     "mined_share": 0.6,  # some of so few words are near the noise
@@ -26,7 +26,7 @@ SMALL = {  # so that a short stream is enough for every stage of every method
 
 
 def options_of(method):
-    settings = METHODS[method].settings
+    settings = METHODS[method].settings_class
     names = {field.name for field in dataclasses.fields(settings)}
     return settings(**{name: value for name, value in SMALL.items() if name in names})
 
@@ -183,13 +183,13 @@ def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
 def test_the_line_of_a_method_says_how_long_it_warms_up_and_who_decides(method):
     data = stream(method)
     data = data.part(np.flatnonzero(~data.injected))
-    decisions, warm_up = decide(method, data), METHODS[method].warm_up
-    first, own = warm_up.items(options_of(method)), decisions.detector_threshold
+    decisions, line = decide(method, data), METHODS[method]
+    first, own = line.warm_up(options_of(method)), decisions.detector_threshold
     if own is None:
         assert first == 0
         return
     assert np.array_equal(np.isnan(own), np.arange(len(data)) < first)
     if first:
-        by_teacher = decide(warm_up.teacher, data).is_noise
+        by_teacher = decide(line.teacher, data).is_noise
         assert np.array_equal(decisions.is_noise[:first], by_teacher[:first])
         assert not np.array_equal(decisions.is_noise, by_teacher)

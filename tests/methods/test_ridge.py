@@ -1,6 +1,7 @@
 """Ridge against its item-by-item reference, and what must hold for any stream."""
 
 import dataclasses
+import itertools
 import pickle
 from functools import cache
 
@@ -11,14 +12,11 @@ from hypothesis import strategies as st
 from reference.ridge import ridge as reference
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import SURE, Pool, StreamData
+from zsntta_cli.methods.base import SURE, Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors import ridge
-from zsntta_cli.methods.detectors.ridge import RidgeDetector
-from zsntta_cli.methods.detectors.ridge import rule as ridge_rule
-from zsntta_cli.methods.detectors.ridge.items import RidgeItems
-from zsntta_cli.methods.detectors.ridge.regression import Regression
+from zsntta_cli.methods.detectors.ridge import RidgeSettings, Sums, _quantile, otsu
+from zsntta_cli.methods.learned import copied, restored, state_of
 from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
-from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -54,7 +52,7 @@ def world(seed, count=700, ratio=0.25, classes=12, dim=24):
 
 
 def decide(data, options=OPTIONS):
-    return ridge.run(data, options, ThresholdSettings())
+    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
 
 
 def columns(decisions, part=slice(None)):
@@ -74,8 +72,8 @@ def assert_equal(a, b):
     [
         (0, 0.25, OPTIONS),
         (1, 0.0, OPTIONS),
-        (2, 0.03, RidgeSettings(ridge_ring=300, ridge_tail=2.0)),
-        (3, 0.5, RidgeSettings(ridge_block=50, ridge_first=40, ridge_gate=0.2)),
+        (2, 0.03, RidgeSettings(ridge_ring=300, ridge_tail=2.0, ridge_tail_deviations=2.0)),
+        (3, 0.5, RidgeSettings(ridge_first=40, ridge_prior=1.0)),
     ],
 )
 def test_agrees_with_the_reference(seed, ratio, options):
@@ -98,35 +96,6 @@ def test_agrees_with_the_reference(seed, ratio, options):
     )  # ramps are eight times as steep
     near = np.abs(evidence - SURE) < 2e-2
     np.testing.assert_array_equal(found.evidence_kind[~near], kinds[~near])
-
-
-def test_regression_is_the_direct_solution():
-    rng = np.random.default_rng(0)
-    x = unit(rng.normal(size=(300, 40)) + 0.5).astype(np.float32)
-    y = np.column_stack([x[:, :2] ** 2 + 0.1 * rng.normal(size=(300, 2)), x[:, 3]]).astype(float)
-    regression = Regression(unit(rng.normal(size=(5, 40))).astype(np.float32), 100.0, 3.0)
-    for start in (0, 100, 200):
-        regression.add(x[start : start + 100], y[start : start + 100])
-        regression.direction()
-    cov = np.cov(x.T, bias=True)
-    ridge_ = 3.0 * np.trace(cov) / 40 * (1 + 40 / 300)
-    target = ((x - x.mean(0)).T @ ((y - y.mean(0)) / y.std(0))).sum(1) / 300
-    w = np.linalg.solve(cov + ridge_ * np.eye(40), target)
-    assert regression.direction() @ w / np.linalg.norm(w) == pytest.approx(1, abs=1e-5)
-
-
-@given(seed=st.integers(0, 999), dim=st.integers(2, 40), same_y=st.booleans())
-def test_regression_on_equal_features(seed, dim, same_y):
-    """Nothing to learn: what is left is rounding, and must not be divided by itself."""
-    rng = np.random.default_rng(seed)
-    x = np.tile(unit(rng.normal(size=(1, dim))), (64, 1)).astype(np.float32)
-    y = np.tile(rng.normal(size=(1 if same_y else 64, 3)), (64 if same_y else 1, 1))
-    regression = Regression(x[:2], 100.0, 30.0)
-    for _ in range(3):
-        regression.add(x, y)
-        direction = regression.direction()
-    assert np.isfinite(direction).all()
-    assert not (same_y and direction.any())
 
 
 def test_noise_from_elsewhere_is_found():
@@ -163,27 +132,40 @@ def test_a_stream_decides_as_its_beginning(length):
     assert_equal(columns(whole, slice(length))[:2], columns(part)[:2])
 
 
-def test_items_can_be_decided_one_by_one():
+@settings(max_examples=10, deadline=None)
+@given(cuts=st.lists(st.integers(0, 699), max_size=6), seed=st.integers(0, 3))
+def test_pieces_and_a_state_between_them_change_nothing(cuts, seed):
+    features, text, _ = world(seed)
+    data = stream_of(features, text, injected=np.arange(700) % 9 == 8)
+    stepper, parts = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
+    for start, stop in itertools.pairwise([0, *sorted(cuts), 700]):
+        stepper = restored(ridge.Ridge(data, OPTIONS, ThresholdSettings()), state_of(stepper))
+        parts.append(stepper.push(data.part(slice(start, stop))))
+    assert_equal(columns(Decisions.joined(parts)), columns(decide(data)))
+
+
+def test_items_one_by_one_change_nothing():
     features, text, _ = world(2)
     data = stream_of(features, text)
-    u = data.noise_score
-    is_noise = u > OnlineThreshold(ThresholdSettings())(u)
-    detail = zero_shot_detail(features, text, 30.0)
-    doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
-    of_classes, no_words = (detail.top_logits, detail.top_classes), np.zeros((len(u), 0))
-    items = RidgeItems(unit(features), doubt, *of_classes, is_noise, no_words)
-    detector, answers, since = RidgeDetector(text, 30.0, OPTIONS), [], 0
-    for t in range(len(u)):
-        answers.append(detector.decide(items.part(slice(t, t + 1))))
-        if t + 1 - since == detector.block:
-            block = np.array([a.is_noise[0] for a in answers[since:]])
-            detector.learn(items.part(slice(since, t + 1)), block)
-            since = t + 1
+    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
+    parts = [stepper.push(data.part(slice(t, t + 1))) for t in range(700)]
     found = decide(data)
-    np.testing.assert_array_equal([a.is_noise[0] for a in answers], found.is_noise)
-    np.testing.assert_array_equal([a.class_index[0] for a in answers], found.class_index)
-    assert found.is_noise.any()
-    assert not (found.is_noise == is_noise).all()
+    assert_equal(columns(Decisions.joined(parts)), columns(found))
+    u = data.noise_score
+    assert (found.is_noise != (u > OnlineThreshold(ThresholdSettings())(u))).any()
+
+
+def test_a_judge_stays_at_its_moment_and_takes_each_image_alone():
+    features, text, _ = world(1)
+    data = stream_of(features, text)
+    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
+    stepper.push(data.part(slice(0, 500)))
+    judge, rest = copied(stepper), data.part(slice(500, 700))
+    before = judge.push(rest, learn=False)
+    alone = [judge.push(rest.part(slice(i, i + 1)), learn=False) for i in range(200)]
+    assert_equal(columns(Decisions.joined(alone)), columns(before))
+    stepper.push(rest)
+    assert_equal(columns(judge.push(rest, learn=False)), columns(before))
 
 
 def test_the_first_items_are_decided_as_zs_clip_does():
@@ -206,26 +188,22 @@ def test_the_same_twice():
 
 def test_state_does_not_grow():
     features, text, _ = world(0, count=6000, dim=8)
-    items = _items(features, text)
-    detector, sizes = RidgeDetector(text, 30.0, RidgeSettings(ridge_ring=256)), []
-    for start in range(0, 6000, 200):
-        detector.learn(items.part(slice(start, start + 200)), np.zeros(200, bool))
-        sizes.append(len(pickle.dumps(detector)))
-    assert max(sizes[2:]) - min(sizes[2:]) < 64  # digits of counts
+    data = stream_of(features, text)
+    stepper, sizes = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
+    for start in range(0, 6000, 500):
+        stepper.push(data.part(slice(start, start + 500)))
+        waiting = [v for k, v in state_of(stepper).items() if k.startswith("block.")]
+        sizes.append(len(pickle.dumps(state_of(stepper))) - sum(v.nbytes for v in waiting))
+    assert max(sizes) - min(sizes) < 64  # digits of counts
 
 
-def test_state_is_at_most_6_mb_at_512_dims():
+def test_state_is_of_dims_classes_and_ring_alone():
     text = unit(np.random.default_rng(0).normal(size=(1000, 512))).astype(np.float32)
-    detector = RidgeDetector(text, 100.0, OPTIONS)
-    assert len(pickle.dumps(detector)) - text.nbytes < 6e6
-
-
-def _items(features, text):
-    scores, detail = zero_shot(features, text, 30.0), zero_shot_detail(features, text, 30.0)
-    doubt = np.column_stack([scores.noise_score, detail.entropy, -detail.top_logits[:, 0]])
-    is_noise = scores.noise_score > 0.5
-    of_classes, no_words = (detail.top_logits, detail.top_classes), np.zeros((len(is_noise), 0))
-    return RidgeItems(unit(features), doubt, *of_classes, is_noise, no_words)
+    sums = ridge.Ridge(
+        stream_of(np.zeros((0, 512), np.float32), text), OPTIONS, ThresholdSettings()
+    ).sums
+    numbers = sum(np.size(value) for value in state_of(sums).values())
+    assert numbers == 4 * 512 + 3 * 1000 + 5 * 1024 + 8
 
 
 # --- injected noise
@@ -337,41 +315,51 @@ def test_detail_of_one_class():
 
 
 def test_otsu_by_hand():
-    assert ridge_rule.otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0])) == 2.5
+    # 0, 0, 1 and 4, 5: the sides have squares of 2 / 3 and 1 / 2 around their means, all 22.
+    split, share = otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0]))
+    assert (split, share) == (2.5, pytest.approx(1 - (2 / 3 + 1 / 2) / 22))
+    assert otsu(np.array([0.0, 3, 0, 3]))[1] == pytest.approx(1)
+    gaussian, uniform = np.random.default_rng(0).normal(size=10**5), np.linspace(0, 1, 10**4)
+    assert otsu(gaussian)[1] == pytest.approx(2 / np.pi, abs=0.01)
+    assert otsu(uniform)[1] == pytest.approx(0.75, abs=0.01)
+    assert otsu(np.ones(9))[1] == 0
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=30), st.floats(0, 1))
+@given(
+    st.lists(st.floats(-100, 100), min_size=2, max_size=40), st.floats(0.1, 10), st.floats(-9, 9)
+)
+def test_otsus_share_is_a_share_whatever_the_scale(values, scale, shift):
+    scores = np.array(values)
+    share = otsu(scores)[1]
+    assert -1e-9 <= share <= 1 + 1e-9
+    if scores.std() > 1e-3:
+        assert otsu(scale * scores + shift)[1] == pytest.approx(share, abs=1e-6)
+
+
+@given(st.lists(st.floats(-5, 5), min_size=2, max_size=30), st.floats(0, 1))
 def test_quantile_is_numpys(values, share):
-    found = ridge_rule._quantile(np.sort(values), share)
+    found = _quantile(np.sort(values), share)
     assert found == pytest.approx(np.quantile(values, share), abs=1e-9)
 
 
-def test_ramp_by_hand():
-    assert [ridge_rule._ramp(v, 0.4) for v in (0.3, 0.4, 0.425, 0.45, 0.9)] == pytest.approx(
-        [0, 0, 0.5, 1, 1]
-    )
-
-
 def test_class_penalty_by_hand():
-    # Counts 300 and 100 with 100 pseudo-counts: pi = 0.7, 0.3, spread 0.157, so eta = 0.573.
-    log = np.log([1.4, 0.6])
-    spread = 0.7 * log[0] ** 2 + 0.3 * log[1] ** 2
-    found = ridge_rule._class_penalty(np.array([300.0, 100.0]), OPTIONS)
-    np.testing.assert_allclose(found, 0.09 / spread * log)
-    np.testing.assert_allclose(
-        ridge_rule._class_penalty(np.array([9.0, 9.0]), OPTIONS), 0, atol=1e-12
-    )
+    # Softmax mass of 336 and 64 with 64 spread evenly: pi = 46 / 58, 12 / 58.
+    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS, has_words=False)
+    learned.mass = np.array([336.0, 64.0])
+    log = np.log(np.array([368, 96]) * 2 / 464)
+    spread = (368 * log[0] ** 2 + 96 * log[1] ** 2) / 464
+    np.testing.assert_allclose(learned._penalty(), 0.09 / spread * log)
+    learned.mass = np.array([9.0, 9.0])
+    np.testing.assert_allclose(learned._penalty(), 0, atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
         ("first", 1, "ridge-first is 1, must be 2 or more"),
-        ("block", 8, "ridge-block is 8, must be ridge-first or more"),
-        ("ring", 100, "ridge-ring is 100, must be ridge-block or more"),
-        ("penalty", 0.0, "ridge-penalty is 0.0, must be above 0"),
-        ("gate_errors", -1.0, "ridge-gate-errors is -1.0, must be 0 or more"),
-        ("clean", 1.5, "ridge-clean is 1.5, must be in"),
+        ("ring", 1, "ridge-ring is 1, must be 2 or more"),
+        ("tail", 0.0, "ridge-tail is 0.0, must be above 0"),
+        ("tail_deviations", -1.0, "ridge-tail-deviations is -1.0, must be 0 or more"),
     ],
 )
 def test_settings_say_what_is_wrong(name, value, message):

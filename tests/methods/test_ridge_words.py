@@ -12,9 +12,8 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText, Pool, StreamData
 from zsntta_cli.methods.detectors import ridge
-from zsntta_cli.methods.detectors.ridge.words import WordWeight
+from zsntta_cli.methods.detectors.ridge import RidgeSettings, _word_weight
 from zsntta_cli.methods.scores import without_names, word_scores
-from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.settings import ThresholdSettings
 
 COUNT, DIM, SCALE = 900, 24, 30.0
@@ -44,7 +43,7 @@ def beside(data, words, names=None):
 
 
 def decide(data, options=OPTIONS):
-    return ridge.run(data, options, ThresholdSettings())
+    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
 
 
 # --- t
@@ -88,14 +87,13 @@ def test_a_word_that_is_a_class_is_taken_out():
 
 def test_the_weight_by_hand():
     ring = np.array([[1.0, 1], *24 * [[3.0, 0]], *25 * [[1.0, 0]]])  # a word is best for 2 %
-    assert not WordWeight.over(ring).weight
-    ring[:2, 1] = 1  # for 4 %: half of 2, over the deviation of t
-    weight, t = WordWeight.over(ring), ring[:, 0]
-    assert weight.weight == pytest.approx(1 / t.std())
-    np.testing.assert_allclose(weight(ring), (t - t.mean()) / t.std())
+    assert _word_weight(ring, 1.5)[1] == 0
+    ring[:2, 1] = 1  # for 4 %: half of 2, beside scores of deviation 1.5
+    t = ring[:, 0]
+    assert _word_weight(ring, 1.5) == pytest.approx((t.mean(), 1.5 / t.std()))
     ring[:25, 1] = 1
-    assert WordWeight.over(ring).weight == pytest.approx(2 / t.std())
-    assert not WordWeight.over(np.zeros((50, 0))).weight
+    assert _word_weight(ring, 1.5)[1] == pytest.approx(3 / t.std())
+    assert _word_weight(np.zeros((50, 0)), 1.5) == (0, 0)
 
 
 # --- the rule
@@ -169,7 +167,7 @@ def test_pieces_and_states_with_words():
 def test_a_state_without_words_has_none_of_them():
     data, _, _ = world()
     without = OnlineDetector(data.pool.text_features, SCALE)
-    assert not any("ring.words" in name or "waiting.words" in name for name in without.state())
+    assert not any("block.words" in name for name in without.state())
     with pytest.raises(SettingsError, match="words is unknown"):
         without.restore(online().state())
 
@@ -191,9 +189,9 @@ def test_only_where_words_are_asked_for_does_ridge_need_them():
     asked = RidgeSettings(words="wordnet")
     assert method.needs_with(asked) == "words"
     both = METHODS["ridge+tda"]
-    assert both.needs_with(both.settings(words="wordnet")) == "words"
-    assert not both.needs_with(both.settings())
-    assert METHODS["neglabel"].needs_with(METHODS["neglabel"].settings()) == "words"
+    assert both.needs_with(both.settings_class(words="wordnet")) == "words"
+    assert not both.needs_with(both.settings_class())
+    assert METHODS["neglabel"].needs_with(METHODS["neglabel"].settings_class()) == "words"
 
 
 @pytest.mark.parametrize(

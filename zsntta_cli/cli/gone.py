@@ -19,8 +19,14 @@ _FRAMES = "name a folder, a video file, or - for paths on standard input"
 _ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"
 _TURNS = "name each set by itself, as in --ood textures,glyphs"
 _RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"
+_RIDGE = "ridge has another rule, without this constant (docs/detector.md)"
+_RIDGE_SETTINGS = (
+    "block", "penalty", "view", "gate", "gate-errors", "apart", "doubt", "clean", "shape",
+    "prior-items",
+)  # fmt: skip
 
 GONE = {
+    **{f"simulate --ridge-{name}": _RIDGE for name in _RIDGE_SETTINGS},
     "board": "zsntta simulate --method all, then zsntta report",
     "replay": _RESULTS,
     "plot critical": "zsntta plot means draws means over pairs, and zsntta report tests them",

@@ -73,9 +73,10 @@ class Questions:
     def verdicts(self) -> Verdicts:
         """The verdicts (N,) with the answers.
 
-        All thresholds move by one amount, so that as many images are above as is expected to be
-        best. Images above are noise if any answer was noise, or if they were noise before. Images
-        that are no longer flagged become unsure, and answered images are as they were answered.
+        If every answer is that the image belongs, all thresholds move by one amount, so that as few
+        images are above as is expected to be best. Images above are noise if any answer was noise,
+        or if they were noise before. Images that are no longer flagged become unsure, and answered
+        images are as they were answered.
         """
         if not self.truths:
             return self.first
@@ -91,17 +92,21 @@ class Questions:
         return moved.as_judged(self.truths)
 
     def _best_count(self) -> int:
-        """How many images to flag: no more than before, unless an answer was noise."""
+        """How many images to flag: fewer, if every answer is that the image belongs.
+
+        After an answer that is noise, a cut by ten answers loses more than it gains: noise of the
+        same kind as the classes is hard to rank.
+        """
         now, images = int(self.first.flagged.sum()), len(self.first)
+        if any(self.truths.values()):
+            return now
         right = asking.accuracy_by_rank(self.first.top_score[self._order, 0])
         accuracy = asking.expected_accuracy(self.belief(), right)
         rank = asking.grid().rank
         at = min(int(np.searchsorted(rank, now / images)), len(rank) - 1)
         best = int(accuracy.argmax())
-        if accuracy[best] - accuracy[at] <= _BETTER:
-            return now
-        wanted = int(rank[best] * images + 0.5)
-        return wanted if any(self.truths.values()) else min(wanted, now)
+        is_better = accuracy[best] - accuracy[at] > _BETTER
+        return min(int(rank[best] * images + 0.5), now) if is_better else now
 
     def named(self, count: int) -> list[tuple[ImageId, Verdict]]:
         """The images to ask about as ids and verdicts."""

@@ -200,10 +200,6 @@ class Verdicts:
         evidence = np.full(len(data), np.nan) if evidence is None else evidence
         kind = np.full(len(data), NONE, np.int8) if kind is None else kind
         flagged = decisions.is_noise | (score > threshold)  # a cautious method flags no doubt
-        if decisions.suspicion is not None:  # without evidence another score ranks better
-            other = ~np.isnan(decisions.suspicion)
-            score = np.where(other, threshold + decisions.suspicion, score)
-            flagged = np.where(other, score > threshold, flagged)
         unsure = flagged & (evidence < SURE)  # nan: the method's answer stands
         detail = data.detail(slice(None))
         likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))

@@ -22,7 +22,7 @@ from zsntta_cli.results.kept import Kept, KeptItems
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
 from zsntta_cli.simulation.record import OwnMethod, Record
-from zsntta_cli.simulation.recorded import check_runnable, run_from_record
+from zsntta_cli.simulation.recorded import check_runnable, run_from_record, without_gone
 from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
@@ -160,6 +160,7 @@ def _recorded(plain: Any, to_run: bool) -> RecordedRun:
     record = plain["record"]
     run = run_from_record(record["settings"])
     if to_run:
+        run = without_gone(run)
         check_runnable(run, (record.get("own") or {}).get("files", {}))
     preset = record.get("preset")
     run = replace(run, preset=preset if isinstance(preset, str) else "")
