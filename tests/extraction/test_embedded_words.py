@@ -237,7 +237,9 @@ def test_neglabel_runs_at_once_on_the_only_set(cached, few):
     assert cached(*line, "--words", "wordnet-nouns").stdout != result.stdout
     assert cached(*line, "--words", "cma").exit_code == 0
     cached(*EXTRACT, "drawn")
-    fails(cached(*line), "(cached: cma, drawn, wordnet): name one with --words NAME, several with")
+    fails(
+        cached(*line), "(cached: cma, drawn, wordnet): name one with --words NAME, or type zsntta"
+    )
 
 
 def test_a_set_that_comes_later_gets_the_prompt_of_the_words(cached, few, picture_folder):
