@@ -14,7 +14,6 @@ from PIL import Image
 
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.cache.origin import origin_of
-from zsntta_cli.cli.hints import making_all
 from zsntta_cli.datasets import decoding
 from zsntta_cli.datasets.drawn.builtin import render
 
@@ -234,7 +233,6 @@ def test_a_recorded_run_says_how_its_set_was_extracted(pictures):
     assert pictures(*EXTRACT, "lying=lying", "--as-shown").exit_code == 0
     origin = origin_of(read_features(Path("features/tiny/lying.h5")))
     assert origin["as_shown"] is True
-    assert making_all({"tiny": ["lying"]}, {}, {"tiny": {"lying": origin}}).count("--as-shown") == 1
 
 
 def test_extraction_refuses_what_is_cut_off_as_before(pictures):
