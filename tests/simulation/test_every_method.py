@@ -119,10 +119,10 @@ def test_all_stands_beside_others_settings_and_grids(simulate):
     again = simulate(*ALL, "--seeds", 2, "--dry-run")
     count = 2 * len(singles() | BY_WORDS)
     assert f"{count} runs: {count} kept, 0 to run" in again.stdout
-    own = simulate(*ALL, "--warmup", 2, "--set", "ridge.ridge-penalty=2", "--format", "json")
+    own = simulate(*ALL, "--warmup", 2, "--set", "ridge.ridge-tail=2", "--format", "json")
     assert own.exit_code == 0, own.output
     options = {r["settings"]["method"]: r["settings"]["options"] for r in json.loads(own.stdout)}
-    assert (options["adand"]["warmup"], options["ridge"]["ridge_penalty"]) == (2, 2)
+    assert (options["adand"]["warmup"], options["ridge"]["ridge_tail"]) == (2, 2)
     fails(simulate(*ALL, "--set", "tent.steps=2"), "tent", code=2)
 
 
