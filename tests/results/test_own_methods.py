@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,20 @@ def test_a_comment_keeps_the_runs_and_a_constant_does_not(features, tmp_path, re
     assert len(kept) == 4
     assert page(kept, lambda *_: "").left_out == (f"2 runs {changed}",)
     assert f"left out: 2 runs {changed}" in plots.plot(kept, "scores", plots.Filters()).notes
+
+
+def test_a_rule_that_changed_is_said_once(features, tmp_path, monkeypatch):
+    runs, keeping = grid(features, ["lame", "zs-clip"], seed=[0, 1]), Keeping(tmp_path / "k.sqlite")
+    lame = METHODS["lame"]
+    monkeypatch.setitem(METHODS, "lame", replace(lame, revision=lame.revision - 1))
+    run_all(features, runs, keeping=keeping)
+    monkeypatch.setitem(METHODS, "lame", lame)
+    for seeds, notes in ([0], 1), ([0], 0), ([1], 1), ([2], 0):
+        reporter = Notes()
+        again = grid(features, ["lame", "zs-clip"], seed=seeds)
+        run_all(features, again, reporter=reporter, keeping=keeping)
+        said = "note: kept before and run again: 1 run of lame, whose rule has changed"
+        assert [note for note in reporter.notes if "run again" in note] == [said] * notes
 
 
 def test_without_the_code_the_newest_source_counts(features, tmp_path, register, monkeypatch):

@@ -1,11 +1,12 @@
 """Take results from the store where it has them, and keep new ones as soon as they are computed."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.errors import StoreError
+from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
 from zsntta_cli.results.kept import Kept, kept_of, run_key
@@ -102,6 +103,32 @@ def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str
     with RecordStore(keeping.path) as store:
         kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
     return current(kept, by_rules=False)[1]
+
+
+def former_rules(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
+    """How many kept results of these streams are by rules that methods of the package had before.
+
+    Settings may have gone with a rule, so the place of a run is compared, and not all of it.
+    """
+    methods = {run.method for run in runs if METHODS[run.method].revision > 1}
+    if not methods or keeping.fresh or not keeping.path.exists():
+        return []
+    places: set[tuple[object, ...]] = {
+        (r.method, r.encoder, r.id_set, r.ood_set, r.stream.ratio, r.stream.seed)
+        for r in runs
+        if r.method in methods
+    }
+    former, today = list[tuple[object, ...]](), set[tuple[object, ...]]()
+    with RecordStore(keeping.path) as store:
+        revisions = store.values("$.revision")
+        for kept in store.summaries():
+            place = kept[1:7]
+            if place in places and revisions.get(kept.key) == revision(kept.method):
+                today.add(place)
+            elif place in places:
+                former.append(place)
+    counts = Counter(place[0] for place in former if place not in today)
+    return [f"{counted(n, 'run')} of {name}, whose rule has changed" for name, n in counts.items()]
 
 
 def _has_all(kept: Kept, keeping: Keeping) -> bool:

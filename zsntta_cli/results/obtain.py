@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from zsntta_cli.errors import SettingsError, ZsnttaError
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
-from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, kept_before
+from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, former_rules, kept_before
 from zsntta_cli.results.live_queue import seconds_before, tidy
 from zsntta_cli.results.live_workers import run_live
 from zsntta_cli.results.run_queue import RunQueue
@@ -90,8 +90,10 @@ def run_all(
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = with_times_first([run for run in runs if run not in kept_runs])
-    for words in changed_sources(set(new_runs), keeping) if keeping else ():
-        reporter.note(f"note: kept before and run again: {words}")
+    if keeping:
+        unkept = set(new_runs)
+        for words in (*changed_sources(unkept, keeping), *former_rules(unkept, keeping)):
+            reporter.note(f"note: kept before and run again: {words}")
     if isinstance(jobs, OnRay):
         from zsntta_cli.results.sweeping import Sweep  # not for every start
 
