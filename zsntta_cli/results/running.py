@@ -139,9 +139,10 @@ class _Notice:
             total = seconds / done * self._count
             if self._count > MANY or total > LONG:
                 self._told = True
+                first = "run" if round(done) == 1 else f"{round(done):,}"
                 self._reporter.note(
-                    f"{self._count:,} runs take about {time_text(total)}, by the first "
-                    f"{round(done):,}: Ctrl-C keeps what is finished, and the same command goes on"
+                    f"{self._count:,} runs take about {time_text(total)}, by the first {first}: "
+                    f"Ctrl-C keeps what is finished, and the same command goes on"
                 )
 
 
