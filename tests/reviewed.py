@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.flags import Flag
-from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
 from zsntta_cli.report.verdicts import Tally

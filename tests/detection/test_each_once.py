@@ -9,8 +9,8 @@ import pytest
 from made import TINY
 from PIL import Image
 
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.sources import Scan, batches
-from zsntta_cli.detection.sources.left_out import LeftOut
 
 
 def write_image(path, seed):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.sources import Scan, batches, images_below
-from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.errors import DatasetError
 
 WORDS = {
@@ -51,7 +51,9 @@ def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
     left_out = LeftOut()
     scan = Scan(without=(tmp_path / "results",), left_out=left_out)
     assert [item.source for item in images_below(tmp_path, scan)] == [str(tmp_path / "a.png")]
-    assert left_out.words() == "2 videos (b.mp4, d.mov), read only if you name them"
+    assert left_out.words() == (
+        "2 videos (b.mp4, d.mov), read only if you name them; 1 hidden folder (@eaDir)"
+    )
 
 
 def test_it_is_said_below_the_verdicts(pictures, tmp_path):

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.hdf5 import add_texts, read_features
+from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.inputs import check_class_names
-from zsntta_cli.detection.sources import SKIPPED, images_below
+from zsntta_cli.detection.sources import images_below
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
 from zsntta_cli.settings.prompts import PHOTOS
@@ -37,8 +38,7 @@ def photo_items(folder: Path) -> dict[str, list[Item]]:
     except (OSError, ValueError) as error:  # a NUL in its path
         wrong = f"cannot read the example photos in {folder} ({first_line(error)})."
         raise DatasetError(wrong) from error
-    visible = (path for path in entries if not path.name.startswith("."))
-    folders = [path for path in visible if path.is_dir() and path.name not in SKIPPED]
+    folders = [path for path in entries if path.is_dir() and not is_hidden(path.name)]
     if not folders:
         wants = "must have a folder for each class, with 2 to 8 photos in it"
         raise DatasetError(f"{folder} has no folders: {wants}.")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
@@ -23,7 +24,6 @@ from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.request import Request
 from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
-from zsntta_cli.detection.sources.left_out import LeftOut, said_again
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
 from zsntta_cli.methods.scores import scale_under

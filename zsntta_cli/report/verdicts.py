@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.detecting import DetectRun
 from zsntta_cli.detection.flags import Flag
-from zsntta_cli.detection.sources.left_out import LeftOut
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
 from zsntta_cli.errors import counted, printable

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.datasets.hidden import hidden_part
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
@@ -131,7 +132,7 @@ def images_among(
 ) -> dict[tuple[str, ...], Member]:
     """The images by the parts of their path, sorted; of two with one path the later, as tar has it.
 
-    Without what macOS adds, and without paths that lead out of the archive.
+    Without what is hidden, and without paths that lead out of the archive.
     """
     by_parts = {PurePosixPath(member.path).parts: member for member in members}
     return {parts: by_parts[parts] for parts in sorted(by_parts) if _is_image(parts, suffixes)}
@@ -139,7 +140,7 @@ def images_among(
 
 def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:
     outside = not parts or parts[0] == "/" or ".." in parts
-    if outside or "__MACOSX" in parts or parts[-1].startswith("._"):
+    if outside or hidden_part(parts) is not None:
         return False
     return PurePosixPath(parts[-1]).suffix.lower() in suffixes
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.errors import DatasetError
 
 
@@ -117,11 +119,30 @@ def _check_labels(
     return array
 
 
-def images_in(path: Path) -> list[Path]:
-    """All image files below a folder, sorted; without what macOS adds."""
-    files = (Path(at) / name for at, _, names in os.walk(path, onerror=_refuse) for name in names)
-    images = (p for p in files if p.suffix.lower() in SUFFIXES and p.is_file())
-    return sorted(p for p in images if "__MACOSX" not in p.parts and not p.name.startswith("._"))
+def images_in(path: Path, left_out: LeftOut | None = None) -> list[Path]:
+    """All image files below a folder, sorted, without what is hidden; links are followed.
+
+    `left_out` counts files that are not read.
+    """
+    left_out = LeftOut() if left_out is None else left_out
+    images, seen = list[Path](), set[tuple[int, int]]()
+    for at, folders, names in os.walk(path, onerror=_refuse, followlinks=True):
+        status = os.stat(at)
+        if (status.st_dev, status.st_ino) in seen:  # a link to a folder that holds it
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        for hidden in filter(is_hidden, folders):
+            left_out.add_hidden_folder((at, hidden))
+        folders[:] = sorted(folder for folder in folders if not is_hidden(folder))
+        for name in sorted(names):
+            file = Path(at, name)
+            is_image = file.suffix.lower() in SUFFIXES and not is_hidden(name)
+            if is_image and file.is_file():
+                images.append(file)
+            else:
+                left_out.add(name)
+    return sorted(images)
 
 
 def _refuse(error: OSError) -> None:

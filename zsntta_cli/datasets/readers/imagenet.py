@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import (
     below_common_folder,
@@ -109,7 +110,7 @@ def _class_folders(
 
 
 def _folders_in(path: Path) -> set[str]:
-    return {p.name for p in path.iterdir() if p.is_dir() and not p.name.startswith(".")}
+    return {p.name for p in path.iterdir() if p.is_dir() and not is_hidden(p.name)}
 
 
 def _check_folders(name: str, path: Path, folders: Set[str], index: Mapping[str, int]) -> None:

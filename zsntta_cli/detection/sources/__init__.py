@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from zsntta_cli.datasets.hidden import is_hidden
+from zsntta_cli.datasets.left_out import VIDEOS, LeftOut
 from zsntta_cli.datasets.readers.archives import images_among, is_archive, open_archive
 from zsntta_cli.datasets.readers.members import KINDS, Member
 from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
@@ -22,11 +24,8 @@ from zsntta_cli.detection.sources.item import (
     failed,
     of_file,
 )
-from zsntta_cli.detection.sources.left_out import VIDEOS, LeftOut
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
-
-SKIPPED = {"__MACOSX", "@eaDir", "node_modules"}  # what systems and tools put beside images
 
 
 def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
@@ -237,9 +236,13 @@ def images_below(
         yield failed(str(folder), first_line(error))
         return
     for entry in ordered:
-        if entry.name.startswith(".") or entry.name in SKIPPED:
-            continue
         path = folder / entry.name
+        if is_hidden(entry.name):
+            if scan.left_out and _is_folder(entry):
+                scan.left_out.add_hidden_folder(path.parts)
+            elif scan.left_out:
+                scan.left_out.add(entry.name)
+            continue
         if _is_folder(entry):
             yield from images_below(path, scan, seen)
         elif path.suffix.lower() in PHOTOS:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from zsntta_cli.datasets.hidden import hidden_part
+from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.datasets.readers.members import KINDS
 
 VIDEOS = (
@@ -24,12 +26,15 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "archive of another kind": (".rar", ".7z"),
     "RAW photo": _RAW,
     "picture of another format": _OTHER_FORMATS,
+    "hidden folder": (),
+    "hidden image": (),
 }
 _MANY = {
     "picture of another format": "pictures of other formats",
     "archive of another kind": "archives of other kinds",
 }
 _NAMED = ("video", "archive")  # kinds that are read when they are named
+_HIDDEN = ("hidden folder", "hidden image")
 _SHOWN = 3  # names of a kind
 
 
@@ -42,26 +47,48 @@ class LeftOut:
 
     _counts: dict[str, int] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)  # of each kind, the first few
+    _folders: set[tuple[str, ...]] = field(default_factory=set)  # hidden ones, by their paths
     again: int = 0
 
     def add(self, name: str) -> None:
-        """Count a file, by its name, if it is of one of the kinds."""
-        ending = name.lower()
-        kind = next((kind for kind in _KINDS if ending.endswith(_KINDS[kind])), None)
-        if kind is None:
+        """Count a file, by its path, if it is of one of the kinds.
+
+        Of what is hidden, folders and images are counted.
+        """
+        parts = PurePath(name).parts
+        if (hidden := hidden_part(parts)) is not None:
+            place = parts[: parts.index(hidden) + 1]
+            if place != parts:
+                self.add_hidden_folder(place)
+            elif PurePath(name).suffix.lower() in SUFFIXES:
+                self._count("hidden image", hidden)
             return
+        ending = name.lower()
+        kind = next((kind for kind in _KINDS if _KINDS[kind] and ending.endswith(_KINDS[kind])), "")
+        if kind:
+            self._count(kind, parts[-1])
+
+    def add_hidden_folder(self, place: tuple[str, ...]) -> None:
+        """Count a hidden folder, by the parts of its path, once."""
+        if place not in self._folders:
+            self._folders.add(place)
+            self._count("hidden folder", place[-1])
+
+    def _count(self, kind: str, name: str) -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1
         names = self._names.setdefault(kind, [])
-        if len(names) < _SHOWN:
-            names.append(PurePath(name).name)
+        if len(names) < _SHOWN and name not in names:
+            names.append(name)
 
     def words(self) -> str:
         """What was left out, as the end of a sentence; empty if nothing was."""
         readable = " and ".join(self._of(_NAMED))
-        unreadable = " and ".join(self._of(kind for kind in _KINDS if kind not in _NAMED))
+        others = (kind for kind in _KINDS if kind not in (*_NAMED, *_HIDDEN))
+        unreadable = " and ".join(self._of(others))
         parts = (
             f"{readable}, read only if you name them" if readable else "",
             f"{unreadable}, which cannot be read" if unreadable else "",
+            " and ".join(self._of(_HIDDEN)),
         )
         return "; ".join(filter(None, parts))
 
@@ -70,7 +97,8 @@ class LeftOut:
         for kind in kinds:
             if count := self._counts.get(kind, 0):
                 noun = kind if count == 1 else _MANY.get(kind, f"{kind}s")
-                names = ", ".join(self._names[kind]) + (", …" if count > _SHOWN else "")
+                shown = self._names[kind]
+                names = ", ".join(shown) + (", …" if count > len(shown) >= _SHOWN else "")
                 yield f"{count:,} {noun} ({names})"
 
 
