@@ -162,7 +162,7 @@ def named(items: Items, line: Line) -> str:
     method, preset, values, rendering = line
     chosen = CLASSIFIERS[method]
     given = build_run(method, "", "", None, "", preset, **values).options
-    own = chosen.settings(**{key: vars(given)[key] for key in vars(chosen.settings())})
+    own = chosen.settings_class(**{key: vars(given)[key] for key in vars(chosen.settings_class())})
     ours = chosen.load()(items.data, own, np.ones(len(items.data), bool))
     theirs = rendering(items.data, own).argmax(axis=1)
     equal = 100 * (ours == theirs).mean()

@@ -65,7 +65,7 @@ def methods() -> str:
         name
         for name, method in METHODS.items()
         if not method.live
-        and (not method.needs or (method.needs == WORDS and not method.settings().words))
+        and (not method.needs or (method.needs == WORDS and not method.settings_class().words))
     )
 
 

@@ -50,7 +50,7 @@ def stream(classes: int, words: int, items: int) -> StreamData:
 def seconds(data: StreamData, exclusion: float, rounds: int) -> float:
     """Seconds of the whole stream, the median."""
     method = METHODS["dde"]
-    own, run = method.settings(dde_exclusion=exclusion), method.load()
+    own, run = method.settings_class(dde_exclusion=exclusion), method.load()
     run(data.part(slice(512)), own, ThresholdSettings())  # compiles
     taken = []
     for _ in range(rounds):

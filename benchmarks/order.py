@@ -24,7 +24,7 @@ from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.detectors.ridge import RidgeSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.stream import build_stream
 
@@ -74,7 +74,7 @@ def stream(id_set: FeatureSet, ood_set: FeatureSet, ratio: float, order: str, se
 
 def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decisions:
     chosen = METHODS[method]
-    own = RidgeSettings(ridge_order=in_order) if method == "ridge" else chosen.settings()
+    own = RidgeSettings(ridge_order=in_order) if method == "ridge" else chosen.settings_class()
     return chosen.load()(data, own, ThresholdSettings())
 
 

@@ -28,7 +28,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import adand, ridge_stepper, zs_clip
+from zsntta_cli.methods.detectors import adand, ridge, zs_clip
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 
@@ -105,14 +105,15 @@ def in_process(table: Table) -> None:
     plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
     plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
     data = stream(items)
-    adand.run(data, run.options, run.threshold)
-    ours = median_time(lambda: adand.run(data, run.options, run.threshold))
+    adand.AdaND(data, run.options, run.threshold).push(data)
+    ours = median_time(lambda: adand.AdaND(data, run.options, run.threshold).push(data))
     table.add_row("AdaND, 22,500 x 512, in process", shown(ours), "25 ms", f"{plain / ours:,.0f}")
-    ours = median_time(lambda: zs_clip.run(data, zs.options, zs.threshold))
+    ours = median_time(lambda: zs_clip.ZsClip(data, zs.options, zs.threshold).push(data))
     table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "-", f"{plain_zs / ours:,.0f}")
     for count in (10_000, 100_000, 1_000_000):
         data = stream(count)
-        seconds = median_time(functools.partial(adand.run, data, run.options, run.threshold), 3)
+        method = functools.partial(adand.AdaND, data, run.options, run.threshold)
+        seconds = median_time(lambda method=method, data=data: method().push(data), 3)
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
@@ -124,7 +125,7 @@ def ridge_rows(table: Table) -> None:
         assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
         with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
             seconds = median_time(
-                lambda data=data: ridge_stepper.run(data, run.options, run.threshold), 5
+                lambda data=data: ridge.Ridge(data, run.options, run.threshold).push(data), 5
             )
         name = f"ridge, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)

@@ -92,7 +92,7 @@ def cell(pairs: Sequence[tuple[Pair, Pool]], name: str, ratio: float, seeds: int
         for seed in range(seeds):
             stream = pair.stream(ratio, seed)
             data = pair.data(pool, stream)
-            decisions = method.load()(data, method.settings(), ThresholdSettings())
+            decisions = method.load()(data, method.settings_class(), ThresholdSettings())
             accuracies.append(pair.accuracy(decisions, stream))
             if scores := data.word_scores(slice(None)):
                 used.append(scores.is_word.mean())

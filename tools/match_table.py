@@ -46,7 +46,7 @@ def stream(
 def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:
     """Acc_H of a stream in percent, of a clean one the share of it that is called noise."""
     chosen = METHODS[method]
-    found = chosen.load()(data, chosen.settings(), ThresholdSettings())
+    found = chosen.load()(data, chosen.settings_class(), ThresholdSettings())
     clean = labels >= 0
     if clean.all():
         return 100 * float(found.is_noise.mean())

@@ -23,7 +23,7 @@ from PIL import Image
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.methods import METHODS
+from zsntta_cli.detection.inputs import DETECTORS
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/verdict.schema.json").read_text())
@@ -400,6 +400,5 @@ def test_names_of_any_bytes(pictures):
 
 
 def test_methods_that_decide_online_are_those_of_the_help(pictures):
-    online = [name for name, method in METHODS.items() if method.stepper]
-    assert online == ["zs-clip", "adand", "ridge"]
+    assert DETECTORS == ("zs-clip", "adand", "ridge")
     assert "zs-clip, adand or ridge" in pictures("detect", "--help").stdout

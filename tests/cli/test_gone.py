@@ -33,8 +33,11 @@ def command(words):
 
 
 def options(of):
+    of_methods = of.further_params(["--method", "all"]) if hasattr(of, "further_params") else []
     return {
-        option for parameter in of.params for option in (*parameter.opts, *parameter.secondary_opts)
+        option
+        for parameter in (*of.params, *of_methods)
+        for option in (*parameter.opts, *parameter.secondary_opts)
     }
 
 

@@ -10,7 +10,7 @@ import open_clip
 import pytest
 import typer
 
-from zsntta_cli import errors
+from zsntta_cli import cli, errors
 from zsntta_cli.cli import app, hints
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
@@ -105,7 +105,9 @@ def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
     assert used <= set(hints._REMEDIES)
     unraised = [w for w in hints._REMEDIES if not any(f'"{w}"' in text for text in files)]
     assert not unraised, "what nothing raises goes"
-    known = {option for command in leaves(COMMANDS) for p in command.params for option in p.opts}
+    of_methods = cli.COMMANDS["simulate"].further_params(["--method", "all"])
+    params = [*of_methods, *(p for command in leaves(COMMANDS) for p in command.params)]
+    known = {option for p in params for option in p.opts}
     for word in used:
         options = re.findall(r"--[\w-]+", hints._REMEDIES[word])
         assert set(options) <= known, word

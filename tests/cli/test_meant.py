@@ -375,7 +375,7 @@ def test_every_option_of_the_settings_shows_its_default(zsntta):
     from zsntta_cli.settings.options import option_name
     from zsntta_cli.simulation.runs import declared
 
-    text = zsntta("simulate", "-h", "--all").stdout
+    text = zsntta("simulate", "--method", ",".join(METHODS), "-h", "--all").stdout
     for method in METHODS:
         for field in declared(method).values():
             assert f"--{option_name(field)} " in text

@@ -21,7 +21,7 @@ HONEST = '''
 from dataclasses import dataclass
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.detectors import zs_clip
-from zsntta_cli.methods.settings import ZsClipSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class PlainSettings(ZsClipSettings):
 
 
 def run(data, options, threshold):
-    return zs_clip.run(data, options, threshold)
+    return zs_clip.ZsClip(data, options, threshold).push(data)
 
 
 METHODS["plain"] = Method(run, PlainSettings)
@@ -70,15 +70,16 @@ def test_list_has_a_line_a_method(methods, command):
     assert row(result, "tent")[2:4] == ["live, online", "pixels and the encoder"]
     assert row(result, "etlt")[2] == "cached, offline"
     assert row(result, "neglabel")[3:] == ["words", "Jiang et al., ICLR 2024, arXiv 2403.20078"]
-    assert row(result, "adand+tda")[1].startswith("TDA, arXiv 2403.18293: ")
+    assert row(result, "tda")[1].startswith("TDA, arXiv 2403.18293: ")
+    assert "adand+tda, oodd+oga" in result.stdout.splitlines()[-1]  # how pairs are named
 
 
 def test_list_in_other_forms(methods):
     rows = list(csv.DictReader(io.StringIO(methods("list", "--format", "csv").stdout)))
     assert [line["method"] for line in rows] == [*METHODS]
     assert all(line["about"] and line["paper"] for line in rows)
-    [about] = [line["about"] for line in rows if line["method"] == "adand+tda"]
-    assert about.endswith("; adand decides on noise.")
+    [about] = [line["about"] for line in rows if line["method"] == "oga"]
+    assert about.endswith("; zs-clip decides on noise.")
     assert json.loads(methods("list", "--format", "json").stdout) == rows
     assert "| zs-clip | ZS-CLIP, Sec. 2" in methods("list", "--format", "markdown").stdout
     methods("list", "--output", "methods.html")
@@ -91,7 +92,7 @@ def test_show_has_every_setting_with_default_and_help(methods, name):
     result = methods("show", name)
     assert (result.exit_code, result.stderr) == (0, "")
     defaults = METHODS[name].defaults
-    for field in dataclasses.fields(METHODS[name].settings):
+    for field in dataclasses.fields(METHODS[name].settings_class):
         _, default, _, about = row(result, option_name(field))
         assert about == field.metadata["about"]
         value = defaults.get(field.name, field.default)

@@ -70,7 +70,8 @@ def simulated(typed, *words, plugins=("own.py",), **environment):
 
 def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     (tmp_path / "last.py").write_text(CLASSIFIER)
-    help_text = typed("--plugin", "own.py", "--plugin", "last.py", "simulate", "--help", "--all")[1]
+    of_both = ("--plugin", "own.py", "--plugin", "last.py", "simulate", "--method", "own,last")
+    help_text = typed(*of_both, "--help")[1]
     assert "--cut NUMBER" in help_text
     assert "--back INTEGER" in help_text, "of a classifier alone, behind ZS-CLIP"
     records = simulated(
@@ -203,7 +204,7 @@ def installed(tmp_path):
 
 def test_what_a_distribution_declares_is_there(typed, installed):
     path = {"PYTHONPATH": str(installed)}
-    assert "--cut NUMBER" in typed("simulate", "--help", "--all", **path)[1]
+    assert "--cut NUMBER" in typed("simulate", "--method", "installed", "--help", **path)[1]
     chosen = ("--method", "installed", "--method", "installed+last", "--cut", "0.25")
     records = simulated(typed, *chosen, plugins=(), **path)
     assert [*records[0]["own"]["files"]] == ["own_things.py", "shifts.py"]
@@ -215,7 +216,7 @@ def test_a_program_finds_it_by_its_name(installed, features, tmp_path):
     code = (
         "import zsntta_cli.methods as m\n"
         "from zsntta_cli.datasets import known\n"
-        "print(m.METHODS['installed+last'].settings.__name__, known('reds').images)\n"
+        "print(m.METHODS['installed+last'].settings_class.__name__, known('reds').images)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,

@@ -161,7 +161,7 @@ def test_a_changed_number_is_seen(tmp_path):
     online.update(FEATURES)
     online.save(path)
     with h5py.File(path, "r+") as file:
-        file["learned.method.ridge.mass"][0] += 1
+        file["learned.method.sums.mass"][0] += 1
     with pytest.raises(StoreError, match="is damaged: its content does not match its digest"):
         OnlineDetector.load(path)
 
@@ -195,8 +195,8 @@ def signed(path, header, columns):
         ({}, {"learned.x": np.zeros(3)}, "not the state of such a detector: x is unknown"),
         (
             {},
-            {"learned.method.ridge.seen": np.zeros(3)},
-            "method.ridge.seen is there twice",
+            {"learned.method.sums.seen": np.zeros(3)},
+            "method.sums.seen is there twice",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from zsntta_cli.detection.learning import units
 from zsntta_cli.detection.stepping import OneThread, passes_for
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import match
-from zsntta_cli.methods.state import within
+from zsntta_cli.methods.learned import within
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID

@@ -190,7 +190,7 @@ pool = Pool(features, text, 100.0, zero_shot(features, text, 100.0))
 data = StreamData(pool, np.arange(600), random.random(600) < 0.1)
 for name, method in METHODS.items():
     if not (method.live or method.needs):
-        method.load()(data, method.settings(), ThresholdSettings())
+        method.load()(data, method.settings_class(), ThresholdSettings())
 for _ in range(30):
     augmix.mixed(random.integers(0, 256, (8, 8, 3), np.uint8), random)
 print("numba" in sys.modules)

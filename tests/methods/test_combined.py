@@ -23,7 +23,8 @@ from zsntta_cli.methods import (
     check_method,
     method_place,
 )
-from zsntta_cli.methods.settings import TDASettings, ZsClipSettings
+from zsntta_cli.methods.classifiers.tda import TDASettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
 PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
@@ -58,8 +59,8 @@ def test_no_method_stands_behind_itself():
 def test_a_pair_is_made_of_any_detector_and_classifier():
     pair = METHODS["zs-clip+tda"]
     assert METHODS["zs-clip+tda"] == pair
-    assert METHODS["zs-clip+tda"].settings is pair.settings
-    names = {f.name for f in dataclasses.fields(pair.settings)}
+    assert METHODS["zs-clip+tda"].settings_class is pair.settings_class
+    names = {f.name for f in dataclasses.fields(pair.settings_class)}
     assert names == {f.name for s in (ZsClipSettings, TDASettings) for f in dataclasses.fields(s)}
 
 
@@ -95,7 +96,7 @@ def test_what_a_script_adds_is_part_of_pairs(own, name):
     assert set(pair.own_code) == {
         *METHODS[detector].own_code, *CLASSIFIERS[classifier].own_code,
     }  # fmt: skip
-    decisions = pair.load()(data, pair.settings(), ThresholdSettings(queue=64))
+    decisions = pair.load()(data, pair.settings_class(), ThresholdSettings(queue=64))
     if classifier == "same":
         assert np.array_equal(decisions.class_index, data.class_index)
 
@@ -110,7 +111,7 @@ def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
 def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
     names = ["magic", "ridge+tda", "oodd+bca", "ridge", "oodd", "etlt", "oodd+tda", "a", "syde"]
     assert sorted(names, key=method_place) == [
-        "ridge", "oodd", "oodd+tda", "oodd+bca", "syde", "etlt", "ridge+tda", "a", "magic",
+        "ridge", "ridge+tda", "oodd", "oodd+tda", "oodd+bca", "syde", "etlt", "a", "magic",
     ]  # fmt: skip
     assert sorted(METHODS, key=method_place) == [*METHODS]
     assert method_place("zs-clip") < method_place("zs-clip+same") < method_place("adand")
@@ -118,20 +119,20 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
 
 def _decided(options):
     method = METHODS["oodd+bca"]
-    assert isinstance(options, method.settings)
+    assert isinstance(options, method.settings_class)
     return method.load()(stream(2), options, ThresholdSettings(queue=64)).class_index
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_pair_decides_in_a_copy_of_the_process():
-    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
+    options = METHODS["oodd+bca"].settings_class(oodd_items=50, bca_mean_least=0.2)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
         there = processes.submit(_decided, options).result()
     assert np.array_equal(there, _decided(options))
 
 
 def test_settings_of_a_pair_go_to_a_process_that_never_heard_of_it():
-    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
+    options = METHODS["oodd+bca"].settings_class(oodd_items=50, bca_mean_least=0.2)
     program = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
     there = subprocess.run(
         [sys.executable, "-c", program],
@@ -155,7 +156,7 @@ def test_other_pairs_are_refused(name):
 def test_the_detector_decides_and_the_classifier_names(detector, classifier):
     data, threshold = stream(3), ThresholdSettings(queue=64)
     pair = METHODS[f"{detector}+{classifier}"]
-    options = pair.settings()
+    options = pair.settings_class()
     both = pair.load()(data, options, threshold)
     alone = METHODS[detector].load()(data, options, threshold)
     assert np.array_equal(both.is_noise, alone.is_noise)

@@ -26,7 +26,7 @@ SMALL = {  # so that a short stream is enough for every stage of every method
 
 
 def options_of(method):
-    settings = METHODS[method].settings
+    settings = METHODS[method].settings_class
     names = {field.name for field in dataclasses.fields(settings)}
     return settings(**{name: value for name, value in SMALL.items() if name in names})
 
@@ -183,13 +183,13 @@ def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
 def test_the_line_of_a_method_says_how_long_it_warms_up_and_who_decides(method):
     data = stream(method)
     data = data.part(np.flatnonzero(~data.injected))
-    decisions, warm_up = decide(method, data), METHODS[method].warm_up
-    first, own = warm_up.items(options_of(method)), decisions.detector_threshold
+    decisions, line = decide(method, data), METHODS[method]
+    first, own = line.warm_up(options_of(method)), decisions.detector_threshold
     if own is None:
         assert first == 0
         return
     assert np.array_equal(np.isnan(own), np.arange(len(data)) < first)
     if first:
-        by_teacher = decide(warm_up.teacher, data).is_noise
+        by_teacher = decide(line.teacher, data).is_noise
         assert np.array_equal(decisions.is_noise[:first], by_teacher[:first])
         assert not np.array_equal(decisions.is_noise, by_teacher)

@@ -234,7 +234,7 @@ def test_adand_with_tent_decides_on_noise_as_adand_does(tiny):
     data = picture_data(tiny, 48)
     run = live_run("adand+tent", "paper", **SHORT["adand+tent"])
     joined = Decisions.joined(list(made.decisions(data, run)))
-    alone = adand.run(data.stream, run.options, run.threshold)
+    alone = adand.AdaND(data.stream, run.options, run.threshold).push(data.stream)
     assert np.array_equal(joined.is_noise, alone.is_noise)
     assert np.array_equal(joined.id_score, alone.id_score)
     stage1 = np.isnan(alone.detector_threshold)

@@ -248,7 +248,7 @@ def test_a_detector_that_shares_tents_encoder_item_by_item(tower, reevaluate, re
     assert_untouched(encoder, before)
     expected = plain_shared_encoder(data, run, encoder)
     assert_agree(found, *expected)
-    frozen = adand.run(data.stream, run.options, run.threshold)
+    frozen = adand.AdaND(data.stream, run.options, run.threshold).push(data.stream)
     assert np.abs(frozen.id_score - found.id_score)[48:].max() > 0.01  # it sees something else
     assert 0 < expected[2][32:].mean() < 1
     # A ViT's features do not change before Tent's first step: those batches are not encoded.
@@ -298,7 +298,7 @@ def plain_shared_encoder(data, run, encoder):
 def initial_layer(stream, options):
     """`Linear(D, 2)` as the detector starts: only the difference of its rows matters."""
     dim = stream.pool.image_features.shape[1]
-    start = adand.initial_detector(stream, options)._weight.astype(np.float32)
+    start = adand.initial_detector(stream, options).weight.astype(np.float32)
     layer = nn.Linear(dim, 2)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(np.stack([start[:-1] / 2, -start[:-1] / 2])))
@@ -317,8 +317,8 @@ def test_pieces_of_a_stream_are_learned_from_as_all_of_it(
         "adand", update_every=16, warmup=2, batch_size=batch_size, late_start=late_start,
         pseudo_labels=pseudo_labels,
     )  # fmt: skip
-    whole = adand.run(stream, run.options, run.threshold)
-    online = adand.stepper(stream, run.options, run.threshold)
+    whole = adand.AdaND(stream, run.options, run.threshold).push(stream)
+    online = adand.AdaND(stream, run.options, run.threshold)
     starts = range(0, COUNT, 12)
     joined = Decisions.joined([online.push(stream.part(slice(s, s + 12))) for s in starts])
     for one, other in zip(vars(joined).values(), vars(whole).values(), strict=True):

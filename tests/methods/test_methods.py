@@ -40,9 +40,9 @@ def test_adand_is_algorithm_1(update_every, warmup):
     weight = generator.uniform(-0.25, 0.25, (2, DIM)).astype(np.float32)
     bias = generator.uniform(-0.25, 0.25, 2).astype(np.float32)
     is_noise, id_score = reference.adand(data, config, weight, bias)
-    decisions = adand.adapt(
-        data, config.options, config.threshold, adand.LinearDetector(weight, bias)
-    )
+    method = adand.AdaND(data, config.options, config.threshold)
+    method.detector = adand.LinearDetector(weight, bias)
+    decisions = method.push(data)
     np.testing.assert_allclose(decisions.id_score, id_score, atol=2e-4)
     assert np.array_equal(decisions.is_noise, is_noise)
 
@@ -62,7 +62,7 @@ def test_the_detector_learns_what_injected_noise_looks_like():
 
 
 def test_a_random_detector_starts_as_torchs_linear_layer():
-    weights = [adand.LinearDetector.random(512, seed)._weight for seed in range(20)]
+    weights = [adand.LinearDetector.random(512, seed).weight for seed in range(20)]
     # A difference of two values uniform in ±1/sqrt(D) has the variance 2/(3 D).
     assert np.var(weights) == pytest.approx(2 / (3 * 512), rel=0.05)
     assert not np.array_equal(weights[0], weights[1])
@@ -84,4 +84,4 @@ def test_every_item_gets_a_decision(items, batch_size, method):
 def test_every_method_is_where_its_line_says():
     for name, method in METHODS.items():
         assert callable(method.load()), name
-        assert dataclasses.is_dataclass(method.settings), name
+        assert dataclasses.is_dataclass(method.settings_class), name

@@ -13,10 +13,10 @@ from reference.ridge import ridge as reference
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import SURE, Decisions, Pool, StreamData
-from zsntta_cli.methods.detectors import ridge_stepper
-from zsntta_cli.methods.detectors.ridge import Ridge, _quantile, otsu
+from zsntta_cli.methods.detectors import ridge
+from zsntta_cli.methods.detectors.ridge import RidgeSettings, Sums, _quantile, otsu
+from zsntta_cli.methods.learned import copied, restored, state_of
 from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
-from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -52,7 +52,7 @@ def world(seed, count=700, ratio=0.25, classes=12, dim=24):
 
 
 def decide(data, options=OPTIONS):
-    return ridge_stepper.run(data, options, ThresholdSettings())
+    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
 
 
 def columns(decisions, part=slice(None)):
@@ -137,11 +137,9 @@ def test_a_stream_decides_as_its_beginning(length):
 def test_pieces_and_a_state_between_them_change_nothing(cuts, seed):
     features, text, _ = world(seed)
     data = stream_of(features, text, injected=np.arange(700) % 9 == 8)
-    stepper, parts = ridge_stepper.stepper(data, OPTIONS, ThresholdSettings()), []
+    stepper, parts = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
     for start, stop in itertools.pairwise([0, *sorted(cuts), 700]):
-        state = stepper.state()
-        stepper = ridge_stepper.stepper(data, OPTIONS, ThresholdSettings())
-        stepper.restore(state)
+        stepper = restored(ridge.Ridge(data, OPTIONS, ThresholdSettings()), state_of(stepper))
         parts.append(stepper.push(data.part(slice(start, stop))))
     assert_equal(columns(Decisions.joined(parts)), columns(decide(data)))
 
@@ -149,7 +147,7 @@ def test_pieces_and_a_state_between_them_change_nothing(cuts, seed):
 def test_items_one_by_one_change_nothing():
     features, text, _ = world(2)
     data = stream_of(features, text)
-    stepper = ridge_stepper.stepper(data, OPTIONS, ThresholdSettings())
+    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
     parts = [stepper.push(data.part(slice(t, t + 1))) for t in range(700)]
     found = decide(data)
     assert_equal(columns(Decisions.joined(parts)), columns(found))
@@ -160,14 +158,14 @@ def test_items_one_by_one_change_nothing():
 def test_a_judge_stays_at_its_moment_and_takes_each_image_alone():
     features, text, _ = world(1)
     data = stream_of(features, text)
-    stepper = ridge_stepper.stepper(data, OPTIONS, ThresholdSettings())
+    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
     stepper.push(data.part(slice(0, 500)))
-    judge, rest = stepper.judge(), data.part(slice(500, 700))
-    before = judge(rest)
-    alone = [judge(rest.part(slice(i, i + 1))) for i in range(200)]
+    judge, rest = copied(stepper), data.part(slice(500, 700))
+    before = judge.push(rest, learn=False)
+    alone = [judge.push(rest.part(slice(i, i + 1)), learn=False) for i in range(200)]
     assert_equal(columns(Decisions.joined(alone)), columns(before))
     stepper.push(rest)
-    assert_equal(columns(judge(rest)), columns(before))
+    assert_equal(columns(judge.push(rest, learn=False)), columns(before))
 
 
 def test_the_first_items_are_decided_as_zs_clip_does():
@@ -191,18 +189,20 @@ def test_the_same_twice():
 def test_state_does_not_grow():
     features, text, _ = world(0, count=6000, dim=8)
     data = stream_of(features, text)
-    stepper, sizes = ridge_stepper.stepper(data, OPTIONS, ThresholdSettings()), []
+    stepper, sizes = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
     for start in range(0, 6000, 500):
         stepper.push(data.part(slice(start, start + 500)))
-        waiting = [v for k, v in stepper.state().items() if k.startswith("waiting")]
-        sizes.append(len(pickle.dumps(stepper.state())) - sum(v.nbytes for v in waiting))
+        waiting = [v for k, v in state_of(stepper).items() if k.startswith("block.")]
+        sizes.append(len(pickle.dumps(state_of(stepper))) - sum(v.nbytes for v in waiting))
     assert max(sizes) - min(sizes) < 64  # digits of counts
 
 
 def test_state_is_of_dims_classes_and_ring_alone():
     text = unit(np.random.default_rng(0).normal(size=(1000, 512))).astype(np.float32)
-    learned = Ridge(text, 100.0, OPTIONS, 0).state()
-    numbers = sum(np.size(value) for value in learned.values())
+    sums = ridge.Ridge(
+        stream_of(np.zeros((0, 512), np.float32), text), OPTIONS, ThresholdSettings()
+    ).sums
+    numbers = sum(np.size(value) for value in state_of(sums).values())
     assert numbers == 4 * 512 + 3 * 1000 + 5 * 1024 + 8
 
 
@@ -344,12 +344,12 @@ def test_quantile_is_numpys(values, share):
 
 def test_class_penalty_by_hand():
     # Softmax mass of 336 and 64 with 64 spread evenly: pi = 46 / 58, 12 / 58.
-    learned = Ridge(np.eye(2, dtype=np.float32), 100.0, OPTIONS, 0)
-    learned._mass = np.array([336.0, 64.0])
+    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS, has_words=False)
+    learned.mass = np.array([336.0, 64.0])
     log = np.log(np.array([368, 96]) * 2 / 464)
     spread = (368 * log[0] ** 2 + 96 * log[1] ** 2) / 464
     np.testing.assert_allclose(learned._penalty(), 0.09 / spread * log)
-    learned._mass = np.array([9.0, 9.0])
+    learned.mass = np.array([9.0, 9.0])
     np.testing.assert_allclose(learned._penalty(), 0, atol=1e-12)
 
 

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from reference.ridge import ridge as reference
 
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import ridge_stepper as ridge
+from zsntta_cli.methods.detectors import ridge
+from zsntta_cli.methods.detectors.ridge import RidgeSettings
 from zsntta_cli.methods.detectors.ridge_order import Order, errors_in_order
+from zsntta_cli.methods.learned import copied, restored, state_of
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.settings import ThresholdSettings
 
 ON, OFF = RidgeSettings(), RidgeSettings(ridge_order=False)
@@ -38,13 +39,13 @@ def stream(seed=0, count=700, ratio=0.25, in_order=True, injected_every=0):
 
 
 def decide(data, options=ON):
-    return ridge.run(data, options, ThresholdSettings())
+    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
 
 
 def weight(data):
-    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper = ridge.Ridge(data, ON, ThresholdSettings())
     stepper.push(data)
-    return stepper.judge().order.weights.sum()
+    return stepper.order.weights.sum()
 
 
 def accuracy(decisions, labels):
@@ -165,11 +166,11 @@ def test_classes_are_named_better_in_order_and_as_before_in_none(seed):
 def test_order_that_ends_is_forgotten():
     ordered, _ = stream(3)
     shuffled, _ = stream(3, count=3000, in_order=False)
-    stepper = ridge.stepper(ordered, RidgeSettings(ridge_ring=512), ThresholdSettings())
+    stepper = ridge.Ridge(ordered, RidgeSettings(ridge_ring=512), ThresholdSettings())
     stepper.push(ordered)
-    assert stepper.judge().order.weights.sum() > 0.5
+    assert stepper.order.weights.sum() > 0.5
     stepper.push(shuffled)
-    assert not stepper.judge().order.weights.sum()
+    assert not stepper.order.weights.sum()
 
 
 @settings(max_examples=10, deadline=None)
@@ -184,23 +185,23 @@ def test_the_future_changes_no_class(now, seed, draw):
 
 def test_a_judge_stays_at_its_moment_and_names_each_image_alone():
     data, _ = stream(1)
-    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper = ridge.Ridge(data, ON, ThresholdSettings())
     stepper.push(data.part(slice(0, 500)))
-    judge, rest = stepper.judge(), data.part(slice(500, 700))
-    before = judge(rest).class_index
-    alone = [judge(rest.part(slice(i, i + 1))).class_index[0] for i in range(200)]
+    judge, rest = copied(stepper), data.part(slice(500, 700))
+    before = judge.push(rest, learn=False).class_index
+    alone = [judge.push(rest.part(slice(i, i + 1)), learn=False).class_index[0] for i in range(200)]
     np.testing.assert_array_equal(before, alone)
     pushed = stepper.push(rest).class_index
-    np.testing.assert_array_equal(judge(rest).class_index, before)
+    np.testing.assert_array_equal(judge.push(rest, learn=False).class_index, before)
     assert pushed[0] == before[0]
     assert (pushed != before).any()
 
 
 def test_a_state_with_classes_of_another_is_refused():
     data, _ = stream()
-    stepper = ridge.stepper(data, ON, ThresholdSettings())
+    stepper = ridge.Ridge(data, ON, ThresholdSettings())
     stepper.push(data)
-    state = stepper.state()
+    state = state_of(stepper)
     changed = {**state, "order.classes": state["order.classes"] + 12}
     with pytest.raises(ValueError, match="none of 12"):
-        stepper.restore(changed)
+        restored(ridge.Ridge(data, ON, ThresholdSettings()), changed)

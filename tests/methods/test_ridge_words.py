@@ -11,10 +11,9 @@ from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText, Pool, StreamData
-from zsntta_cli.methods.detectors import ridge_stepper
-from zsntta_cli.methods.detectors.ridge import _word_weight
+from zsntta_cli.methods.detectors import ridge
+from zsntta_cli.methods.detectors.ridge import RidgeSettings, _word_weight
 from zsntta_cli.methods.scores import without_names, word_scores
-from zsntta_cli.methods.settings import RidgeSettings
 from zsntta_cli.settings import ThresholdSettings
 
 COUNT, DIM, SCALE = 900, 24, 30.0
@@ -44,7 +43,7 @@ def beside(data, words, names=None):
 
 
 def decide(data, options=OPTIONS):
-    return ridge_stepper.run(data, options, ThresholdSettings())
+    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
 
 
 # --- t
@@ -168,7 +167,7 @@ def test_pieces_and_states_with_words():
 def test_a_state_without_words_has_none_of_them():
     data, _, _ = world()
     without = OnlineDetector(data.pool.text_features, SCALE)
-    assert not any("waiting.words" in name for name in without.state())
+    assert not any("block.words" in name for name in without.state())
     with pytest.raises(SettingsError, match="words is unknown"):
         without.restore(online().state())
 
@@ -190,9 +189,9 @@ def test_only_where_words_are_asked_for_does_ridge_need_them():
     asked = RidgeSettings(words="wordnet")
     assert method.needs_with(asked) == "words"
     both = METHODS["ridge+tda"]
-    assert both.needs_with(both.settings(words="wordnet")) == "words"
-    assert not both.needs_with(both.settings())
-    assert METHODS["neglabel"].needs_with(METHODS["neglabel"].settings()) == "words"
+    assert both.needs_with(both.settings_class(words="wordnet")) == "words"
+    assert not both.needs_with(both.settings_class())
+    assert METHODS["neglabel"].needs_with(METHODS["neglabel"].settings_class()) == "words"
 
 
 @pytest.mark.parametrize(

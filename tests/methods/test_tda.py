@@ -106,7 +106,7 @@ def test_blocks_equal_single_samples(classes, items, distinct, scale, options, b
     data = random_stream(classes, items, distinct=distinct, scale=scale, seed=seed)
     offered = np.random.default_rng(seed).random(items) < 0.7
     with mock.patch.object(tda, "_BLOCK", block):
-        class_index = tda.adapted_classes(data, options, offered)
+        class_index = tda.TDA(data, options).classify(data, offered)
     assert_best(class_index, reference(data, options, offered))
 
 
@@ -214,12 +214,12 @@ def test_injected_items_never_enter_the_caches():
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batch_size):
     data = random_stream(4, 400, injected=True, scale=4.0)
-    options = METHODS["adand+tda"].settings(
+    options = METHODS["adand+tda"].settings_class(
         batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
     )
     run = configure(options)
     decisions = METHODS["adand+tda"].load()(data, run.options, run.threshold)
-    detector = adand.run(data, run.options, run.threshold)
+    detector = adand.AdaND(data, run.options, run.threshold).push(data)
     assert np.array_equal(decisions.is_noise, detector.is_noise)
     assert np.array_equal(decisions.id_score, detector.id_score)
     assert (decisions.class_index != detector.class_index).any()
@@ -249,7 +249,7 @@ def test_one_class_and_a_zero_feature_are_no_error():
         ({"mask_high": 1.5}, "mask-high is 1.5, must be in [0, 1]."),
     ],
 )
-@pytest.mark.parametrize("kind", [TDASettings, METHODS["adand+tda"].settings])
+@pytest.mark.parametrize("kind", [TDASettings, METHODS["adand+tda"].settings_class])
 def test_settings_out_of_range_are_named(kind, options, message):
     with pytest.raises(SettingsError) as error:
         kind(**options)

@@ -8,8 +8,8 @@ import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.classifiers import tda
+from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.settings import TDASettings
 
 OPTIONS = TDASettings()
 STRONG = TDASettings(negative_alpha=3.0, positive_alpha=4.0, mask_low=0.005)
@@ -59,18 +59,18 @@ class DenseCache:
 def test_sparse_caches_decide_as_dense_ones(monkeypatch, options, classes, scale):
     data = stream(classes, 700, 24, scale, seed=classes)
     offered = np.random.default_rng(1).random(len(data)) < 0.8
-    sparse = tda.adapted_classes(data, options, offered)
+    sparse = tda.TDA(data, options).classify(data, offered)
     monkeypatch.setattr(tda, "Cache", DenseCache)
-    assert np.array_equal(sparse, tda.adapted_classes(data, options, offered))
+    assert np.array_equal(sparse, tda.TDA(data, options).classify(data, offered))
     assert options is not STRONG or (sparse != data.class_index).any(), "no cache is at work"
 
 
 def test_products_of_few_keys_give_the_same(monkeypatch):
     data = stream(30, 900, 24, 10.0)
     offered = np.ones(len(data), np.bool_)
-    together = tda.adapted_classes(data, STRONG, offered)
+    together = tda.TDA(data, STRONG).classify(data, offered)
     monkeypatch.setattr(tda, "_KEYS", 7)
-    assert np.array_equal(tda.adapted_classes(data, STRONG, offered), together)
+    assert np.array_equal(tda.TDA(data, STRONG).classify(data, offered), together)
 
 
 def test_an_entry_that_is_replaced_within_its_block_counts_until_then():
@@ -91,7 +91,7 @@ def peak(classes):
     data = stream(classes, 64, 16, 10.0)
     tracemalloc.start()
     try:
-        tda.adapted_classes(data, OPTIONS, np.ones(len(data), np.bool_))
+        tda.TDA(data, OPTIONS).classify(data, np.ones(len(data), np.bool_))
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.settings import AdaNDSettings
+from zsntta_cli.methods.detectors.adand import AdaNDSettings
 from zsntta_cli.methods.threshold import GRID
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings

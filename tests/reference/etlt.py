@@ -3,7 +3,7 @@
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.settings import EtltSettings
+from zsntta_cli.methods.detectors.etlt import EtltSettings
 
 
 def etlt(data: StreamData, o: EtltSettings):

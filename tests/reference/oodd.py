@@ -3,7 +3,7 @@
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.settings import OoddSettings
+from zsntta_cli.methods.detectors.oodd import OoddSettings
 
 
 def oodd(data: StreamData, o: OoddSettings):

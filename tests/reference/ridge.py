@@ -7,7 +7,7 @@ sums, no shared code. An item keeps the views by which it was decided.
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.settings import RidgeSettings
+from zsntta_cli.methods.detectors.ridge import RidgeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.settings import SydeSettings
+from zsntta_cli.methods.detectors.syde import SydeSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 

@@ -9,7 +9,7 @@ import zsntta_cli
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders.weights import FAMILIES, encoder_cites, family_of
 from zsntta_cli.methods import CLASSIFIERS, METHODS, Method
-from zsntta_cli.methods.settings import ZsClipSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.report import citations
 from zsntta_cli.report.citations import bibtex, find_reference, references, uncited
 

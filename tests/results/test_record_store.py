@@ -50,7 +50,7 @@ def test_lists_show_values_of_the_records(features, tmp_path):
         assert (other.acc_s, other.created[:2]) == (None, "20")
 
 
-def test_a_list_imports_neither_numpy_nor_rich_nor_the_schema(features, tmp_path):
+def test_a_list_imports_neither_rich_nor_the_schema(features, tmp_path):
     path = tmp_path / "kept.sqlite"
     with RecordStore(path, create=True) as store:
         store.add([kept_run(features)])
@@ -58,7 +58,7 @@ def test_a_list_imports_neither_numpy_nor_rich_nor_the_schema(features, tmp_path
         import sys
         from zsntta_cli.cli import app
         app(sys.argv[1:], standalone_mode=False)
-        heavy = {"numpy", "rich", "zsntta_cli.results.schema"}
+        heavy = {"rich", "zsntta_cli.results.schema"}
         sys.exit(" ".join(heavy & {*sys.modules}) or 0)
     """
     done = subprocess.run(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made import with_some_pairs
 
-from zsntta_cli.methods import METHODS, Method, WarmUp
+from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings.options import Settings, option
@@ -26,6 +26,21 @@ QUICK = {  # less to compute, and every stage of every method all the same
 @dataclass(frozen=True)
 class PlainSettings(Settings):
     batch_size: int = option(1, "Items that are decided on at once.")
+
+
+@dataclass(frozen=True)
+class OneByOne(PlainSettings):
+    """Settings that say that each item is decided by itself, whatever the batch size."""
+
+    at_once = property(lambda _: 1)
+
+
+@dataclass(frozen=True)
+class LateSettings(PlainSettings):
+    """Settings of a method that lets another one decide first."""
+
+    warm_up = property(lambda _: 2_000)
+    warm_up_by = "two thousand"
 
 
 def plain(data, options, threshold, u=None, classes=None, more=False):
@@ -111,8 +126,8 @@ def failing(found):
 
 @pytest.fixture
 def register(monkeypatch):
-    def add(run, **line):
-        monkeypatch.setitem(METHODS, "mine", Method(run, PlainSettings, **line))
+    def add(run, settings=PlainSettings, **line):
+        monkeypatch.setitem(METHODS, "mine", Method(run, settings, **line))
         return results("mine")
 
     return add
@@ -120,7 +135,7 @@ def register(monkeypatch):
 
 @pytest.mark.parametrize("name", CACHED)
 def test_every_method_of_the_package_holds(name):
-    fields = {field.name for field in dataclasses.fields(METHODS[name].settings)}
+    fields = {field.name for field in dataclasses.fields(METHODS[name].settings_class)}
     found = results(name, **{k: v for k, v in QUICK.items() if k in fields})
     assert {check: found[check].evidence for check in failing(found)} == {}
     missing = {check for check, result in found.items() if result.outcome == NOT_RUN}
@@ -169,7 +184,7 @@ def test_a_batch_is_decided_at_once(register):
 
     register(by_batches)
     assert failing(results("mine", batch_size=64)) == set()
-    register(by_batches, at_once=lambda options: 1)  # it says that it decides one by one
+    register(by_batches, settings=OneByOne)
     assert failing(results("mine", batch_size=64)) == {"another future"}
 
 
@@ -179,8 +194,7 @@ def test_a_cut_lies_behind_the_warm_up(register):
         late = np.arange(len(u)) >= 2_000
         return plain(data, *settings, u=np.where(late, u * u.max(initial=0), u))
 
-    warm_up = WarmUp(lambda _: 2_000, "two thousand")
-    assert failing(register(later, warm_up=warm_up)) == {"another future"}
+    assert failing(register(later, settings=LateSettings)) == {"another future"}
 
 
 def test_live_methods_are_said_not_to_be_run():

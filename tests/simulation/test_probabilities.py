@@ -70,7 +70,7 @@ def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
 
 def test_a_method_of_ones_own_has_none_unless_it_says_so(features, monkeypatch):
     run = METHODS["zs-clip"].load()
-    own = type(METHODS["zs-clip"])(run, METHODS["zs-clip"].settings)
+    own = type(METHODS["zs-clip"])(run, METHODS["zs-clip"].settings_class)
     monkeypatch.setitem(METHODS, "mine", own)
     replay = replayed(features, "mine")
     assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (False, False)

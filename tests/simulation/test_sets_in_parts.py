@@ -62,7 +62,7 @@ def run_of(method, **stream_settings):
     return RunSettings(
         method, "tiny", "shapes", "glyphs", PROMPT,
         replace(StreamSettings(), **stream_settings), ThresholdSettings(),
-        METHODS[method].settings(),
+        METHODS[method].settings_class(),
     )  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def assert_same(one, other):
 @pytest.mark.parametrize("method", CACHED)
 def test_decisions_do_not_depend_on_the_files(root, method, monkeypatch):
     monkeypatch.setattr(hdf5, "_BLOCK", 40)
-    options = METHODS[method].settings()
+    options = METHODS[method].settings_class()
     if hasattr(options, "no_text"):
         pytest.skip("reads a file of its own")
     run = run_of(method, noise="gaussian", ratio=0.4)

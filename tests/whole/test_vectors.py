@@ -36,9 +36,10 @@ def run_case(vectors: dict[str, Any], case: str) -> Decisions:
         batch_size=batch_size, update_every=update_every, warmup=warmup, queue=queue,
     )  # fmt: skip
     if method == "zs-clip":
-        return zs_clip.run(data, run.options, run.threshold)
-    start = adand.LinearDetector(vectors["detector_weight"], vectors["detector_bias"])
-    return adand.adapt(data, run.options, run.threshold, start)
+        return zs_clip.ZsClip(data, run.options, run.threshold).push(data)
+    method = adand.AdaND(data, run.options, run.threshold)
+    method.detector = adand.LinearDetector(vectors["detector_weight"], vectors["detector_bias"])
+    return method.push(data)
 
 
 @pytest.mark.parametrize(("stream", "case"), CASES)

@@ -57,7 +57,7 @@ def _load(name: str) -> Any:
     if isinstance(loaded, typer.Typer):
         return typer.main.get_command(loaded)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(cls=Command)(loaded)
+    single.command(cls=getattr(loaded, "command_class", Command))(loaded)
     return typer.main.get_command(single)
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -21,12 +21,13 @@ from zsntta_cli.cli.pages import (
     notation,
     placeholder,
 )
-from zsntta_cli.cli.usage import said_of
+from zsntta_cli.cli.usage import LINE, said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
+_FURTHER = f"{__name__}.further"  # in a context: the options that words of the line bring with them
 _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -52,8 +53,10 @@ class Command(TyperCommand):
         if ctx.info_name in SHORT_PAGES and "--all" in args and {"-h", "--help"} & set(args):
             ctx.meta[_ALL], args = True, [word for word in args if word != "--all"]
         with _usage_in_a_line(ctx):
-            options = [p for p in super().get_params(ctx) if isinstance(p, TyperOption)]
-            args = written_out(args, {name: p for p in options for name in p.opts})
+            args = written_out(args, _by_name(super().get_params(ctx)))
+            ctx.meta[LINE] = args
+            ctx.meta[_FURTHER] = further = self.further_params(args)
+            args = written_out(args, _by_name(further))
             values, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
@@ -65,13 +68,18 @@ class Command(TyperCommand):
         ctx.params = {p.name: p.default for p in self.params if p.expose_value} | ctx.params
         return rest
 
+    def further_params(self, args: list[str]) -> list[Any]:
+        """The options that the words of a line bring with them."""
+        del args
+        return []
+
     def get_params(self, ctx: Any) -> list[Any]:
         """The options and arguments; of a line that is read, those that it has.
 
-        typer builds a validator for each, with the settings of all methods in 0.1 s; a default
-        needs none: it is of its option's type.
+        typer builds a validator for each; a default needs none: it is of its option's type.
         """
-        parameters, order = super().get_params(ctx), ctx.meta.get(_GIVEN)
+        parameters = [*super().get_params(ctx), *ctx.meta.get(_FURTHER, ())]
+        order = ctx.meta.get(_GIVEN)
         if order is None:
             return parameters
         return [p for p in parameters if p in order or p.required or p.callback]
@@ -94,7 +102,7 @@ class Command(TyperCommand):
                 is_option = isinstance(parameter, TyperOption)
                 panel = getattr(parameter, "rich_help_panel", None)
                 panel = panel or ("Options" if is_option else "Arguments")
-                if short:
+                if short and parameter not in ctx.meta.get(_FURTHER, ()):
                     panel = next((heading_of[o] for o in parameter.opts if o in heading_of), None)
                 name, about = record
                 name = notation(name) if is_option else placeholder(parameter)
@@ -113,7 +121,9 @@ class Command(TyperCommand):
             with formatter.section(f"All {len(parameters)} options"):
                 formatter.write_text(f"{ctx.command_path} -h --all")
                 if "--method" in {option for p in self.params for option in p.opts}:
-                    formatter.write_text("zsntta methods show NAME, for the settings of a method")
+                    formatter.write_text(
+                        "with --method NAME it also shows the settings of a method"
+                    )
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""
@@ -137,6 +147,11 @@ class Command(TyperCommand):
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
             end(f"error: {foreign(error)}", 1, error)
+
+
+def _by_name(parameters: Iterable[Any]) -> dict[str, Any]:
+    """The options among parameters by what introduces them, as `--seed`."""
+    return {name: p for p in parameters if isinstance(p, TyperOption) for name in p.opts}
 
 
 @contextmanager

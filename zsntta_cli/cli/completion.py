@@ -7,7 +7,7 @@ from typing import Any
 from zsntta_cli.cache.folder import encoder_names, set_names
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import CLASSIFIERS, METHODS, find_method
 from zsntta_cli.settings import FEATURES, PRECISIONS, EncoderChoice
 from zsntta_cli.settings.prompts import WORD_SETS, set_of
 from zsntta_cli.simulation.runs import PRESETS
@@ -26,7 +26,14 @@ def _among(names: Iterable[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-methods = _among(METHODS)
+def methods(incomplete: str) -> list[str]:
+    """Methods, and pairs of a detector and a classifier once there is a plus."""
+    if "+" not in incomplete:
+        return _starting(METHODS, incomplete)
+    pairs = (f"{name}+{classifier}" for name in METHODS for classifier in CLASSIFIERS)
+    return _starting([*METHODS, *filter(find_method, pairs)], incomplete)
+
+
 presets = _among(PRESETS)
 precisions = _among(PRECISIONS)
 known_sets = _among(CATALOGUE)

@@ -7,6 +7,7 @@ all, and gets them as one value.
 import dataclasses
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli import completion
+from zsntta_cli.cli.command import Command
 from zsntta_cli.cli.lists import INTEGER, NUMBER
 from zsntta_cli.errors import SettingsError, first_of, short
-from zsntta_cli.methods import METHODS, check_method
+from zsntta_cli.methods import METHODS, NO_TEXT, check_method, find_method
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
     DATA,
@@ -208,19 +210,24 @@ class LiveOptions:
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command with the options of all groups that its parameters are annotated with.
 
-    Its `**settings` stand for an option for every setting of streams, thresholds and methods: by
-    name, the values given, or none. An option of several parameters stands at the first of them.
+    Its `**settings` stand for an option for every setting of streams and thresholds, and of the
+    methods that a line names: by name, the values given, or none. Such a command has a parameter
+    `ctx`. An option of several parameters stands at the first of them.
     """
     groups: dict[str, Any] = {}
     own: list[str] = []  # names of the options whose values the command gets one by one, in order
     options: dict[str, inspect.Parameter] = {}
+    takes_settings = False
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             parts = [_part(f.name, f.type, f.default) for f in dataclasses.fields(groups[name])]
-        else:
-            parts = _settings() if parameter.kind is parameter.VAR_KEYWORD else [parameter]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            takes_settings, parts = True, _stream_settings()
             own += [part.name for part in parts]
+        else:
+            parts = [parameter]
+            own.append(name)
         for part in parts:
             options.setdefault(part.name, part)
 
@@ -230,10 +237,85 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             name: group(**{field.name: values[field.name] for field in dataclasses.fields(group)})
             for name, group in groups.items()
         }
-        command(**grouped, **{name: values[name] for name in own})
+        of_methods = values["ctx"].meta[OF_METHODS] if takes_settings else {}
+        command(**grouped, **{name: values[name] for name in own}, **of_methods)
 
     call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
+    if takes_settings:
+        call.command_class = MethodCommand  # type: ignore[attr-defined]
     return call
+
+
+class MethodCommand(Command):
+    """A command that also has the settings of the methods that its line names."""
+
+    def further_params(self, args: list[str]) -> list[Any]:
+        """The options of the methods that are named; others are not imported."""
+        methods = named_methods(args)
+        if any(word.partition("=")[0] == "--from" for word in args):  # a record's files are named
+            methods += [name for name, method in METHODS.items() if method.needs == NO_TEXT]
+        return setting_options(methods)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the values of these options together, where the command finds them."""
+        rest = super().parse_args(ctx, args)
+        names = {parameter.name for parameter in self.params}
+        ctx.meta[OF_METHODS] = {name: ctx.params.pop(name) for name in {*ctx.params} - names}
+        return rest
+
+    def foreign(self, option: str, args: Sequence[str]) -> str:
+        """What is said of an option that is a setting of methods which a line does not name."""
+        from zsntta_cli.errors import NotOfMethods, UnknownName
+
+        name, chosen = option.removeprefix("--"), named_methods(args)
+        for typed in typed_methods(args):
+            if typed != _ALL and not find_method(typed):  # whose setting it may be
+                return str(UnknownName("method", typed, tuple(METHODS))).removesuffix(".")
+        having = [m for m in METHODS if name in map(option_name, declared(m).values())]
+        if not having:
+            return ""
+        if not chosen:
+            having_it = first_of(having, _MOST_METHODS)
+            return f"{name} is a setting of {having_it}: add --method {having[0]}"
+        return str(NotOfMethods(name, tuple(chosen), tuple(having))).removesuffix(".")
+
+
+OF_METHODS = f"{__name__}.of_methods"  # in a context: the settings of the line's methods
+_ALL = "all"
+
+
+def typed_methods(args: Sequence[str]) -> list[str]:
+    """What the words of a line name with --method, each once."""
+    names: dict[str, None] = {}
+    for word, following in itertools.zip_longest(args, args[1:], fillvalue=""):
+        option, equals, value = word.partition("=")
+        if option == "--method":
+            names |= dict.fromkeys((value if equals else following).split(","))
+    return list(names)
+
+
+def named_methods(args: Sequence[str]) -> list[str]:
+    """The known methods among them."""
+    names = typed_methods(args)
+    if _ALL in names:
+        return list(METHODS)
+    return [name for name in names if find_method(name)]
+
+
+def setting_options(methods: Sequence[str]) -> list[Any]:
+    """The options of the settings that some methods have beside those of streams and thresholds."""
+    common = {part.name for part in _stream_settings()}
+    names = dict.fromkeys(name for method in methods for name in declared(method))
+    parts = [_part(name, _annotation(name, methods), None) for name in names if name not in common]
+
+    def of_settings() -> None:
+        pass
+
+    of_settings.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
+    maker = typer.Typer(add_completion=False)  # typer makes options of a command's parameters
+    maker.command()(of_settings)
+    options: list[Any] = typer.main.get_command(maker).params
+    return options
 
 
 def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -246,50 +328,38 @@ _MOST_METHODS = 3  # that a help text names
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
-def _settings() -> list[inspect.Parameter]:
-    """The options of all settings."""
+@functools.cache
+def _stream_settings() -> list[inspect.Parameter]:
+    """The options of the settings of streams and thresholds, which all methods have."""
+    panels = {"Stream": StreamSettings, "Threshold": ThresholdSettings}
     return [
-        _part(name, _annotation(name, panel), None)
-        for panel, names in _setting_panels().items()
-        for name in names
+        _part(field.name, _option(field, panel, _default(field, field.default)), None)
+        for panel, group in panels.items()
+        for field in dataclasses.fields(group)
     ]
 
 
-def _setting_panels() -> dict[str, list[str]]:
-    """Names of all settings by the heading that their options stand under."""
-    panels: dict[str, list[str]] = {
-        "Stream": [f.name for f in dataclasses.fields(StreamSettings)],
-        "Threshold": [f.name for f in dataclasses.fields(ThresholdSettings)],
-    }
-    placed = {name for names in panels.values() for name in names}
-    several: list[str] = []
-    for name in setting_names():
-        if name not in placed:
-            having = _having(name)
-            shared = not all(having[0] in method for method in having)  # adand in adand+tda
-            (several if shared else panels.setdefault(f"Method {having[0]}", [])).append(name)
-    return {**panels, "Several methods": several}
+def _annotation(name: str, methods: Sequence[str]) -> Any:
+    """The option of a setting of some methods, under the name of the one that has it."""
+    having = [method for method in methods if name in declared(method)]
+    panel = f"Method {having[0]}" if len(having) == 1 else "Several methods"
+    return _option(declared(having[0])[name], panel, _defaults(name, having))
 
 
-def _having(name: str) -> list[str]:
-    return [method for method in METHODS if name in declared(method)]
-
-
-def _annotation(name: str, panel: str) -> Any:
-    first = declared(_having(name)[0])[name]
-    kind = str if name in _TYPED_OTHERWISE else value_type(first)[0]
-    metavar, about = _METAVARS.get(kind, "TEXT"), first.metadata["about"]
-    if first.metadata["within"] is not None and not first.metadata["checked_by"]:
-        about = f"{about.removesuffix('.')} ({first.metadata['within']})."
-    if choices := "|".join(first.metadata["choices"]):
+def _option(field: "dataclasses.Field[Any]", panel: str, default: str) -> Any:
+    kind = str if field.name in _TYPED_OTHERWISE else value_type(field)[0]
+    metavar, about = _METAVARS.get(kind, "TEXT"), field.metadata["about"]
+    if field.metadata["within"] is not None and not field.metadata["checked_by"]:
+        about = f"{about.removesuffix('.')} ({field.metadata['within']})."
+    if choices := "|".join(field.metadata["choices"]):
         metavar, about = (choices, about) if len(choices) < 20 else ("NAME", f"{about} {choices}.")
     shown = typer.Option(
-        f"--{option_name(first)}",
-        help=f"{about} [{_defaults(name)}]",
+        f"--{option_name(field)}",
+        help=f"{about} [{default}]",
         metavar=metavar,
         rich_help_panel=panel,
         parser=_truth if kind is bool else None,
-        autocompletion=completion.cached_words if name == "words" else None,
+        autocompletion=completion.cached_words if field.name == "words" else None,
     )
     typed: Any = str if kind is bool else kind  # of a list of bool, typer makes a flag
     return Annotated[list[typed] | None, shown]
@@ -302,20 +372,23 @@ def _truth(text: str) -> bool:
     return text.lower() in ("true", "yes")
 
 
-def _defaults(name: str) -> str:
+def _defaults(name: str, methods: Sequence[str]) -> str:
     """Default of a setting; by method where these differ."""
     by_value: dict[str, list[str]] = {}
-    for method in _having(name):
+    for method in methods:
         field = declared(method)[name]
-        default = METHODS[method].defaults.get(name, field.default)
-        text = field.metadata["shown"] or _shown(default)
-        by_value.setdefault(text, []).append(method)
+        default = _default(field, METHODS[method].defaults.get(name, field.default))
+        by_value.setdefault(default, []).append(method)
     if len(by_value) == 1:
         return next(iter(by_value))
     usual, *others = sorted(by_value, key=lambda text: -len(by_value[text]))
     return "; ".join(
         [usual, *(f"{text} for {first_of(by_value[text], _MOST_METHODS)}" for text in others)]
     )
+
+
+def _default(field: "dataclasses.Field[Any]", default: Any) -> str:
+    return field.metadata["shown"] or _shown(default)
 
 
 def _shown(value: Any) -> str:

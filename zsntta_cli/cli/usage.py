@@ -7,6 +7,7 @@ from typing import Any
 from zsntta_cli.cli.gone import gone
 from zsntta_cli.errors import near, short
 
+LINE = f"{__name__}.line"  # in a context: the words of the line
 _WHOLE = "must be a whole number"
 _SEVERAL = ", a list such as 0,1,2 or a range such as 0-4"  # of an option that may be repeated
 # What pydantic and click say of a value, and what follows its option and the value here.
@@ -45,7 +46,9 @@ def said_of(error: Any) -> str:
     """A sentence, without its full stop, on an error of usage that click or pydantic words."""
     if hasattr(error, "possibilities"):
         former = gone(*_command(error), error.option_name)
-        return former or _no_option(error.option_name, error.possibilities or ())
+        return (
+            former or _of_methods(error) or _no_option(error.option_name, error.possibilities or ())
+        )
     parameter = getattr(error, "param", None)
     message = str(error.message).rstrip(".")
     for theirs, ours in _RULES.items():
@@ -65,6 +68,12 @@ def said_of(error: Any) -> str:
             name = match["name"].upper() if "argument is missing" in ours else match["name"]
             return ours.format(name=short(name)) + question
     return sentence
+
+
+def _of_methods(error: Any) -> str:
+    """What is said of a setting of a method that the line does not name."""
+    foreign = getattr(error.ctx and error.ctx.command, "foreign", None)
+    return str(foreign(error.option_name, error.ctx.meta.get(LINE, ()))) if foreign else ""
 
 
 def _command(error: Any) -> list[str]:

@@ -16,7 +16,7 @@ from zsntta_cli.detection.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.stepping import ONE_THREAD, rescored
+from zsntta_cli.detection.stepping import ONE_THREAD, evidence_of, is_adapted, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.files import checked_path
@@ -26,7 +26,7 @@ from zsntta_cli.methods.base import (
     MoreText,
     StreamData,
 )
-from zsntta_cli.methods.state import State
+from zsntta_cli.methods.learned import State
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
@@ -148,9 +148,9 @@ class OnlineDetector:
         """The knowledge before the first image."""
         threshold, options = self._settings
         data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
-        stepper = METHODS[self.method].start(data, options, threshold)
+        method = METHODS[self.method].start(data, options, threshold)
         ONE_THREAD.look_again()
-        scored = rescored(stepper, threshold.score, model.bias, len(model.text))
+        scored = rescored(method, threshold.score, model.bias, len(model.text))
         return Knowledge(model, scored, self.class_names)
 
     def _prepare(self) -> None:
@@ -250,12 +250,12 @@ class OnlineDetector:
         self, data: StreamData, passes: int | None, seed: int, learn: bool
     ) -> Verdicts:
         with self._lock:
-            stepper, answers = self._knows.snapshot()
+            method, answers = self._knows.snapshot()
             if learn:  # nobody else learns from the first pass to the end
-                verdicts = self._knows.in_hindsight(data, stepper, answers, passes, seed)
-                self._knows.go_on_from(stepper, data, seed)
+                verdicts = self._knows.in_hindsight(data, method, answers, passes, seed)
+                self._knows.go_on_from(method, data, seed)
                 return verdicts
-        return self._knows.in_hindsight(data, stepper, answers, passes, seed)
+        return self._knows.in_hindsight(data, method, answers, passes, seed)
 
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
         """At most `count` images of `decide_all` to ask a person about: ids and verdicts.
@@ -364,12 +364,12 @@ class OnlineDetector:
     def warm_up(self) -> int:
         """How many images ZS-CLIP decides before the method's own rule does."""
         self._begun()
-        return self._knows.stepper.warm_up
+        return METHODS[self.method].warm_up(self._settings[1])
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule, and no longer ZS-CLIP's, decides on the next image."""
-        return self._model is not None and self._knows.stepper.adapted
+        return self._model is not None and is_adapted(self._knows.method)
 
     @property
     def evidence(self) -> Evidence | None:
@@ -378,7 +378,7 @@ class OnlineDetector:
         Below 0.5 (`is_sure`), images above the threshold are "unsure" and not "noise".
         """
         self._begun()
-        return self._knows.stepper.evidence
+        return evidence_of(self._knows.method)
 
     @property
     def stage(self) -> Stage:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.methods.state import State, checked
+from zsntta_cli.methods.learned import State, checked
 from zsntta_cli.settings.options import check
 
 _WANTED = "must be a share (5%), a number (50), or fpr=1% of images known to be clean"

@@ -22,6 +22,7 @@ PHOTOS_BESIDE_WORDS = (
     "other words go with class names, not with photos: cosines of photos are not those of words."
 )
 _LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
+DETECTORS = ("zs-clip", "adand", "ridge")  # the methods that judge single images
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
@@ -163,14 +164,14 @@ def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.flo
 
 
 def check_method(name: str) -> None:
-    """Raise SettingsError unless a method decides online."""
-    online = [known for known, method in METHODS.items() if method.stepper]
-    check_choice("method", str(name), online)
+    """Raise SettingsError unless a method is one that judges single images here."""
+    own = [known for known, method in METHODS.items() if method.online and method.own_code]
+    check_choice("method", str(name), [*DETECTORS, *own])
 
 
 def check_takes_words(method: str) -> None:
     """Raise SettingsError unless a method uses words for what else images may show."""
-    taking = [name for name, one in METHODS.items() if one.stepper and one.takes == WORDS]
+    taking = [name for name in DETECTORS if METHODS[name].takes == WORDS]
     wanted = f"leave them out, or take {', '.join(taking)}"
     check(method in taking, f"{method} takes no words for what else images may show: {wanted}.")
 
@@ -181,7 +182,7 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     Raises:
         SettingsError: neither has a setting of that name, or a value is out of its range.
     """
-    groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings
+    groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings_class
     names_of = {group: {f.name for f in dataclasses.fields(group)} for group in groups}
     choices = sorted(set().union(*names_of.values()))
     for name in values:

@@ -20,8 +20,8 @@ from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
+from zsntta_cli.methods.learned import State
 from zsntta_cli.methods.scores import scale_under
-from zsntta_cli.methods.state import State
 
 if TYPE_CHECKING:
     from zsntta_cli.detection.detector import OnlineDetector
@@ -97,7 +97,7 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
 def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
     """Refuse what was learned by other rules than the current ones, which use other numbers."""
     method, then = str(header.get("method")), header.get("revision", 1)  # of 1 it was not said
-    if method not in METHODS or not METHODS[method].stepper:
+    if method not in METHODS or not METHODS[method].online:
         return  # it is no detector, which is told in other words
     if (now := METHODS[method].revision) == then:
         return

@@ -24,8 +24,8 @@ from zsntta_cli.detection.learning import (
 )
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
-from zsntta_cli.methods.base import SURE, Judge, MoreText, Pool, Stepper, StreamData
-from zsntta_cli.methods.state import State, checked, copied, nested, within
+from zsntta_cli.methods.base import SURE, MoreText, Online, Pool, StreamData
+from zsntta_cli.methods.learned import State, checked, copied, nested, restored, state_of, within
 
 _PARTS = ("images", "method", "people", "flags")  # of a state
 
@@ -58,22 +58,22 @@ class FrozenModel:
 class Knowledge:
     """Everything that a detector has learned, at first nothing."""
 
-    def __init__(self, model: FrozenModel, stepper: Stepper, class_names: Sequence[str]) -> None:
+    def __init__(self, model: FrozenModel, method: Online, class_names: Sequence[str]) -> None:
         self._model, self._class_names = model, class_names
-        self.stepper, self.seen = stepper, 0
+        self.method, self.seen = method, 0
         self.learner, self.ranking = Learner(model.text.shape[1]), Ranking()
         self._settle()
 
     def _settle(self) -> None:
         """Let readers see the current knowledge."""
-        self.judge = self.stepper.judge(), self.learner.rule
+        self.judge = copied(self.method), self.learner.rule
 
     def push(self, data: StreamData) -> Verdicts:
         """Decide on the next images in order, and learn from them."""
         pieces = []
         for items in self.learner.pieces(len(data)):
             part = data.part(items)
-            verdicts = Verdicts.of(part, self.stepper.push(part), self._class_names)
+            verdicts = Verdicts.of(part, self.method.push(part), self._class_names)
             pieces.append(_by_rule(self.learner.rule, verdicts, part))
             if self.learner.see(part.features(slice(None))):
                 self._fit()
@@ -84,33 +84,35 @@ class Knowledge:
     def judged(self, data: StreamData) -> Verdicts:
         """Verdicts on images, each by itself; nothing is learned."""
         judge, rule = self.judge
-        return _by_rule(rule, Verdicts.of(data, judge(data), self._class_names), data)
+        return _by_rule(
+            rule, Verdicts.of(data, judge.push(data, learn=False), self._class_names), data
+        )
 
-    def snapshot(self) -> tuple[Stepper, LabelledImages]:
+    def snapshot(self) -> tuple[Online, LabelledImages]:
         """The method and the answers of this moment, for decisions in hindsight."""
-        return copy.deepcopy(self.stepper), self.learner.answers
+        return copied(self.method), self.learner.answers
 
     def in_hindsight(
         self,
         data: StreamData,
-        stepper: Stepper,
+        method: Online,
         answers: LabelledImages,
         passes: int | None,
         seed: int,
     ) -> Verdicts:
-        """Verdicts on a whole folder with a snapshot, whose stepper learns."""
-        decisions = last_pass(stepper, data, passes or passes_for(len(data)), seed)
+        """Verdicts on a whole folder with a snapshot, whose method learns."""
+        decisions = last_pass(method, data, passes or passes_for(len(data)), seed)
         verdicts = Verdicts.of(data, decisions, self._class_names)
         if not len(answers):
             return verdicts
-        margins = self._margins(stepper.judge(), answers.features)
+        margins = self._margins(method, answers.features)
         usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
         return _by_rule(learned(answers, margins, usual), verdicts, data)
 
-    def go_on_from(self, stepper: Stepper, data: StreamData, seed: int) -> None:
-        """Continue from a stepper that saw a folder; the last images of a random order are kept."""
+    def go_on_from(self, method: Online, data: StreamData, seed: int) -> None:
+        """Continue from a method that saw a folder; the last images of a random order are kept."""
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
-        self.stepper, self.seen = stepper, self.seen + len(data)
+        self.method, self.seen = method, self.seen + len(data)
         self.learner.see(data.features(slice(None))[order])
         if len(self.learner.answers):
             self._fit()
@@ -124,27 +126,26 @@ class Knowledge:
 
     def _fit(self) -> None:
         """Fit the rule of the answers again, by the current knowledge."""
-        judge = self.stepper.judge()
-        self.learner.fit(lambda features: self._margins(judge, features))
+        self.learner.fit(lambda features: self._margins(self.method, features))
 
-    def _margins(self, judge: Judge, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _margins(self, judge: Online, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """The margins (N,) that a judge gives raw features (N, D)."""
         data = self._model.stream(features)
-        return Verdicts.of(data, judge(data), self._class_names).margin
+        return Verdicts.of(data, judge.push(data, learn=False), self._class_names).margin
 
     def copy(self) -> "Knowledge":
         """A separate copy of the knowledge."""
         other = copy.copy(self)
-        other.stepper, other.learner = copy.deepcopy(self.stepper), self.learner.copy()
+        other.method, other.learner = copied(self.method), self.learner.copy()
         other.ranking = Ranking(self.ranking.margins)
         other._settle()
         return other
 
     def state(self) -> State:
         """All knowledge, as copies of arrays and numbers."""
-        images, method = {"seen": self.seen}, self.stepper.state()
+        images, method = {"seen": self.seen}, state_of(self.method)
         people, flags = self.learner.state(), self.ranking.state()
-        return copied(nested(images=images, method=method, people=people, flags=flags))
+        return nested(images=images, method=method, people=people, flags=flags)
 
     def restore(self, state: State) -> None:
         """Continue from a state; ValueError if it is of another detector."""
@@ -153,7 +154,7 @@ class Knowledge:
                 raise ValueError(f"{name} is unknown")
         checked(within(state, "images"), {"seen": 0})
         self.seen = int(state["images.seen"])
-        self.stepper.restore(within(state, "method"))
+        self.method = restored(self.method, within(state, "method"))
         self.learner.restore(within(state, "people"), self.seen)
         self.ranking.restore(within(state, "flags"))
         self._settle()

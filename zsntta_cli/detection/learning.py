@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.state import State, checked, nested, within
+from zsntta_cli.methods.learned import State, checked, nested, within
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -253,7 +253,7 @@ class Learner:
         """The values that are kept in a file."""
         rule = self.rule or LearnedRule(self.answers, self.answers.units, np.zeros(3), 0, _ONES)
         return nested(
-            recent={"waiting.features": self._recent[: self._seen]},
+            recent={"waiting.features": self._recent[: self._seen].copy()},
             answers={
                 "waiting.features": self.answers.features,
                 "waiting.noise": self.answers.noise,
@@ -284,6 +284,8 @@ class Learner:
             raise ValueError("the images seen last are not all there")
         self._recent[: len(recent)] = recent
         features, noise = (np.asarray(state[f"answers.waiting.{n}"]) for n in ("features", "noise"))
+        if len(features) != len(noise):
+            raise ValueError("items that wait are not all there")
         self.answers = LabelledImages(features, noise)
         if len(features):
             self.rule = LearnedRule(

@@ -2,82 +2,70 @@
 
 import threading
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.methods.base import Decisions, Evidence, Judge, Stepper, StreamData
+from zsntta_cli.methods.base import Decisions, Evidence, Online, StreamData
 from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standardised
-from zsntta_cli.methods.state import State, checked, nested, within
 from zsntta_cli.settings import MATCH
 
 _SEEN = 64  # images before the last pass: where ridge's own rule begins
 _MOST = 12  # passes
 
 
-class BestClassStepper:
-    """A method's stepper with noise scores from the best class's logit (methods/match.py).
+class BestClass:
+    """A method with noise scores from the best class's logit (methods/match.py).
 
     With one class MCM is 1 for every image, so these are the only possible scores.
     """
 
-    def __init__(self, stepper: Stepper, bias: float | None) -> None:
-        self._stepper, self._moments, self._bias = stepper, Moments(), bias
-
-    @property
-    def warm_up(self) -> int:
-        """The number of items before the method's own rule decides."""
-        return self._stepper.warm_up
+    def __init__(self, method: Online, bias: float | None) -> None:
+        self.method, self.moments = method, Moments()
+        self.score = None if bias is None else partial(match, bias=bias)
 
     @property
     def adapted(self) -> bool:
         """Whether the method's own rule decides."""
-        return self._stepper.adapted
+        return is_adapted(self.method)
 
     @property
     def evidence(self) -> Evidence | None:
         """The method's evidence for noise of another kind."""
-        return self._stepper.evidence
+        return evidence_of(self.method)
 
-    def push(self, data: StreamData) -> Decisions:
-        """Decide on the next items, and learn from them."""
-        logits = _logits(data)
-        if self._bias is None:
-            u, self._moments = standardised(logits, self._moments)
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on the next items; without learning they do not change the moments."""
+        logits = _logits(items)
+        if self.score is not None:
+            u = self.score(logits)
+        elif learn:
+            u, self.moments = standardised(logits, self.moments)
         else:
-            u = match(logits, self._bias)
-        return self._stepper.push(replace(data, own_score=u))
-
-    def judge(self) -> Judge:
-        """The current decision function; items do not change the moments."""
-        moments, bias, judge = self._moments, self._bias, self._stepper.judge()
-
-        def decide(data: StreamData) -> Decisions:
-            logits, count = _logits(data), max(moments.count, 1)
-            if bias is not None:
-                return judge(replace(data, own_score=match(logits, bias)))
-            sums = (moments.total, moments.square)
+            count = max(self.moments.count, 1)
+            sums = (self.moments.total, self.moments.square)
             mean, square = (np.full(len(logits), total / count) for total in sums)
-            return judge(replace(data, own_score=by_moments(logits, mean, square)))
-
-        return decide
-
-    def state(self) -> State:
-        """The moments, and the method's state."""
-        return nested(moments=vars(self._moments), method=self._stepper.state())
-
-    def restore(self, state: State) -> None:
-        """Continue from a state; ValueError if it is of another detector."""
-        parts = checked(state, self.state())
-        self._stepper.restore(within(parts, "method"))
-        self._moments = Moments(**within(parts, "moments"))  # type: ignore[arg-type]
+            u = by_moments(logits, mean, square)
+        return self.method.push(replace(items, own_score=u), learn)
 
 
-def rescored(stepper: Stepper, score: str, bias: float | None, classes: int) -> Stepper:
-    """A method's stepper with the requested noise score."""
+def rescored(method: Online, score: str, bias: float | None, classes: int) -> Online:
+    """A method with the requested noise score."""
     if score == MATCH or classes == 1:
-        return BestClassStepper(stepper, bias if score == MATCH else None)
-    return stepper
+        return BestClass(method, bias if score == MATCH else None)
+    return method
+
+
+def is_adapted(method: Online) -> bool:
+    """Whether a method's own rule, not that of its warm-up, decides on the next item."""
+    return bool(getattr(method, "adapted", True))
+
+
+def evidence_of(method: Online) -> Evidence | None:
+    """A method's evidence for noise of another kind now, or None if it has none."""
+    evidence: Evidence | None = getattr(method, "evidence", None)
+    return evidence
 
 
 def _logits(data: StreamData) -> Floats:
@@ -102,7 +90,7 @@ def fewest_for(warm_up: int) -> int:
     return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
 
 
-def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Decisions:
+def last_pass(method: Online, data: StreamData, passes: int, seed: int) -> Decisions:
     """Decisions on all items of a stream in its order, from the last of `passes` passes.
 
     Each pass has another random order, by the seed: a sorted folder would be the worst stream.
@@ -110,7 +98,7 @@ def last_pass(stepper: Stepper, data: StreamData, passes: int, seed: int) -> Dec
     generator = np.random.Generator(np.random.PCG64(seed))
     for _ in range(passes):
         order = generator.permutation(len(data))
-        decisions = stepper.push(replace(data, index=data.index[order]))
+        decisions = method.push(replace(data, index=data.index[order]))
     return decisions.part(np.argsort(order))
 
 

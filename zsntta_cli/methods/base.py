@@ -20,7 +20,6 @@ from zsntta_cli.methods.scores import (
     zero_shot_and_detail,
     zero_shot_detail,
 )
-from zsntta_cli.methods.state import State
 from zsntta_cli.settings.options import check
 
 
@@ -196,45 +195,26 @@ class Decisions:
         return cls(*columns)
 
 
-class Judge(Protocol):
-    """The rule of a stepper at one moment; what is learned later does not change it."""
-
-    def __call__(self, data: StreamData) -> Decisions:
-        """Decide on each item by itself; items do not affect each other and are not learned."""
-
-
-class Stepper(Protocol):
-    """A method that decides online, while its stream runs.
+class Online(Protocol):
+    """A method that decides while its stream runs; what it has learned is its attributes.
 
     The pieces in which a stream is pushed do not change a bit of the decisions: the products of an
     item do not depend on the items beside it. With a batch size above 1 all pieces except the last
     one are whole batches.
+
+    A method may have `adapted`, whether its own rule decides on the next item, not that of the
+    warm-up; and `evidence`, the Evidence at this moment. It has learned what learned.py copies.
     """
 
-    def push(self, data: StreamData) -> Decisions:
-        """Decide on the next items, in order, and learn from them."""
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on the next items, in order, and learn from them.
 
-    def judge(self) -> Judge:
-        """The rule by all that was learned so far."""
-
-    @property
-    def warm_up(self) -> int:
-        """The number of first items on which ZS-CLIP decides in place of the method."""
-
-    @property
-    def adapted(self) -> bool:
-        """Whether the method's own rule, not ZS-CLIP's, decides on the next item."""
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """The evidence for noise of another kind now, or None if the method has none."""
-
-    def state(self) -> State:
-        """Everything that was learned; the arrays are the stepper's own, not copies."""
-
-    def restore(self, state: State) -> None:
-        """Continue from the state of a stepper of the same settings, classes and dims.
-
-        Raises:
-            ValueError: it is no such state; nothing is changed then.
+        Without learning each item is decided by itself, by what was learned before all of them.
         """
+
+
+class OnlineClassifier(Protocol):
+    """A classifier that learns while its stream runs."""
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """The classes (T,) of the next items; it learns from those that are `offered` (T,)."""

@@ -31,7 +31,7 @@ def match(logits: Floats, bias: float) -> Floats:
     return _sigmoid(-(logits + bias + _HALF_PRIOR) / _TEMPERATURE)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Moments:
     """The count, sum and sum of squares of the logits so far."""
 

@@ -5,6 +5,7 @@ All use the same features: Max-logit (arXiv 1911.11132), Energy (arXiv 2010.0375
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,53 @@ from numpy.typing import NDArray
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import LogitGapSettings, McmSettings
+from zsntta_cli.methods.settings import FROM_ONE, SHARE, MethodSettings
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class MaxLogitSettings(MethodSettings):
+    """Max-logit, arXiv 1911.11132: the largest scaled cosine of an image and a class."""
+
+
+@dataclass(frozen=True)
+class EnergySettings(MethodSettings):
+    """Energy, arXiv 2010.03759: minus the free energy, log Σ exp of the scaled cosines."""
+
+
+@dataclass(frozen=True)
+class LogitGapSettings(MethodSettings):
+    """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
+
+    logitgap_share: float = option(
+        0.2, "N: number of other classes in the gap, as a share of the classes.", within=SHARE
+    )
+    logitgap_others: int | None = option(  # `official`: 88 on ImageNet and 5 on CIFAR-10
+        None, "N: number of other classes in the gap; none: by the share.", within=FROM_ONE
+    )
+
+
+@dataclass(frozen=True)
+class McmSettings(MethodSettings):
+    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
+
+    # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
+    temperature: float | None = option(
+        None,
+        "Temperature of the softmax over cosines; none: 1 / logit scale.",
+        within=Range(least=1e-4),
+    )
+
+
+@dataclass(frozen=True)
+class ClipnSettings(MethodSettings):
+    """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
+
+    no_text: str = option(
+        "", "File .npy of 'no' text features (C, D), in the order of the classes."
+    )
+
 
 _CHUNK = 1024  # images at a time: it limits memory if there are many words
 Array = NDArray[np.float32]
@@ -70,7 +116,7 @@ def image_scores(
     text: Array | None = None,
     scale: float | None = None,
 ) -> NDArray[np.float64]:
-    """The scores (T,) of the items; each image of the pool is scored once, even if it is repeated.
+    """The scores (T,) of the items; each of their images is scored once, even if it is repeated.
 
     `score` takes logits (B, W) for W texts. By default the texts are the class names, and the scale
     of the logits is the model's.
@@ -78,11 +124,12 @@ def image_scores(
     pool = data.pool
     images, scale = pool.image_features, pool.logit_scale if scale is None else scale
     text = pool.text_features if text is None else text
-    parts = [
-        score(cosine_logits(images[start : start + _CHUNK], text, scale))
-        for start in range(0, len(images), _CHUNK)
-    ]
-    return np.concatenate(parts).astype(np.float64)[data.index]
+    rows, place = np.unique(data.index, return_inverse=True)
+    scores = np.empty(len(rows))
+    for start in range(0, len(rows), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        scores[part] = score(cosine_logits(images[rows[part]], text, scale))
+    return scores[place]
 
 
 def _decisions(data: StreamData, *how: Any, **more: Any) -> Decisions:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
-from zsntta_cli.methods.state import State
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
@@ -35,64 +34,52 @@ class OnlineThreshold:
     """
 
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
-        self._settings = settings
-        self._batch_size = batch_size
+        self.settings = settings
+        self.batch_size = batch_size
         window = settings.queue + batch_size
-        self._scale = 2.0 ** (52 - math.ceil(math.log2(window)))
-        self._ring = np.zeros(settings.queue)
-        self._cells = np.zeros((3, _CELLS))  # count, sum, sum of squares
-        self._seen = 0
-        self._last = 0.5  # used until the first valid threshold
+        self.scale = 2.0 ** (52 - math.ceil(math.log2(window)))
+        self.ring = np.zeros(settings.queue)
+        self.cells = np.zeros((3, _CELLS))  # count, sum, sum of squares
+        self.seen = 0
+        self.last = 0.5  # used until the first valid threshold
 
-    def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The thresholds (T,) for the next T noise scores (T,)."""
-        settings = self._settings
-        if settings.fixed is not None:
+    def __call__(self, scores: NDArray[np.float64], learn: bool = True) -> NDArray[np.float64]:
+        """The thresholds (T,) for the next T noise scores (T,), which enter the queue."""
+        settings = self.settings
+        if settings.fixed is not None or not learn:
             return np.full(len(scores), self.latest)
-        assert self._seen % self._batch_size == 0, "a piece ended within a batch"
+        assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         thresholds = np.empty(len(scores))
         unweighted = settings.criterion == "unweighted"
-        queue = self._ring, self._cells, self._seen, self._batch_size, self._scale
+        queue = self.ring, self.cells, self.seen, self.batch_size, self.scale
         _slide(thresholds, np.ascontiguousarray(scores), *queue, unweighted)
-        self._seen += len(scores)
+        self.seen += len(scores)
         return self._fill_undefined(thresholds)
 
     @property
     def latest(self) -> float:
         """The threshold of the last item; 0.5 before the first one."""
-        settings = self._settings
+        settings = self.settings
         if settings.fixed is None:
-            return self._last
+            return self.last
         on_noise = settings.fixed_on == "noise-score"  # or the ID score, Eq. 1: clean iff S >= λ
         return settings.fixed if on_noise else 1 - settings.fixed
 
     @property
     def queue(self) -> Floats:
         """The scores from which the last threshold was found, in any order."""
-        return self._ring[: self._seen]
-
-    def state(self) -> State:
-        """The queue, its cells, and the last threshold."""
-        return {
-            "ring": self._ring, "cells": self._cells, "seen": self._seen, "last": self._last,
-        }  # fmt: skip
-
-    def restore(self, state: State) -> None:
-        """Continue from a state that was checked against this one's."""
-        ring, cells, seen, last = (state[name] for name in ("ring", "cells", "seen", "last"))
-        self._ring, self._cells = np.asarray(ring), np.asarray(cells)
-        self._seen, self._last = int(seen), float(last)
+        return self.ring[: self.seen]
 
     def _fill_undefined(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Replace the thresholds of queues without a split by the last valid one, or by zero."""
         undefined = thresholds == UNDEFINED
-        if self._settings.degenerate == "zero":
+        if self.settings.degenerate == "zero":
             thresholds[undefined] = 0.0
         else:
             latest = np.maximum.accumulate(np.where(undefined, -1, np.arange(len(thresholds))))
-            thresholds = np.where(latest >= 0, thresholds[latest], self._last)
+            thresholds = np.where(latest >= 0, thresholds[latest], self.last)
         if len(thresholds):
-            self._last = float(thresholds[-1])
+            self.last = float(thresholds[-1])
         return thresholds
 
 

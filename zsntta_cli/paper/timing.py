@@ -59,7 +59,7 @@ class TimingJob:
 
     def __post_init__(self) -> None:
         # Methods that decide while the stream runs, and only need images and class names.
-        timeable = (n for n, m in METHODS.items() if (m.live or m.stepper) and not m.needs)
+        timeable = (n for n, m in METHODS.items() if (m.live or m.online) and not m.needs)
         check_choice("method", self.method, tuple(timeable))
         needed = self.warm_up + METHODS[self.method].at_once(self.settings.options) + 1
         enough = self.samples >= needed

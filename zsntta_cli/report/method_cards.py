@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import methods
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method, Pair
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.settings.options import option_name, value_type
@@ -30,6 +30,7 @@ _NEEDS = {
     WORDS: "words: zsntta extract --words",
     NO_TEXT: "the features of its 'no' text encoder: --no-text",
 }
+_PAIRS = "A classifier also goes behind any cached method that decides: adand+tda, oodd+oga …"
 _HEADS = {
     "method": "Method", "about": "What it is", "runs": "Runs", "needs": "Needs", "paper": "Paper",
 }  # fmt: skip
@@ -55,14 +56,16 @@ def _row(name: str, method: Method) -> dict[str, Any]:
 
 def _papers(method: Method) -> list[Reference]:
     """The articles of a method itself: for a classifier behind ZS-CLIP only the classifier's."""
-    is_alone = method.parts and method.parts[0] is METHODS["zs-clip"]
-    cites = method.parts[1].cites if method.parts and is_alone else method.cites
+    is_alone = isinstance(method, Pair) and method.detector is METHODS["zs-clip"]
+    cites = method.both[1].cites if isinstance(method, Pair) and is_alone else method.cites
     return [paper for cited in dict.fromkeys(cites) if (paper := find_reference(cited))]
 
 
 def method_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
     """The rows of methods as a sheet of texts."""
-    return _sheet("", _HEADS, rows)
+    sheet = _sheet("", _HEADS, rows)
+    sheet.notes = [_PAIRS]
+    return sheet
 
 
 def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) -> Sheet:
@@ -72,25 +75,21 @@ def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) ->
 
 def about(method: Method) -> str:
     """A method in one sentence: the first line of its settings' docstring, or of its function's."""
-    if not method.parts:
+    if not isinstance(method, Pair):
         return _sentence(method)
-    detector, classifier = method.parts
+    detector, classifier = method.both
     decides = next((name for name, line in METHODS.items() if line is detector), "a detector")
     return f"{_sentence(classifier).removesuffix('.')}; {decides} decides on noise."
 
 
 def _sentence(line: Method | Classifier) -> str:
-    for owner in (line.settings, _code(line)):
+    for owner in (line.settings_class, line.run):
         text = "" if isinstance(owner, str) else inspect.getdoc(owner) or ""
         if text and not text.startswith(
             f"{getattr(owner, '__name__', '')}("
         ):  # a dataclass without one has that
             return text.partition("\n")[0]
     return ""
-
-
-def _code(line: Method | Classifier) -> Any:
-    return line.run if isinstance(line, Method) else line.classes
 
 
 def needs(method: Method) -> str:
@@ -101,7 +100,7 @@ def needs(method: Method) -> str:
 def method_facts(name: str) -> dict[str, Any]:
     """All facts about a method, except its settings."""
     method = METHODS[name]
-    options = method.settings()
+    options = method.settings_class()
     return {
         **_row(name, method),
         "needs": needs(method) or "nothing but features and class names",
@@ -113,7 +112,7 @@ def method_facts(name: str) -> dict[str, Any]:
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(method)),
         "in pieces": "it decides as items come: zsntta detect, OnlineDetector"
-        if method.stepper
+        if method.online
         else "",
         "cost": _cost(method),
         "how": _how(method),
@@ -121,10 +120,10 @@ def method_facts(name: str) -> dict[str, Any]:
 
 
 def _warm_up(method: Method, options: Any) -> str:
-    warm_up, first = method.warm_up, method.warm_up.items(options)
+    first = method.warm_up(options)
     if not first:
         return "none: its own rule decides from the first item on"
-    return f"{first:,} items, which {warm_up.teacher} decides ({warm_up.settings})"
+    return f"{first:,} items, which {method.teacher} decides ({method.warm_up_by})"
 
 
 def _delay(items: int) -> str:
@@ -139,19 +138,23 @@ def _values(values: Any) -> str:
 
 def _presets(method: Method) -> list[tuple[str, str]]:
     """How each preset changes the settings of a method."""
-    names = {field.name for field in dataclasses.fields(method.settings)}
+    names = {field.name for field in dataclasses.fields(method.settings_class)}
     changes = {p: {n: v for n, v in values.items() if n in names} for p, values in PRESETS.items()}
     return [(preset, _values(values)) for preset, values in changes.items() if values]
 
 
+def _lines(method: Method) -> tuple[Method | Classifier, ...]:
+    return method.both if isinstance(method, Pair) else (method,)
+
+
 def _cost(method: Method) -> str:
     """The known cost in words; nothing is measured here."""
-    return "; ".join(line.cost for line in method.parts or (method,) if line.cost)
+    return "; ".join(line.cost for line in _lines(method) if line.cost)
 
 
 def _how(method: Method) -> str:
     """The docstring of a method's module, without an import: a live method would import torch."""
-    texts = [_module_text(_code(line)) for line in method.parts or (method,)]
+    texts = [_module_text(line.run) for line in _lines(method)]
     return _JOINED.sub(" ", "\n\n".join(filter(None, texts)))
 
 
@@ -167,7 +170,7 @@ def _module_text(where: Any) -> str:
 def setting_rows(name: str) -> list[dict[str, Any]]:
     """A row for each setting of a method: its default, its range and its help text."""
     method = METHODS[name]
-    fields: Sequence[Field[Any]] = dataclasses.fields(method.settings)
+    fields: Sequence[Field[Any]] = dataclasses.fields(method.settings_class)
     return [_setting(method, declared) for declared in fields]
 
 

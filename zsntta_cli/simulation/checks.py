@@ -140,13 +140,13 @@ CHECKS: dict[str, Callable[[RunSettings], str]] = {
 
 def _items(run: RunSettings) -> int:
     """Enough items for the method's own rule to decide on half of them, in whole rounds."""
-    wanted = 2 * METHODS[run.method].warm_up.items(run.options) + 300
+    wanted = 2 * METHODS[run.method].warm_up(run.options) + 300
     return min(max(wanted, _SHORTEST), _LONGEST) // _ROUND * _ROUND
 
 
 def _cuts(run: RunSettings) -> list[int]:
     """Where to cut: after the first item, after the warm-up, between, before the last item."""
-    items, warm_up = _items(run), METHODS[run.method].warm_up.items(run.options)
+    items, warm_up = _items(run), METHODS[run.method].warm_up(run.options)
     cuts = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
     return sorted(cut for cut in cuts if cut < items)
 

@@ -147,13 +147,12 @@ def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNot
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)
-    for phrase in method.notes(run.options, sizes.classes, sizes.dim):
+    if phrase := method.note(run.options, sizes.classes, sizes.dim):
         yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
-    warm_up = method.warm_up
-    if 0 < items <= (first := warm_up.items(run.options)):
+    if 0 < items <= (first := method.warm_up(run.options)):
         text = (
-            f"{name} decides as {warm_up.teacher} does throughout: a stream of {items:,} items "
-            f"ends before its detector decides, after {first:,} items ({warm_up.settings})."
+            f"{name} decides as {method.teacher} does throughout: a stream of {items:,} items "
+            f"ends before its detector decides, after {first:,} items ({method.warm_up_by})."
         )
         yield RunNote("warm-up", name, text, -items)
 

@@ -109,7 +109,7 @@ def run_from_record(settings: Any) -> RunSettings:
     chosen = find_method(method)
     stream = _read_stream(settings.get("stream", {}))
     classes: dict[str, type[Any]] = {"threshold": ThresholdSettings}
-    classes["options"] = chosen.settings if chosen else _NoSettings
+    classes["options"] = chosen.settings_class if chosen else _NoSettings
     groups = {what: _read_group(what, classes[what], settings.get(what, {})) for what in classes}
     return RunSettings(method, **places, prompt=cached_prompt(prompt), stream=stream, **groups)
 
@@ -173,7 +173,7 @@ def without_gone(run: RunSettings) -> RunSettings:
     if chosen is None or not isinstance(run.options, RecordedSettings):
         return run
     options = {name: v for name, v in vars(run.options).items() if name not in _GONE_OPTIONS}
-    return dataclasses.replace(run, options=_read_group("options", chosen.settings, options))
+    return dataclasses.replace(run, options=_read_group("options", chosen.settings_class, options))
 
 
 def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
@@ -188,7 +188,7 @@ def check_runnable(run: RunSettings, files: Collection[str] = ()) -> None:
     if find_method(run.method) is None:
         raise UnknownMethod(run.method, tuple(files))
     groups = {"stream": StreamSettings, "threshold": ThresholdSettings}
-    groups["options"] = METHODS[run.method].settings
+    groups["options"] = METHODS[run.method].settings_class
     for what, declaring in groups.items():
         group = getattr(run, what)
         _check_no_others(what, vars(group), [field.name for field in dataclasses.fields(declaring)])

@@ -12,7 +12,6 @@ from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.methods.settings import ZsClipSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice
 
@@ -71,7 +70,9 @@ class RunSettings:
     prompt: str
     stream: StreamSettings = field(default_factory=StreamSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
-    options: Any = field(default_factory=ZsClipSettings)  # of its method's class, or recorded ones
+    options: Any = field(
+        default_factory=lambda: METHODS["zs-clip"].settings_class()
+    )  # its method's, or recorded ones
     preset: str = field(default="", compare=False)  # that was asked for; its values stand above
 
     def flat(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def _flat(*groups: Any) -> dict[str, Any]:
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    settings_class: Any = METHODS[method].settings
+    settings_class: Any = METHODS[method].settings_class
     return _declared(settings_class)
 
 
@@ -123,7 +124,7 @@ def build_run(
     stream = _pick(StreamSettings, flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
-        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings, flat), preset,
+        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings_class, flat), preset,
     )  # fmt: skip
 
 

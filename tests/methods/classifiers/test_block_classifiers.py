@@ -13,12 +13,10 @@ from reference.classifiers import frozen
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers import lame, stata, transclip
-from zsntta_cli.methods.settings import (
-    ACCEPTED,
-    LAMESettings,
-    StatASettings,
-    TransCLIPSettings,
-)
+from zsntta_cli.methods.classifiers.lame import LAMESettings
+from zsntta_cli.methods.classifiers.stata import StatASettings
+from zsntta_cli.methods.classifiers.transclip import TransCLIPSettings
+from zsntta_cli.methods.classifiers.transduction import ACCEPTED
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -116,7 +114,7 @@ def test_it_is_another_answer_than_the_frozen_models():
 def test_no_class_depends_on_a_later_block(name, block, items, seed):
     data = stream(4, items, 12, seed)
     method = METHODS[f"zs-clip+{name}"]
-    options = method.settings(block=block)
+    options = method.settings_class(block=block)
     assert method.delay(options) == block - 1
     whole = method.load()(data, options, ThresholdSettings())
     cut = items // block * block
@@ -137,9 +135,9 @@ def test_an_items_class_may_depend_on_the_last_item_of_its_block():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_block_of_two_methods_is_whole_in_both(name):
     method = METHODS[f"adand+{name}"]
-    assert method.delay(method.settings()) == 63
-    assert method.delay(method.settings(block=6, batch_size=4)) == 11
-    assert METHODS["adand"].delay(METHODS["adand"].settings()) == 0
+    assert method.delay(method.settings_class()) == 63
+    assert method.delay(method.settings_class(block=6, batch_size=4)) == 11
+    assert METHODS["adand"].delay(METHODS["adand"].settings_class()) == 0
     assert name in CLASSIFIERS
 
 

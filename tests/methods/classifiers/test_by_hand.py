@@ -5,22 +5,25 @@ import pytest
 from given_features import of_features
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
-from zsntta_cli.methods.settings import (
-    BCASettings,
-    DLASettings,
-    DMNSettings,
-    DOTASettings,
-    OGASettings,
-    OnZetaSettings,
-)
+from zsntta_cli.methods.classifiers.bca import BCASettings
+from zsntta_cli.methods.classifiers.dla import DLASettings
+from zsntta_cli.methods.classifiers.dmn import DMNSettings
+from zsntta_cli.methods.classifiers.dota import DOTASettings
+from zsntta_cli.methods.classifiers.oga import OGASettings
+from zsntta_cli.methods.classifiers.onzeta import OnZetaSettings
 from zsntta_cli.simulation.runs import build_run
 
 
 def classes(module, features, options, scale):
     data = of_features(features, np.eye(2), scale)
-    return module.classes(data, options, np.ones(len(features), bool)).tolist()
+    return of_stream(module, data, options, np.ones(len(features), bool)).tolist()
+
+
+def of_stream(module, data, options, offered):
+    """The classes (T,) by a classifier of the package, which has its module's name."""
+    return CLASSIFIERS[module.__name__.rpartition(".")[2]].load()(data, options, offered)
 
 
 def test_onzetas_weights_even_the_classes_out():
@@ -127,7 +130,9 @@ def test_ogas_memory_keeps_the_lowest_entropies():
     ],
 )
 def test_ogas_precision(scatter, count, expected):
-    rows = oga._whitening(np.diag(scatter), count)(np.eye(2))
+    gaussians = oga.OGAGaussians(np.eye(2), OGASettings())
+    gaussians._whiten_by(np.diag(scatter), count)
+    rows = gaussians.whiten(np.eye(2))
     np.testing.assert_allclose(rows @ rows.T, np.diag(expected), atol=1e-12)
 
 
@@ -144,15 +149,15 @@ def test_dota_by_hand(memory):
     np.testing.assert_allclose(logits[:, 0], [first, second], rtol=1e-9)
     one, two = np.array([0.999, -0.001]), np.array([-0.5005, 0.9995])
     expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
-    np.testing.assert_allclose(gaussians._covariance.mean(gaussians._count), expected, rtol=1e-6)
+    np.testing.assert_allclose(gaussians.covariance.mean(gaussians.count), expected, rtol=1e-6)
 
 
 def test_ogas_deviations_are_from_means_texts_and_each_other():
     # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
     gaussians = oga.OGAGaussians(np.array([[0.5], [0.7]]), OGASettings())
     for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
-        assert gaussians._memory.offer(label, 0.1, np.array([x]))
-        gaussians._changed.add(label)
+        assert gaussians.memory.offer(label, 0.1, np.array([x]))
+        gaussians.changed[label] = True
         gaussians._update_sums()
     scatter = gaussians._centred()
     np.testing.assert_allclose(scatter, [[2.25 - 3 / 36]])
@@ -171,17 +176,16 @@ def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, modul
 
     monkeypatch.setattr(module, "cut", watched)
     options = {oga: OGASettings(oga_every=2), dota: DOTASettings(dota_every=2)}[module]
-    module.classes(of_features(np.ones((7, 2)), np.eye(2), 5.0), options, offered)
+    of_stream(module, of_features(np.ones((7, 2)), np.eye(2), 5.0), options, offered)
     assert found == first
 
 
 def test_whitened_rows_multiply_as_by_the_precision():
     rng = np.random.default_rng(0)
     covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
-    for whiten in (
-        blocks.whitening_of_inverse(covariance),
-        blocks.whitening_of_pseudo_inverse(covariance),
-    ):
+    whiten = blocks.Whitening(5, 1.0)
+    for change in (whiten.by_inverse, whiten.by_pseudo_inverse):
+        change(covariance)
         expected = rows @ np.linalg.inv(covariance) @ rows.T
         np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
 
@@ -194,12 +198,11 @@ def test_covariances_are_of_classes_up_to_the_memory_they_may_take():
 
 @pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
 def test_a_note_says_that_covariances_are_pooled(method, said):
-    options = METHODS[method].settings()
-    assert METHODS[method].notes(options, 10, 512) == []
-    notes = METHODS[method].notes(options, 1000, 512)
-    assert bool(notes) == said
+    options = METHODS[method].settings_class()
+    assert not METHODS[method].note(options, 10, 512)
+    note = METHODS[method].note(options, 1000, 512)
+    assert bool(note) == said
     if said:
-        [note] = notes
         assert note.startswith("has one covariance of all classes")
         assert note.endswith("1,000 classes of 512 dims take more than 512 MB (dota-memory)")
 
@@ -222,5 +225,5 @@ def test_the_official_preset_has_ogas_short_means():
 )
 def test_settings_out_of_range_are_named(method, options, message):
     with pytest.raises(SettingsError) as error:
-        METHODS[method].settings(**options)
+        METHODS[method].settings_class(**options)
     assert str(error.value) == message

@@ -8,8 +8,14 @@ import pytest
 from given_features import of_features
 
 from zsntta_cli.methods.classifiers import lame, stata, transclip
-from zsntta_cli.methods.classifiers.stata import fit_to_texts, solve, spread_about_texts
-from zsntta_cli.methods.settings import LAMESettings, StatASettings, TransCLIPSettings
+from zsntta_cli.methods.classifiers.lame import LAMESettings
+from zsntta_cli.methods.classifiers.stata import (
+    StatASettings,
+    fit_to_texts,
+    solve,
+    spread_about_texts,
+)
+from zsntta_cli.methods.classifiers.transclip import TransCLIPSettings
 
 ITEMS = np.array([
     [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],

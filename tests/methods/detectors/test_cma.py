@@ -11,9 +11,13 @@ from reference import cma as reference
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import cma
+from zsntta_cli.methods.detectors.cma import CmaSettings
 from zsntta_cli.methods.scores import unit, zero_shot
-from zsntta_cli.methods.settings import CmaSettings
 from zsntta_cli.settings import ThresholdSettings
+
+
+def run(data, options, threshold):
+    return cma.CMA(data, options, threshold).push(data)
 
 
 def stream(features, text, neutral, scale, injected=None):
@@ -38,9 +42,9 @@ def test_by_hand():
     # Logits ln 4 or 0. Two classes, twice as many texts: four of e3, or two of each of e3 and e4.
     eye, features = np.eye(4), np.eye(4)[[2, 0, 3]]
     options, threshold = CmaSettings(cma_times=2), ThresholdSettings()
-    one = cma.run(stream(features, eye[:2], eye[2:3], np.log(4)), options, threshold)
+    one = run(stream(features, eye[:2], eye[2:3], np.log(4)), options, threshold)
     np.testing.assert_allclose(one.id_score, [1 / 18, 4 / 9, 1 / 6], rtol=1e-6)
-    two = cma.run(stream(features, eye[:2], eye[2:], np.log(4)), options, threshold)
+    two = run(stream(features, eye[:2], eye[2:], np.log(4)), options, threshold)
     np.testing.assert_allclose(two.id_score, [1 / 12, 4 / 9, 1 / 12], rtol=1e-6)
     # u 0.917 and 0.556: the first grid value between is 0.56.
     assert two.detector_threshold.tolist() == [0.5, 0.56, 0.56]
@@ -68,7 +72,7 @@ def test_every_decision_is_the_references(classes, neutral, times):
     data = random_stream(classes, neutral, classes)
     options, threshold = CmaSettings(cma_times=times), ThresholdSettings(queue=64)
     is_noise, id_score = reference.cma(data, options, threshold)
-    decisions = cma.run(data, options, threshold)
+    decisions = run(data, options, threshold)
     np.testing.assert_allclose(decisions.id_score, id_score, atol=1e-5)
     assert np.array_equal(decisions.is_noise, is_noise)
 
@@ -77,10 +81,10 @@ def test_an_image_of_anything_is_less_id_than_by_its_classes_alone():
     data = random_stream(4, 5, 0)
     text = data.pool.text_features
     like = dataclasses.replace(data.pool, more_text=text)  # each class once more
-    found = cma.run(dataclasses.replace(data, pool=like), CmaSettings(), ThresholdSettings())
+    found = run(dataclasses.replace(data, pool=like), CmaSettings(), ThresholdSettings())
     np.testing.assert_allclose(2 * found.id_score, 1 - data.noise_score, rtol=1e-5)
 
 
 def test_it_asks_for_its_list_of_texts():
     assert METHODS["cma"].needs == WORDS
-    assert METHODS["cma"].settings().words == "cma"
+    assert METHODS["cma"].settings_class().words == "cma"

@@ -7,8 +7,8 @@ from reference import etlt as reference
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import etlt
+from zsntta_cli.methods.detectors.etlt import EtltSettings
 from zsntta_cli.methods.scores import ZeroShot
-from zsntta_cli.methods.settings import EtltSettings
 from zsntta_cli.settings import ThresholdSettings
 
 ADAPTIVE = ThresholdSettings()

@@ -10,8 +10,10 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import syde, zs_clip
 from zsntta_cli.methods.detectors.linear import LinearDetector
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
+from zsntta_cli.methods.detectors.syde import SydeSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.learned import copied
 from zsntta_cli.methods.scores import unit, zero_shot
-from zsntta_cli.methods.settings import SydeSettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
 DIM, CLASSES = 16, 4
@@ -88,6 +90,14 @@ def test_the_memory_by_hand():
     assert offer([1, 0], 0, 0.3) == [1, 0, 0.3162, 0.9487]  # takes its place
 
 
+def adapt(data, options, detector, cells):
+    """The decisions on a stream from a given start."""
+    method = syde.Syde(data, options, QUEUE)
+    method.detector = copied(detector)
+    method.map = syde.SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
+    return method.push(data)
+
+
 @pytest.mark.parametrize("known", [0.0, 0.1])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
@@ -99,7 +109,7 @@ def test_every_decision_is_the_references(known, seed, change):
     data, options = stream(seed, known=known), dataclasses.replace(SMALL, **change)
     weight, bias, cells = start(seed)
     classes, is_noise, id_score = reference.syde(data, options, QUEUE, weight, bias, cells)
-    found = syde.adapt(data, options, QUEUE, LinearDetector(weight, bias), cells)
+    found = adapt(data, options, LinearDetector(weight, bias), cells)
     np.testing.assert_allclose(found.id_score, id_score, atol=2e-4)
     assert np.array_equal(found.is_noise, is_noise)
     assert np.array_equal(found.class_index, classes)
@@ -111,7 +121,7 @@ def test_the_reference_test_sees_every_part_at_work():
 
     def decide(**change):
         options = dataclasses.replace(SMALL, **change)
-        return syde.adapt(data, options, QUEUE, LinearDetector(weight, bias), cells)
+        return adapt(data, options, LinearDetector(weight, bias), cells)
 
     usual = decide()
     for change in ({"syde_gap": 0.0}, {"syde_entropy": 0.5}, {"syde_map_rate": 0.5}):
@@ -122,8 +132,8 @@ def test_the_reference_test_sees_every_part_at_work():
 def test_in_the_warm_up_it_is_zs_clip():
     data = stream(2, known=0)
     warm = SMALL.warmup * SMALL.update_every
-    ours = syde.run(data, SMALL, QUEUE).part(slice(warm))
-    plain = zs_clip.run(data, ZsClipSettings(), QUEUE).part(slice(warm))
+    ours = syde.Syde(data, SMALL, QUEUE).push(data).part(slice(warm))
+    plain = zs_clip.ZsClip(data, ZsClipSettings(), QUEUE).push(data).part(slice(warm))
     for name in ("class_index", "is_noise", "id_score"):
         assert np.array_equal(getattr(ours, name), getattr(plain, name))
     assert np.isnan(ours.detector_threshold).all()
@@ -131,7 +141,7 @@ def test_in_the_warm_up_it_is_zs_clip():
 
 def test_known_noise_is_noise_and_never_in_the_memory():
     data = stream(3, known=0.3)
-    assert syde.run(data, SMALL, QUEUE).is_noise[data.injected].all()
+    assert syde.Syde(data, SMALL, QUEUE).push(data).is_noise[data.injected].all()
     # An image of class 0 that is known to be noise: were it clean, the class would move to it.
     features = data.pool.image_features.copy()
     features[data.injected] = 10 * data.pool.text_features[0] + features[data.injected] / 10
@@ -139,14 +149,13 @@ def test_known_noise_is_noise_and_never_in_the_memory():
     part = slice(0, SMALL.update_every)
     known = StreamData(moved, data.index, data.injected)
     ring = syde.SydeQueue.of(known, part, data.injected[part])
-    weight, bias, cells = start(0)
-    learner = syde._Syde(known, SMALL, QUEUE, LinearDetector(weight, bias), cells)
-    before = learner._memory.proxies.copy()
+    learner, scale = syde.Syde(known, SMALL, QUEUE), np.float32(known.pool.logit_scale)
+    before = learner.memory.proxies.copy()
     only = dataclasses.replace(ring, is_noise=np.ones(len(ring.x), bool))
-    learner.learn(only)
-    assert np.array_equal(learner._memory.proxies, before)
-    learner.learn(dataclasses.replace(ring, is_noise=np.zeros(len(ring.x), bool)))
-    assert not np.array_equal(learner._memory.proxies, before)
+    learner.learn(only, scale)
+    assert np.array_equal(learner.memory.proxies, before)
+    learner.learn(dataclasses.replace(ring, is_noise=np.zeros(len(ring.x), bool)), scale)
+    assert not np.array_equal(learner.memory.proxies, before)
 
 
 def test_without_labels_the_detector_stays_as_it_is():
@@ -154,6 +163,6 @@ def test_without_labels_the_detector_stays_as_it_is():
     options = dataclasses.replace(SMALL, syde_entropy=0.0)  # every item is too doubtful
     weight, bias, cells = start(4)
     detector = LinearDetector(weight, bias)
-    found = syde.adapt(data, options, QUEUE, detector, cells).part(slice(96, None))
+    found = adapt(data, options, detector, cells).part(slice(96, None))
     logits = detector.logits(data.features(slice(96, None)))
     np.testing.assert_allclose(found.id_score, 1 / (1 + np.exp(logits)), atol=1e-6)

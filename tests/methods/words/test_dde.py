@@ -57,7 +57,7 @@ def test_the_gaussians_change_classes_and_second_choices_change_them_again():
 def test_a_batch_waits_for_its_last_item_and_no_longer():
     data, method = stream(5), METHODS["dde"]
     kept = {"batch_size": 40, "dde_words": 5}
-    options = method.settings(**kept)
+    options = method.settings_class(**kept)
     assert method.delay(options) == 39
     whole = decide("dde", data, QUEUE, **kept)[0]
     before = decide("dde", data.part(slice(120)), QUEUE, **kept)[0]

@@ -11,9 +11,14 @@ from word_streams import decide, stream
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.words.adaneg import AdaNegMemory
-from zsntta_cli.methods.words.settings import TanlSettings
-from zsntta_cli.methods.words.tanl import ActivatedWords, ActivationRing, growing_share, largest
-from zsntta_cli.methods.words.vocabulary import mine_negatives
+from zsntta_cli.methods.words.tanl import (
+    ActivatedWords,
+    ActivationRing,
+    TanlSettings,
+    growing_share,
+    largest,
+)
+from zsntta_cli.methods.words.vocabulary import Vocabulary, mine_negatives
 from zsntta_cli.settings import ThresholdSettings
 
 NAMES = np.eye(2, 3, dtype=np.float32)  # the third axis is no class
@@ -81,17 +86,17 @@ def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
 
 def test_the_memory_by_hand():
     images = np.array([[0, 3, 0], [0, 0, 2], [4, 0, 0], [0, 0, -1]], np.float32)
-    memory = AdaNegMemory(np.eye(3, dtype=np.float32), images, shots=2)
-    assert memory.proxies()[1].shape == (0, 3)
-    entered, made = memory.enter([0, 0, 2, 0, 0], [0.5, 0.9, 0.1, 0.9, 0.2], [0, 1, 2, 2, 3])
+    memory = AdaNegMemory(Vocabulary(np.eye(3, dtype=np.float32), 2, (2, 3), False), shots=2)
+    assert memory.filled == 0
+    offered = images[[0, 1, 2, 2, 3]]
+    entered, made = memory.enter([0, 0, 2, 0, 0], [0.5, 0.9, 0.1, 0.9, 0.2], offered)
     # Text 0 takes images 0 and 1; then 0.9 is no less than the largest, 0.2 is: image 1 leaves.
     assert entered == [0, 1, 2, 4]
     expected = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, -1]]
     lengths = np.sqrt([[2], [3], [2], [3]])
     np.testing.assert_allclose(made, expected / lengths, atol=1e-6)
-    rows, proxies = memory.proxies()
-    assert rows.tolist() == [0, 2]
-    np.testing.assert_allclose(proxies, made[[3, 2]], atol=1e-7)
+    assert memory.text[: memory.filled].tolist() == [0, 2]
+    np.testing.assert_allclose(memory.proxies[: memory.filled], made[[3, 2]], atol=1e-7)
 
 
 def test_adaneg_by_hand():
@@ -157,9 +162,9 @@ def test_a_ring_has_the_mean_of_the_last_few():
 def test_words_that_noise_activates_more_than_id_come_first():
     words = ActivatedWords(3, TanlSettings(tanl_words=2, tanl_ring=4))
     assert words.order.tolist() == [0, 1], "nothing is known: the first words"
-    words.push(np.array([0.5, 0.25, 0.0], np.float32), is_noise=False)
+    words.push(np.array([[0.5, 0.25, 0.0]], np.float32), is_noise=False)
     assert words.order.tolist() == [2, 1], "no noise yet: what ID does not activate"
-    words.push(np.array([0.75, 0.25, 0.125], np.float32), is_noise=True)
+    words.push(np.array([[0.75, 0.25, 0.125]], np.float32), is_noise=True)
     assert words.order.tolist() == [0, 2]
 
 

@@ -31,7 +31,7 @@ def stream(seed, items=220, classes=5, sizes=(40, 15), injected=True, distinct=N
 
 def decide(method, data, threshold, **values):
     """The decisions of a method with these settings, and the settings."""
-    options = METHODS[method].settings(**values)
+    options = METHODS[method].settings_class(**values)
     return METHODS[method].load()(data, options, threshold), options
 
 

@@ -8,38 +8,69 @@ The values are those of another implementation (TTABC); the authors' code does n
 text counts as 20,000 items, so means hardly move, and the prior has nearly all of the effect.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, largest, moved, to_softmax
-from zsntta_cli.methods.settings import BCASettings
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
+from zsntta_cli.settings.options import option
+
+
+@dataclass(frozen=True)
+class BCASettings(MethodSettings):
+    """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples.
+
+    The values are those of another implementation; the authors' code does not confirm them.
+    """
+
+    bca_mean_least: float = option(
+        0.05, "Probability above which an item updates the mean of its class.", within=SHARE
+    )
+    bca_mean_items: float = option(
+        20_000.0, "Number of items for which the text of a class counts.", within=ABOVE_ZERO
+    )
+    bca_prior_least: float = option(
+        0.65, "Probability above which an item updates the prior.", within=SHARE
+    )
+    bca_prior_items: float = option(
+        1.0, "Number of items for which the initial prior counts.", within=FROM_ZERO
+    )
+
 
 _LEAST = 1e-18  # likelihood of a cluster: less is lost in the rounding of double precision
 
 
-def classes(
-    data: StreamData, options: BCASettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items by likelihood and prior; those that are `offered` (T,) are learned."""
-    o, scale = options, float(data.pool.logit_scale)
-    means = data.pool.text_features.astype(np.float64)
-    prior = np.eye(len(means))
-    counts = np.empty((3, len(means)))  # items of means, of priors; whether a prior moved
-    counts[0], counts[1], counts[2] = o.bca_mean_items, o.bca_prior_items, 0
-    least = np.array([o.bca_mean_least, o.bca_prior_least])
-    class_index, room = np.empty(len(data), np.int32), np.empty((3, len(means)))
-    for part in blocks(len(data)):
-        frozen = Frozen.of(data, part)
-        v = frozen.features
-        steps = np.zeros_like(frozen.logits)
-        _learn(
-            class_index[part], v @ means.T, v @ v.T, offered[part], prior, counts, steps, least,
-            scale, room,
-        )  # fmt: skip
-        means = moved(means, steps, v)
-    return class_index
+class BCA:
+    """The classifier while the stream runs."""
+
+    def __init__(self, data: StreamData, options: BCASettings) -> None:
+        self.options = options
+        self.means = data.pool.text_features.astype(np.float64)
+        self.prior = np.eye(len(self.means))
+        # Items of means, of priors; whether a prior moved.
+        self.counts = np.empty((3, len(self.means)))
+        self.counts[0], self.counts[1] = options.bca_mean_items, options.bca_prior_items
+        self.counts[2] = 0
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by likelihood and prior; those that are `offered` (T,) are learned."""
+        least = np.array([self.options.bca_mean_least, self.options.bca_prior_least])
+        class_index, room = np.empty(len(items), np.int32), np.empty((3, len(self.means)))
+        for part in blocks(len(items)):
+            frozen = Frozen.of(items, part)
+            v = frozen.features
+            steps = np.zeros_like(frozen.logits)
+            _learn(
+                class_index[part], v @ self.means.T, v @ v.T, offered[part], self.prior,
+                self.counts, steps, least, float(items.pool.logit_scale), room,
+            )  # fmt: skip
+            if offered[part].any():  # rows are made unit again, which may change their last bit
+                self.means = moved(self.means, steps, v)
+        return class_index
 
 
 @compiled

@@ -6,7 +6,7 @@ cosines follow from two products, with the rows at the block's start and between
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,7 @@ from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.scores import softmax, unit
 
 Floats = NDArray[np.float64]
-# It maps rows x (N, D) to w(x) (N, D), so that w(x)·w(y) = xᵀ Λ y for a precision matrix Λ.
-Whitening = Callable[[Floats], Floats]
+_BY_FACTOR, _BY_INVERSE, _BY_PSEUDO_INVERSE = "factor", "inverse", "pseudo-inverse"
 
 BLOCK = 64  # items in one product: it limits memory and changes no decision
 
@@ -103,26 +102,37 @@ def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=1))
 
 
-def whitening_by(factor: float) -> Whitening:
-    """The whitening of Λ = factor² I."""
-    return lambda rows: factor * rows
+class Whitening:
+    """It maps rows x (N, D) to w(x) (N, D), so that w(x)·w(y) = xᵀ Λ y for a precision matrix Λ."""
 
+    def __init__(self, dim: int, factor: float) -> None:
+        """Start with Λ = factor² I."""
+        self.kind, self.factor = _BY_FACTOR, factor
+        self.matrix = np.zeros((dim, dim), order="F")  # LAPACK's order
 
-def whitening_of_inverse(covariance: Floats) -> Whitening:
-    """The whitening of a matrix's inverse; LinAlgError if it (D, D) is not positive definite."""
-    lower = cholesky(covariance, lower=True, check_finite=False)
+    def by_factor(self, factor: float) -> None:
+        """Take Λ = factor² I."""
+        self.kind, self.factor = _BY_FACTOR, factor
 
-    def whitened(rows: Floats) -> Floats:
-        solved = solve_triangular(lower, rows.T, lower=True, check_finite=False)
+    def by_inverse(self, covariance: Floats) -> None:
+        """Take the inverse of a matrix; LinAlgError if it (D, D) is not positive definite."""
+        self.matrix = np.asfortranarray(cholesky(covariance, lower=True, check_finite=False))
+        self.kind = _BY_INVERSE
+
+    def by_pseudo_inverse(self, covariance: Floats) -> None:
+        """Take the pseudo-inverse of a positive semi-definite matrix (D, D)."""
+        values, vectors = np.linalg.eigh(covariance)
+        kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+        roots = np.zeros_like(values)
+        roots[kept] = 1 / np.sqrt(values[kept])
+        self.matrix = np.asfortranarray(vectors * roots)
+        self.kind = _BY_PSEUDO_INVERSE
+
+    def __call__(self, rows: Floats) -> Floats:
+        """Map rows (N, D)."""
+        if self.kind == _BY_FACTOR:
+            return self.factor * rows
+        if self.kind == _BY_PSEUDO_INVERSE:
+            return np.asarray(rows @ self.matrix)
+        solved = solve_triangular(self.matrix, rows.T, lower=True, check_finite=False)
         return np.ascontiguousarray(solved.T)
-
-    return whitened
-
-
-def whitening_of_pseudo_inverse(covariance: Floats) -> Whitening:
-    """The whitening of the pseudo-inverse of a positive semi-definite matrix (D, D)."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
-    roots = np.zeros_like(values)
-    roots[kept] = 1 / np.sqrt(values[kept])
-    return lambda rows: np.asarray(rows @ (vectors * roots))

@@ -10,26 +10,43 @@ its scale are positive. A negative logit would rise, so it is left unchanged. Th
 those of the released code (MIT, logits_adjustment), which chooses α for each set.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, largest
-from zsntta_cli.methods.settings import DLASettings
+from zsntta_cli.methods.settings import FROM_ZERO, MethodSettings
+from zsntta_cli.settings.options import option
 
 
-def classes(
-    data: StreamData, options: DLASettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items by adjusted logits; those that are `offered` (T,) are counted."""
-    count = len(data.pool.text_features)
-    answers, sure = np.ones(count), np.zeros(count)  # n_c and m_c
-    class_index = np.empty(len(data), np.int32)
-    for part in blocks(len(data)):
-        logits = Frozen.of(data, part).logits
-        _adjust(class_index[part], logits, offered[part], answers, sure, options.dla_strength)
-    return class_index
+@dataclass(frozen=True)
+class DLASettings(MethodSettings):
+    """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
+
+    dla_strength: float = option(0.8, "α: strength of the lowering.", within=FROM_ZERO)
+
+
+class DLA:
+    """The classifier while the stream runs."""
+
+    def __init__(self, data: StreamData, options: DLASettings) -> None:
+        self.options = options
+        classes = len(data.pool.text_features)
+        self.answers, self.sure = np.ones(classes), np.zeros(classes)  # n and m of each class
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by adjusted logits; those that are `offered` (T,) are counted."""
+        class_index = np.empty(len(items), np.int32)
+        for part in blocks(len(items)):
+            logits = Frozen.of(items, part).logits
+            _adjust(
+                class_index[part], logits, offered[part], self.answers, self.sure,
+                self.options.dla_strength,
+            )  # fmt: skip
+        return class_index
 
 
 @compiled

@@ -6,41 +6,59 @@ grow with their similarity to the item. The probabilities by these vectors are a
 model's. As in the released code, an item is stored before it is classified.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, entropy_of, to_softmax
-from zsntta_cli.methods.settings import DMNSettings
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.settings.options import option
 
 
-def classes(
-    data: StreamData, options: DMNSettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items by both probabilities; those that are `offered` (T,) are stored."""
-    texts = data.pool.text_features.astype(np.float64)
-    count, dim = texts.shape
-    rows = np.zeros((count, 1 + options.dmn_shots, dim))  # for each class its text, then its memory
-    rows[:, 0] = texts
-    gram = np.zeros((count, rows.shape[1], rows.shape[1]))  # the products of these rows
-    gram[:, 0, 0] = np.einsum("cd,cd->c", texts, texts)
-    filled, entropies = np.ones(count, np.intp), np.full((count, options.dmn_shots), np.inf)
-    values = np.array([float(data.pool.logit_scale), options.dmn_sharpness])
-    class_index, room = np.empty(len(data), np.int32), np.empty((2, max(count, rows.shape[1])))
-    for part in blocks(len(data)):
-        frozen = Frozen.of(data, part)
-        v, probability = frozen.features, frozen.probability
-        likeness = (rows.reshape(-1, dim) @ v.T).reshape(count, rows.shape[1], len(v))
-        places = np.full((len(v), 2), -1, np.intp)  # where items are stored
-        _read(
-            class_index[part], probability, entropy_of(probability), likeness, v @ v.T,
-            offered[part], gram, filled, entropies, places, values, room,
-        )  # fmt: skip
-        for item, (c, place) in enumerate(places.tolist()):
-            if c >= 0:
-                rows[c, place] = v[item]
-    return class_index
+@dataclass(frozen=True)
+class DMNSettings(MethodSettings):
+    """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
+
+    dmn_shots: int = option(50, "Images that are kept for each class.", within=FROM_ONE)
+    dmn_sharpness: float = option(
+        5.5, "β: sharpness of the weights by similarity.", within=FROM_ZERO
+    )
+
+
+class DMN:
+    """The classifier while the stream runs."""
+
+    def __init__(self, data: StreamData, options: DMNSettings) -> None:
+        texts = data.pool.text_features.astype(np.float64)
+        count, dim = texts.shape
+        self.values = np.array([float(data.pool.logit_scale), options.dmn_sharpness])
+        self.rows = np.zeros((count, 1 + options.dmn_shots, dim))  # each class: text, then memory
+        self.rows[:, 0] = texts
+        self.gram = np.zeros((count, 1 + options.dmn_shots, 1 + options.dmn_shots))  # of the rows
+        self.gram[:, 0, 0] = np.einsum("cd,cd->c", texts, texts)
+        self.filled = np.ones(count, np.intp)
+        self.entropies = np.full((count, options.dmn_shots), np.inf)
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by both probabilities; those that are `offered` (T,) are stored."""
+        count, kept, dim = self.rows.shape
+        class_index, room = np.empty(len(items), np.int32), np.empty((2, max(count, kept)))
+        for part in blocks(len(items)):
+            frozen = Frozen.of(items, part)
+            v, probability = frozen.features, frozen.probability
+            likeness = (self.rows.reshape(-1, dim) @ v.T).reshape(count, kept, len(v))
+            places = np.full((len(v), 2), -1, np.intp)  # where items are stored
+            _read(
+                class_index[part], probability, entropy_of(probability), likeness, v @ v.T,
+                offered[part], self.gram, self.filled, self.entropies, places, self.values, room,
+            )  # fmt: skip
+            for item, (c, place) in enumerate(places.tolist()):
+                if c >= 0:
+                    self.rows[c, place] = v[item]
+        return class_index
 
 
 @compiled

@@ -13,71 +13,123 @@ The soft labels are the frozen model's, so the counts and means of a block are k
 with U = c μ = U⁰ + Σ_j p_j v_j a block takes a few products.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, cut, whitening_of_inverse
-from zsntta_cli.methods.settings import DOTASettings
+from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, Whitening, cut
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class DOTASettings(MethodSettings):
+    """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels.
+
+    The paper chooses values for each set; these are from another implementation.
+    """
+
+    dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=ABOVE_ZERO)
+    dota_shrinkage: float = option(
+        1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
+    )
+    dota_rate: float = option(
+        0.02, "ρ: weight that the Gaussians gain with each item of each class.", within=FROM_ZERO
+    )
+    dota_weight: float = option(0.1, "η: largest weight of the Gaussians.", within=FROM_ZERO)
+    dota_every: int = option(
+        1, "Items that are offered between two updates of the covariance.", within=FROM_ONE
+    )
+    dota_memory: int = option(
+        512,
+        "Memory for covariances of the classes, in MB; beyond it one covariance serves all.",
+        within=FROM_ZERO,
+    )
+
+    def pools(self, classes: int, dim: int) -> bool:
+        """Whether covariances of C classes of D dims would exceed the memory for them."""
+        return 4 * classes * dim**2 > self.dota_memory * 2**20
+
+    def note(self, classes: int, dim: int) -> str:
+        """The difference from the paper on C classes of D dims, or "" if there is none."""
+        if not self.pools(classes, dim):
+            return ""
+        return (
+            f"has one covariance of all classes, not the paper's one of each: those of "
+            f"{classes:,} classes of {dim:,} dims take more than {self.dota_memory:,} MB "
+            f"(dota-memory)"
+        )
+
 
 _BLOCK = 128  # items in one product
 _START = 0.001  # initial value of all means, as in the released code
 _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a class's covariance
 
 
-def classes(
-    data: StreamData, options: DOTASettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items by the frozen logits plus the Gaussians'; the `offered` (T,) are learned."""
-    total, dim = data.pool.text_features.shape
-    gaussians = DOTAGaussians(total, dim, options)
-    class_index = np.empty(len(data), np.int32)
-    after = np.flatnonzero(offered)[options.dota_every - 1 :: options.dota_every] + 1
-    for part, renews in cut(after, len(data), _BLOCK):
-        if renews:
-            gaussians.renew()
-        frozen = Frozen.of(data, part)
-        label = frozen.probability * offered[part, None]
-        logits = frozen.logits + gaussians.learn(frozen.features, label)
-        class_index[part] = logits.argmax(axis=1)
-    return class_index
+class DOTA:
+    """The classifier while the stream runs."""
+
+    def __init__(self, data: StreamData, options: DOTASettings) -> None:
+        self.options = options
+        classes, dim = data.pool.text_features.shape
+        self.gaussians = DOTAGaussians(classes, dim, options)
+        self.offered = 0
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by the frozen logits plus the Gaussians'; the `offered` are learned."""
+        class_index = np.empty(len(items), np.int32)
+        number = self.offered + np.cumsum(offered)
+        after = np.flatnonzero(offered & (number % self.options.dota_every == 0)) + 1
+        for part, renews in cut(after, len(items), _BLOCK):
+            if renews:
+                self.gaussians.renew()
+            frozen = Frozen.of(items, part)
+            label = frozen.probability * offered[part, None]
+            logits = frozen.logits + self.gaussians.learn(frozen.features, label)
+            class_index[part] = logits.argmax(axis=1)
+        if len(items) in after:
+            self.gaussians.renew()
+        self.offered += int(offered.sum())
+        return class_index
 
 
 class DOTAGaussians:
     """Counts c (C,), sums U = c μ (C, D), and covariances of each class or of all together."""
 
     def __init__(self, classes: int, dim: int, options: DOTASettings) -> None:
-        self._options = options
-        self._count = np.ones(classes)
-        self._sums = np.full((classes, dim), _START)
+        self.options = options
+        self.count = np.ones(classes)
+        self.sums = np.full((classes, dim), _START)
         kind = Pooled if options.pools(classes, dim) else OfClasses
-        self._covariance: Pooled | OfClasses = kind(classes, dim, options.dota_variance)
+        self.covariance: Pooled | OfClasses = kind(classes, dim, options.dota_variance)
+        self.whiten = Whitening(dim, 1.0)
         self.renew()
 
     def renew(self) -> None:
         """Compute Λ from what was learned so far."""
-        share, covariance = self._options.dota_shrinkage, self._covariance.mean(self._count)
-        shrunk = (1 - share) * covariance + share * np.eye(len(covariance))
-        self._whiten = whitening_of_inverse(shrunk)
-        self._whitened = self._whiten(self._sums)
-        self._squares = (self._whitened**2).sum(axis=1)
+        share, covariance = self.options.dota_shrinkage, self.covariance.mean(self.count)
+        self.whiten.by_inverse((1 - share) * covariance + share * np.eye(len(covariance)))
+        self.whitened = self.whiten(self.sums)
+        self.squares = (self.whitened**2).sum(axis=1)
 
     def learn(self, features: Floats, label: Floats) -> Floats:
         """Return the weighted logits (B, C) of items; each is then learned by its soft label."""
-        count = self._count + _before(label)
-        rows = self._whiten(features)
+        count = self.count + _before(label)
+        rows = self.whiten(features)
         among = rows @ rows.T
-        product = rows @ self._whitened.T + np.tril(among, -1) @ label  # v·ΛU
+        product = rows @ self.whitened.T + np.tril(among, -1) @ label  # v·ΛU
         steps = label * (2 * product + label * np.diag(among)[:, None])
-        squares = self._squares + _before(steps)  # U·ΛU
-        rate = self._options.dota_rate * count.mean(axis=1, keepdims=True)
-        weight = np.minimum(rate, self._options.dota_weight)
-        self._covariance.learn(features, label, count, self._sums)
-        self._count = self._count + label.sum(axis=0)
-        self._sums = self._sums + label.T @ features
-        self._whitened = self._whitened + label.T @ rows
-        self._squares = self._squares + steps.sum(axis=0)
+        squares = self.squares + _before(steps)  # U·ΛU
+        rate = self.options.dota_rate * count.mean(axis=1, keepdims=True)
+        weight = np.minimum(rate, self.options.dota_weight)
+        self.covariance.learn(features, label, count, self.sums)
+        self.count = self.count + label.sum(axis=0)
+        self.sums = self.sums + label.T @ features
+        self.whitened = self.whitened + label.T @ rows
+        self.squares = self.squares + steps.sum(axis=0)
         return np.asarray(weight * (product / count - 0.5 * squares / count**2))
 
 
@@ -88,8 +140,8 @@ class OfClasses:
     """
 
     def __init__(self, classes: int, dim: int, variance: float) -> None:
-        self._scatter = np.zeros((classes, dim, dim), np.float32)
-        self._variance = variance
+        self.scatter = np.zeros((classes, dim, dim), np.float32)
+        self.variance = variance
 
     def learn(self, features: Floats, label: Floats, count: Floats, sums: Floats) -> None:
         """Add a block's items by the means before each; `sums` (C, D) are those at its start."""
@@ -101,15 +153,15 @@ class OfClasses:
             before = np.where(order < items[:, None], weight[:, c], 0)
             mean = (first[c] + before @ rows) * share[items, c, None]
             apart = np.sqrt(weight[items, c, None]) * (rows[items] - mean)
-            ssyrk(1.0, apart.T, 1.0, self._scatter[c].T, overwrite_c=True)
+            ssyrk(1.0, apart.T, 1.0, self.scatter[c].T, overwrite_c=True)
 
     def mean(self, count: Floats) -> Floats:
         """The mean (D, D) of the covariances of all classes."""
-        classes, dim, _ = self._scatter.shape
+        classes, dim, _ = self.scatter.shape
         weight = (1 / (classes * count)).astype(np.float32)
-        total = (weight @ self._scatter.reshape(classes, -1)).reshape(dim, dim)
+        total = (weight @ self.scatter.reshape(classes, -1)).reshape(dim, dim)
         total += np.tril(total, -1).T
-        start = self._variance * (1 / count).mean()
+        start = self.variance * (1 / count).mean()
         return np.asarray(total.astype(np.float64) + start * np.eye(dim))
 
 
@@ -117,7 +169,7 @@ class Pooled:
     """One Σ of all classes, times the sum of their counts: (D, D)."""
 
     def __init__(self, classes: int, dim: int, variance: float) -> None:
-        self._scatter = classes * variance * np.eye(dim)
+        self.scatter = classes * variance * np.eye(dim)
 
     def learn(self, features: Floats, label: Floats, count: Floats, sums: Floats) -> None:
         """Add Σ_ic p_ic (v_i - μ_c)(v_i - μ_c)ᵀ of a block, as `OfClasses` does.
@@ -132,11 +184,11 @@ class Pooled:
         by_features = 0.5 * (label.sum(axis=1)[:, None] * features + pairs @ features) - mean
         by_sums = 0.5 * second.sum(axis=0)[:, None] * sums + (label * later).T @ features
         half = features.T @ by_features + sums.T @ by_sums
-        self._scatter += half + half.T
+        self.scatter += half + half.T
 
     def mean(self, count: Floats) -> Floats:
         """The covariance (D, D)."""
-        return np.asarray(self._scatter / count.sum())
+        return np.asarray(self.scatter / count.sum())
 
 
 def _before(steps: Floats) -> Floats:

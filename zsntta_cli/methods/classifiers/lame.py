@@ -4,6 +4,7 @@ The frozen model's probabilities of a block's items are smoothed over each item'
 until they no longer change. Accuracy rises if neighbours share a class; if not, errors spread.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,9 +12,24 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats
-from zsntta_cli.methods.classifiers.transduction import classes_by_block, neighbour_graph
+from zsntta_cli.methods.classifiers.transduction import (
+    BlockSettings,
+    classes_by_block,
+    neighbour_graph,
+)
 from zsntta_cli.methods.scores import softmax
-from zsntta_cli.methods.settings import LAMESettings
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO
+from zsntta_cli.settings.options import option
+
+
+@dataclass(frozen=True)
+class LAMESettings(BlockSettings):
+    """LAME: the probabilities of a block are smoothed over neighbouring items."""
+
+    lame_neighbours: int = option(5, "Nearest other items that influence an item.", within=FROM_ONE)
+    lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+    lame_steps: int = option(100, "Largest number of steps for a block.", within=FROM_ONE)
+
 
 _LEAST = 1e-10  # smallest probability
 _STILL = 1e-8  # relative change of the energy at which the steps end

@@ -15,9 +15,18 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats
-from zsntta_cli.methods.classifiers.transduction import classes_by_block, neighbour_graph
+from zsntta_cli.methods.classifiers.transduction import (
+    GaussianBlockSettings,
+    classes_by_block,
+    neighbour_graph,
+)
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import GaussianBlockSettings, StatASettings
+
+
+@dataclass(frozen=True)
+class StatASettings(GaussianBlockSettings):
+    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
+
 
 LEAST = 1e-10  # smallest variance, and smallest sum of assignments
 _INNER_STEPS = 5  # assignments between two fits

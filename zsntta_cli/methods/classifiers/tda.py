@@ -4,7 +4,7 @@ Two caches of test samples correct the frozen model's logits. The positive cache
 looks like; the negative one shows which classes an uncertain sample does not belong to. Each keeps
 a few samples of lowest entropy per predicted class. A sample enters before it is classified.
 
-Alone (`run`), TDA calls noise what ZS-CLIP calls noise, and offers every sample to the caches, even
+Alone, TDA calls noise what ZS-CLIP calls noise, and offers every sample to the caches, even
 those called noise, as the decisions of AdaND's released code show. Behind a detector, only samples
 that are called clean are offered. Injected noise is never offered.
 
@@ -13,8 +13,7 @@ product, with all keys that are in the cache at any time within the block; each 
 the items of that time. The result is the same as item by item.
 """
 
-import bisect
-from operator import itemgetter
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +22,52 @@ from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import blocks, entropy_of, leaving
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import TDASettings
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import check, option
+
+
+@dataclass(frozen=True)
+class TDASettings(MethodSettings):
+    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
+
+    # It concerns only the threshold; the caches are always updated item by item.
+    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+    positive_shots: int = option(
+        3, "Samples of each class in the positive cache.", within=FROM_ZERO
+    )
+    positive_alpha: float = option(2.0, "Weight of the positive cache's logits.", within=FROM_ZERO)
+    positive_beta: float = option(  # a key at cosine A has the weight exp(-beta (1 - A))
+        5.0, "Sharpness of the positive cache's weights.", within=FROM_ZERO
+    )
+    negative_shots: int = option(
+        2, "Samples of each class in the negative cache.", within=FROM_ZERO
+    )
+    negative_alpha: float = option(
+        0.117, "Weight of the negative cache's logits.", within=FROM_ZERO
+    )
+    negative_beta: float = option(
+        1.0, "Sharpness of the negative cache's weights.", within=FROM_ZERO
+    )
+    # Only samples with low < entropy / log2(C) < high are negatives …
+    entropy_low: float = option(0.2, "Smallest entropy of a negative sample.", within=SHARE)
+    entropy_high: float = option(0.5, "Largest entropy of a negative sample.", within=SHARE)
+    # … which speak against classes with low < probability < high.
+    mask_low: float = option(
+        0.03, "Smallest probability against which a negative sample counts.", within=SHARE
+    )
+    mask_high: float = option(
+        1.0, "Largest probability against which a negative sample counts.", within=SHARE
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("entropy", "mask"):
+            low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
+            message = f"{name}-low is {low} and {name}-high {high}, must be 0 <= low < high <= 1."
+            check(0 <= low < high <= 1, message)
+
 
 # Items and keys in one product: they limit memory and change no decision.
 _BLOCK, _KEYS = 512, 4096
@@ -40,11 +82,12 @@ class Cache:
     """
 
     def __init__(self, classes: int, dim: int, shots: int, alpha: float, beta: float) -> None:
-        self._shots, self._alpha, self._beta = shots, alpha, beta
-        self._keys = np.zeros((classes * shots, dim), np.float32)
-        self._pairs = np.zeros((2, 0), np.int32)
-        # (entropy, row) of each class's samples: the lowest entropy first, of equal ones the older
-        self._ranked: list[list[tuple[float, int]]] = [[] for _ in range(classes)]
+        self.shots, self.alpha, self.beta = shots, alpha, beta
+        self.keys = np.zeros((classes * shots, dim), np.float32)
+        self.pairs = np.zeros((0, 2), np.int32)
+        self.entropy = np.full(classes * shots, np.inf)  # of a row's sample; inf: the row is free
+        self.order = np.zeros(classes * shots, np.int64)  # in which the samples entered
+        self.entered = 0
 
     def adapt(
         self,
@@ -61,9 +104,9 @@ class Cache:
         Samples that are not `offered` (B,) do not enter.
         """
         item, row = self._enter(label, entropy, np.flatnonzero(offered))
-        old_until, new_until = leaving(row, item, len(self._keys), len(features))
+        old_until, new_until = leaving(row, item, len(self.keys), len(features))
         logits = np.zeros((values.shape[1], len(features)), np.float32)
-        self._add(self._keys, self._pairs, np.zeros_like(old_until), old_until, features, logits)
+        self._add(self.keys, self.pairs.T, np.zeros_like(old_until), old_until, features, logits)
         if len(item):
             keys, pairs = features[item], _pairs(values[item])
             self._add(keys, pairs, item, new_until, features, logits)
@@ -74,21 +117,12 @@ class Cache:
         self, label: NDArray[np.int32], entropy: NDArray[np.float32], items: NDArray[np.intp]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Offer items in turn; return those that entered, and the row of each."""
-        rows = map(self._place, label[items].tolist(), entropy[items].tolist())
-        row = np.array([-1 if r is None else r for r in rows], np.intp)
-        return items[row >= 0], row[row >= 0]
-
-    def _place(self, label: int, entropy: float) -> int | None:
-        """The row of a new sample: a free one, or that of a sample of higher entropy, or None."""
-        ranked = self._ranked[label]
-        if len(ranked) < self._shots:
-            row = label * self._shots + len(ranked)
-        elif ranked and entropy < ranked[-1][0]:
-            row = ranked.pop()[1]
-        else:
-            return None
-        bisect.insort(ranked, (entropy, row), key=itemgetter(0))
-        return row
+        rows = np.full(len(items), -1, np.intp)
+        entered = np.array([self.entered])
+        labels, doubts = label[items], entropy[items].astype(np.float64)
+        _place(labels, doubts, self.entropy, self.order, entered, self.shots, rows)
+        self.entered = int(entered[0])
+        return items[rows >= 0], rows[rows >= 0]
 
     def _add(
         self,
@@ -106,9 +140,9 @@ class Cache:
             rows = used[start : start + _KEYS]
             weights = keys[rows] @ features.T
             weights -= 1  # in place: these four lines take a third of a replay's time
-            weights *= self._beta
+            weights *= self.beta
             np.exp(weights, out=weights)
-            weights *= self._alpha
+            weights *= self.alpha
             bound = bounds[start : start + len(rows) + 1]
             _add_values(weights, bound, classes, since[rows], until[rows], logits)
 
@@ -120,17 +154,43 @@ class Cache:
         lasts: NDArray[np.bool_],
     ) -> None:
         """Store the keys that entered and were not replaced later (`lasts`) in their rows."""
-        self._keys[row[lasts]] = keys[lasts]
-        old = self._pairs[:, ~np.isin(self._pairs[0], row)]
+        self.keys[row[lasts]] = keys[lasts]
+        old = self.pairs[~np.isin(self.pairs[:, 0], row)]
         pairs = pairs[:, lasts[pairs[0]]]
         pairs[0] = row[pairs[0]]
-        both = np.concatenate([old, pairs], axis=1)
-        self._pairs = both[:, np.argsort(both[0], kind="stable")]
+        both = np.concatenate([old, pairs.T])
+        self.pairs = both[np.argsort(both[:, 0], kind="stable")]
 
 
 def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The sorted pairs (2, P) of a row and a class at which values (B, C) are true."""
     return np.stack(np.nonzero(values)).astype(np.int32)
+
+
+@compiled
+def _place(labels, entropies, kept, order, entered, shots, rows):  # type: ignore[no-untyped-def]
+    """Write the row of each sample that enters: a free one of its class, or that of the worst.
+
+    `kept` (C * shots,) are the entropies of the rows, inf if they are free, and `order` tells the
+    newest of equal ones. `entered` (1,) counts the samples.
+    """
+    for i in range(len(labels)):
+        worst, first = -1, labels[i] * shots
+        for row in range(first, first + shots):
+            if (
+                worst < 0
+                or kept[row] > kept[worst]
+                or (kept[row] == kept[worst] and order[row] > order[worst])
+            ):
+                worst = row
+            if kept[row] == np.inf:
+                worst = row
+                break
+        if worst >= 0 and (kept[worst] == np.inf or entropies[i] < kept[worst]):
+            rows[i] = worst
+            kept[worst] = entropies[i]
+            order[worst] = entered[0]
+            entered[0] += 1
 
 
 @compiled
@@ -146,38 +206,51 @@ def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[
                 logits[c, j] += weights[k, j]
 
 
-def adapted_classes(
-    data: StreamData, options: TDASettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items by the frozen logits plus the positive minus the negative cache's logits.
+class TDA:
+    """The classifier while the stream runs."""
 
-    The items that are `offered` (T,) may enter the caches.
-    """
-    o = options
-    classes, dim = data.pool.text_features.shape
-    positive = Cache(classes, dim, o.positive_shots, o.positive_alpha, o.positive_beta)
-    negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
-    adapted = np.empty(len(data), np.int32)
-    for block in blocks(len(data), _BLOCK):
-        raw = data.features(block)
-        features, logits = unit(raw), data.logits(block, raw)
-        probability, label = softmax(logits), data.class_index[block]
-        entropy = entropy_of(probability)
-        one_hot = label[:, None] == np.arange(classes)
-        logits += positive.adapt(features, label, entropy, one_hot, offered[block])
-        against = (probability > o.mask_low) & (probability < o.mask_high)
-        negatives = offered[block] & _is_uncertain(entropy, classes, o)
-        logits -= negative.adapt(features, label, entropy, against, negatives)
-        adapted[block] = logits.argmax(axis=1)
-    return adapted
+    def __init__(self, data: StreamData, options: TDASettings) -> None:
+        self.options = o = options
+        classes, dim = data.pool.text_features.shape
+        self.positive = Cache(classes, dim, o.positive_shots, o.positive_alpha, o.positive_beta)
+        self.negative = Cache(classes, dim, o.negative_shots, o.negative_alpha, o.negative_beta)
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by the frozen logits plus the positive minus the negative cache's.
+
+        The items that are `offered` (T,) may enter the caches.
+        """
+        o, classes = self.options, len(items.pool.text_features)
+        adapted = np.empty(len(items), np.int32)
+        for block in blocks(len(items), _BLOCK):
+            raw = items.features(block)
+            features, logits = unit(raw), items.logits(block, raw)
+            probability, label = softmax(logits), items.class_index[block]
+            entropy = entropy_of(probability)
+            one_hot = label[:, None] == np.arange(classes)
+            logits += self.positive.adapt(features, label, entropy, one_hot, offered[block])
+            against = (probability > o.mask_low) & (probability < o.mask_high)
+            negatives = offered[block] & _is_uncertain(entropy, classes, o)
+            logits -= self.negative.adapt(features, label, entropy, against, negatives)
+            adapted[block] = logits.argmax(axis=1)
+        return adapted
 
 
-def run(data: StreamData, options: TDASettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on noise as ZS-CLIP does; offer every sample, and classify by the adapted logits."""
-    u = data.noise_score
-    thresholds = OnlineThreshold(threshold, options.batch_size)(u)
-    class_index = adapted_classes(data, options, ~data.injected)
-    return Decisions(class_index, u > thresholds, 1 - u, thresholds)
+class TDAAlone:
+    """TDA as published: ZS-CLIP's rule decides on noise, and every sample is offered."""
+
+    def __init__(
+        self, data: StreamData, options: TDASettings, threshold: ThresholdSettings
+    ) -> None:
+        self.threshold = OnlineThreshold(threshold, options.batch_size)
+        self.classifier = TDA(data, options)
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on noise as ZS-CLIP does; classify by the adapted logits."""
+        u = items.noise_score
+        thresholds = self.threshold(u, learn)
+        class_index = self.classifier.classify(items, ~items.injected & learn)
+        return Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
 def _is_uncertain(

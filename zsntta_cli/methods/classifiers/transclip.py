@@ -4,6 +4,7 @@ This is the zero-shot form in StatA's paper (arXiv 2501.03729). The Gaussians sh
 which starts at 1 / D, and are fitted to a block's items alone; no term holds them near the texts.
 """
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -12,9 +13,13 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats
 from zsntta_cli.methods.classifiers.stata import LEAST, Gaussians, solve
-from zsntta_cli.methods.classifiers.transduction import classes_by_block
+from zsntta_cli.methods.classifiers.transduction import GaussianBlockSettings, classes_by_block
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.settings import TransCLIPSettings
+
+
+@dataclass(frozen=True)
+class TransCLIPSettings(GaussianBlockSettings):
+    """TransCLIP as in StatA's paper: Gaussians of one variance are fitted to a block alone."""
 
 
 def classes(

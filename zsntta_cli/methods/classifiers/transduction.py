@@ -5,13 +5,46 @@ class is known up to N - 1 items after it arrives.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
-from zsntta_cli.methods.settings import ALL_ITEMS, BlockSettings
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.settings.options import option
+
+ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that a block classifier classifies
+
+
+@dataclass(frozen=True)
+class BlockSettings(MethodSettings):
+    """The settings that classifiers of whole blocks of items share."""
+
+    block: int = option(64, "Items that are classified together.", within=FROM_ONE)
+    block_takes: str = option(
+        ALL_ITEMS, "Items of a block that are classified together: all, or those that the "
+        "detector accepts.",
+        choices=(ALL_ITEMS, ACCEPTED),
+    )  # fmt: skip
+
+    @property
+    def at_once(self) -> int:
+        """The number of items that are classified together."""
+        return self.block
+
+
+@dataclass(frozen=True)
+class GaussianBlockSettings(BlockSettings):
+    """The settings that StatA and TransCLIP share, with the values of StatA's paper."""
+
+    block_neighbours: int = option(
+        3, "Nearest other items that influence an item.", within=FROM_ONE
+    )
+    block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+    block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
+
 
 # From unit features (N, D) and logits (N, C) of items to their probabilities (N, C).
 Solver = Callable[[Floats, Floats], Floats]

@@ -1,282 +1,222 @@
 """AdaND, "Noisy Test-Time Adaptation in Vision-Language Models", Sec. 4 and Algorithm 1.
 
-A linear noise detector learns online, on raw image features, from the decisions of ZS-CLIP; the
-classifier stays frozen. Injected noise images are noise by definition. In stage 1 ZS-CLIP decides.
-In stage 2, from the N-th optimisation step on, the detector decides, by a threshold of its own.
+A linear noise detector f learns online, on raw image features I(x), from the decisions of ZS-CLIP;
+the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
 
-The loop runs over updates, not over items, because between two updates the detector is constant
-and thresholds depend only on the scores.
+    S(x), λ of ZS-CLIP (Eq. 1 and 3)       noise scores u = 1 - S, thresholds `zero_shot`
+    pseudo-label y                         `label`, true for noise
+    logit = f(I(x)), its softmax           noise scores v, by `detector`
+    queue Q of L items, loss, update       `queue`, `_learn`
+    injected noise g, labelled -1          items that are `injected`
+    stage 1, before the N-th update        the first `warm_up` items
+    λ of the detector (Sec. 4.1)           thresholds `own`, on v in stage 2
 """
 
-import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
-from zsntta_cli.methods.settings import AdaNDSettings
-from zsntta_cli.methods.state import State, checked, nested, within
+from zsntta_cli.methods.learned import copied
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, GAP, SHARE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold, is_sure
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import option
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
-def run(data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as if it ran online."""
-    return stepper(data, options, threshold).push(data)
-
-
-def stepper(
-    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
-) -> "AdaNDStepper":
-    """Make a stepper of AdaND before the first item."""
-    return AdaNDStepper(options, threshold, initial_detector(data, options))
-
-
-def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
-    """The detector before the first item."""
-    dim = data.pool.image_features.shape[1]
-    start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
-    return start(dim, data.seed)
-
-
-def adapt(
-    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
-) -> Decisions:
-    """Run Algorithm 1, starting from a given detector."""
-    return AdaNDStepper(options, threshold, detector).push(data)
-
-
-def pseudo_labels(
-    data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
-) -> NDArray[np.bool_]:
-    """Items (T,) that ZS-CLIP calls noise or that are injected; features have no influence."""
-    u = data.noise_score
-    return (u > OnlineThreshold(threshold, options.batch_size)(u)) | data.injected
-
-
-@dataclass(frozen=True)
-class Held:
-    """Items in the queue, from one piece or several."""
-
-    features: NDArray[np.float32]  # (B, D) raw
-    score: NDArray[np.float64]  # (B,) v, each by the detector when the item came
-    evidence: NDArray[np.float64]  # (B,) weighted log odds of the frozen model
-    label: NDArray[np.bool_]  # (B,) pseudo-labels from ZS-CLIP
-    injected: NDArray[np.bool_]  # (B,)
-    sure: NDArray[np.bool_]  # (B,) whether the detector learns from the label
-
-    @classmethod
-    def joined(cls, parts: list["Held"], dim: int) -> "Held":
-        """Join the items of several pieces; features have `dim` dims."""
-        if not parts:
-            return cls(np.empty((0, dim), np.float32), *np.empty((2, 0)), *np.empty((3, 0), bool))
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return parts[0] if len(parts) == 1 else cls(*map(np.concatenate, columns))
-
-    def state(self, has_gap: bool) -> State:
-        """The columns; without a gap all labels are sure, and `sure` is left out."""
-        return {name: v for name, v in vars(self).items() if has_gap or name != "sure"}
-
-    @classmethod
-    def restored(cls, state: State) -> "Held":
-        """Make items from a state that was checked against that of other items."""
-        columns: dict[str, Any] = dict(state)
-        return cls(**{"sure": np.ones(len(columns["score"]), np.bool_), **columns})
-
-
-@dataclass(frozen=True)
-class AdaNDJudge:
-    """The detector and the thresholds of one moment; in stage 1 ZS-CLIP decides."""
-
-    options: AdaNDSettings
-    detector: LinearDetector
-    zero_shot: float  # threshold on u
-    threshold: float  # on v, nan in stage 1
-
-    def __call__(self, data: StreamData) -> Decisions:
-        """Decide on items, which do not enter the queue."""
-        u, zero_shot = data.noise_score, np.full(len(data), self.zero_shot)
-        thresholds = np.full(len(data), self.threshold)
-        if np.isnan(self.threshold):
-            return Decisions(data.class_index, u > zero_shot, 1 - u, zero_shot, thresholds)
-        logits = self.detector.logits(data.features(slice(None)))
-        v = _score(logits, _evidence(u, zero_shot, self.options), self.options)
-        return Decisions(data.class_index, v > thresholds, 1 - v, zero_shot, thresholds)
-
-
-class AdaNDStepper:
+class AdaND:
     """Algorithm 1 while the stream runs, in pieces of whole batches."""
 
     def __init__(
-        self, options: AdaNDSettings, threshold: ThresholdSettings, detector: LinearDetector
+        self, data: StreamData, options: "AdaNDSettings", threshold: ThresholdSettings
     ) -> None:
-        size = options.batch_size
-        self._options, self._detector = options, detector
-        self._zero_shot, self._threshold, self._label_threshold = (
-            OnlineThreshold(threshold, size) for _ in "uvv"
+        """Start before the first item; of the stream only D and the seed matter."""
+        self.options = options
+        self.detector = initial_detector(data, options)  # f
+        self.zero_shot, self.threshold, self.label_threshold = (
+            OnlineThreshold(threshold, options.batch_size) for _ in "uvv"
         )
-        self._held: list[Held] = []  # the queue
-        self._waiting = self._seen = 0  # items in the queue, and all items
-
-    @property
-    def warm_up(self) -> int:
-        """The number of items of stage 1."""
-        return self._options.stage1_items
+        self.queue = Queue(self.detector.dim)  # Q
+        self.seen = 0
 
     @property
     def adapted(self) -> bool:
         """Whether stage 1 is over."""
-        return self._seen >= self.warm_up
+        return self.seen >= self.options.warm_up
 
-    @property
-    def evidence(self) -> None:
-        """None, because a threshold does not tell whether there is noise."""
-
-    def push(self, data: StreamData) -> Decisions:
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, in stage 1 as ZS-CLIP does; learn when the queue is full."""
-        u, first = data.noise_score, self._seen
-        zero_shot = self._zero_shot(u)
-        is_noise = u > zero_shot
-        sure = is_sure(u, zero_shot, self._options.gap) | data.injected
-        evidence = _evidence(u, zero_shot, self._options)
-        v = self._learn(data, is_noise | data.injected, sure, evidence)
-        stage1 = np.arange(first, first + len(u)) < self._options.stage1_items
-        thresholds = np.full(len(v), np.nan)
-        thresholds[~stage1] = self._threshold(v[~stage1])
+        u, stage1 = items.noise_score, self._stage1(len(items), learn)
+        zero_shot = self.zero_shot(u, learn)
+        label = (u > zero_shot) | items.injected
+        evidence = _evidence(u, zero_shot, self.options)
+        if learn:
+            sure = is_sure(u, zero_shot, self.options.gap) | items.injected
+            v = self._learn(items, label, sure, evidence)
+        else:
+            v = self._scores(items.features(slice(None)), evidence)
+        own = np.full(len(v), np.nan)
+        own[~stage1] = self.threshold(v[~stage1], learn)
         # As in the released code, injected noise is called noise in batches but not one by one;
         # it enters no metric.
-        is_known_noise = data.injected & (self._options.batch_size > 1)
-        return Decisions(
-            data.class_index, np.where(stage1, is_noise | is_known_noise, v > thresholds),
-            1 - np.where(stage1, u, v), zero_shot, thresholds,
-        )  # fmt: skip
+        known = items.injected & (self.options.batch_size > 1)
+        is_noise = np.where(stage1, (u > zero_shot) | known, v > own)
+        return Decisions(items.class_index, is_noise, 1 - np.where(stage1, u, v), zero_shot, own)
 
-    def _learn(
-        self,
-        data: StreamData,
-        label: NDArray[np.bool_],
-        sure: NDArray[np.bool_],
-        evidence: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """The detector's noise scores v (T,) of the next items, which pass through the queue."""
-        v = np.empty(len(data))
-        start = 0
+    def _stage1(self, count: int, learn: bool) -> Mask:
+        """The items (T,) of stage 1; without learning no update comes between them."""
+        if not learn:
+            return np.full(count, not self.adapted)
+        return np.arange(self.seen, self.seen + count) < self.options.warm_up
+
+    def _learn(self, items: StreamData, label: Mask, sure: Mask, evidence: Floats) -> Floats:
+        """The detector's noise scores v (T,) of the next items, which pass through the queue.
+
+        The loop runs over updates and not over items, because between two updates the detector is
+        constant: a stream of 22,500 items takes 25 ms.
+        """
+        v, start = np.empty(len(items)), 0
         while start < len(v):
-            part = slice(start, start + self._room)
-            features = data.features(part)
-            score = _score(self._detector.logits(features), evidence[part], self._options)
-            held = Held(
-                features, score, evidence[part], label[part], data.injected[part], sure[part]
-            )
-            self._enter(held)
-            v[part] = held.score  # after the step, which may have scored the last items again
+            is_late = self.options.late_start and self.options.batch_size == 1 and not self.seen
+            room = 1 if is_late else self.options.queue_items - len(self.queue)
+            part = slice(start, start + room)
+            features = items.features(part)
+            score = self._scores(features, evidence[part])
+            self.seen += len(score)
+            if not is_late:  # a late start leaves the first item out of all steps
+                self.queue.add(
+                    features, score, evidence[part], label[part], items.injected[part], sure[part]
+                )
+                if len(self.queue) == self.options.queue_items:
+                    self._step()
+                    score = self.queue.score[-len(score) :]
+                    self.queue = Queue(self.detector.dim)
+            v[part] = score
             start += len(score)
         return v
 
-    @property
-    def _room(self) -> int:
-        """The number of items until the queue is full; a late start leaves the first item out."""
-        return 1 if self._is_late else self._options.queue_items - self._waiting
-
-    @property
-    def _is_late(self) -> bool:
-        return not self._seen and self._options.late_start and self._options.batch_size == 1
-
-    def _enter(self, held: Held) -> None:
-        """Put items into the queue, and learn when it is full."""
-        counts, size = not self._is_late, len(held.score)
-        self._seen += size
-        if counts:
-            self._held.append(held)
-            self._waiting += size
-        if self._waiting == self._options.queue_items:
-            self._step()
-            self._held, self._waiting = [], 0
-
     def _step(self) -> None:
-        """Take a step of the detector on the full queue."""
-        options, queue = self._options, self._queue()
-        start, labels, sure = self._seen - self._waiting, queue.label, queue.sure
-        is_own = options.pseudo_labels == "detector" and start >= options.stage1_items
+        """Update the detector by the full queue; score the items that triggered it again."""
+        options, queue = self.options, self.queue
+        label, sure = queue.label, queue.sure
+        is_own = options.pseudo_labels == "detector" and self.seen - len(queue) >= options.warm_up
         if is_own:
-            v = queue.score
-            thresholds = copy.deepcopy(self._label_threshold)(v)
-            labels, sure = (
-                rule | queue.injected
-                for rule in (v > thresholds, is_sure(v, thresholds, options.gap))
-            )
+            thresholds = copied(self.label_threshold)(queue.score)
+            label = (queue.score > thresholds) | queue.injected
+            sure = is_sure(queue.score, thresholds, options.gap) | queue.injected
         if sure.any():  # otherwise there is nothing to learn from
             learned = slice(None) if sure.all() else sure
-            self._detector = self._detector.after(
-                queue.features[learned], labels[learned], options.learning_rate
-            )
-        if options.reevaluate:
-            self._judge_anew(self._held[-1])
+            self.detector.learn(queue.features[learned], label[learned], options.learning_rate)
+        if options.reevaluate:  # Sec. 4.1
+            last = slice(-options.batch_size, None)
+            queue.score[last] = self._scores(queue.features[last], queue.evidence[last])
         if is_own:
-            self._label_threshold(self._queue().score)
+            self.label_threshold(queue.score)
 
-    def _queue(self) -> Held:
-        return Held.joined(self._held, self._detector.dim)
+    def _scores(self, features: NDArray[np.float32], evidence: Floats) -> Floats:
+        """The noise scores v (B,) of raw features (B, D)."""
+        logits = self.detector.logits(features) + evidence
+        return sigmoid(logits / self.options.score_temperature)
 
-    def _judge_anew(self, held: Held) -> None:
-        """Score the items that triggered the step again, by the new detector."""
-        last = slice(-self._options.batch_size, None)
-        logits = self._detector.logits(held.features[last])
-        held.score[last] = _score(logits, held.evidence[last], self._options)
-
-    def judge(self) -> AdaNDJudge:
-        """The rule at this moment."""
-        threshold = self._threshold.latest if self.adapted else np.nan
-        return AdaNDJudge(self._options, self._detector, self._zero_shot.latest, threshold)
-
-    def state(self) -> State:
-        """The detector, the thresholds and the queue."""
-        return nested(
-            detector=self._detector.state(),
-            zero_shot=self._zero_shot.state(),
-            threshold=self._threshold.state(),
-            label_threshold=self._label_threshold.state(),
-            items={"seen": self._seen},
-            waiting=self._queue().state(bool(self._options.gap)),
-        )
-
-    def restore(self, state: State) -> None:
-        """Continue from a state; raise ValueError if it is not one of AdaND's."""
-        new = checked(state, self.state())
-        held = Held.restored(within(new, "waiting"))
-        seen = int(new["items.seen"])
-        if len(held.score) != _waiting_at(seen, self._options):
-            raise ValueError(f"{len(held.score)} items wait after {seen}")
-        self._detector = LinearDetector.restored(within(new, "detector"))
-        self._zero_shot.restore(within(new, "zero_shot"))
-        self._threshold.restore(within(new, "threshold"))
-        self._label_threshold.restore(within(new, "label_threshold"))
-        self._held, self._waiting, self._seen = [held], len(held.score), seen
+    def check_learned(self) -> None:
+        """Raise ValueError if the queue is not that after so many items."""
+        late = self.options.late_start and self.options.batch_size == 1
+        if len(self.queue) != max(self.seen - late, 0) % self.options.queue_items:
+            raise ValueError(f"{len(self.queue)} items wait after {self.seen}")
 
 
-def _evidence(
-    u: NDArray[np.float64], threshold: NDArray[np.float64], options: AdaNDSettings
-) -> NDArray[np.float64]:
+class Queue:
+    """The items of Q, in order; injected noise is among them."""
+
+    def __init__(self, dim: int) -> None:
+        self.features = np.empty((0, dim), np.float32)  # (B, D) raw
+        self.score = np.empty(0)  # (B,) v, each by the detector when the item came
+        self.evidence = np.empty(0)  # (B,) weighted log odds of the frozen model
+        self.label = np.empty(0, np.bool_)  # (B,) pseudo-labels from ZS-CLIP: noise
+        self.injected = np.empty(0, np.bool_)  # (B,)
+        self.sure = np.empty(0, np.bool_)  # (B,) whether the detector learns from the label
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def add(self, *columns: NDArray[np.generic]) -> None:
+        """Put items into the queue; `columns` are in the order of the attributes."""
+        if len(self):  # into an empty queue nothing is copied, as in a stream that is pushed whole
+            columns = tuple(map(np.concatenate, zip(vars(self).values(), columns, strict=True)))
+        vars(self).update(zip(vars(self), columns, strict=True))
+
+
+@dataclass(frozen=True)
+class AdaNDSettings(MethodSettings):
+    """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learns from ZS-CLIP's decisions."""
+
+    warm_up_by = "warmup x update-every"
+
+    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+    # At batch sizes above 1 each batch is one queue.
+    update_every: int = option(
+        128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
+    )
+    warmup: int = option(  # Sec. 5.1
+        10, "N: steps before the detector decides.", within=FROM_ZERO
+    )
+    learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
+        5e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
+    )
+    reevaluate: bool = option(  # Sec. 4.1
+        True, "Decide on the items that trigger an update after the update."
+    )
+    # It concerns the first item (batch size 1) or the first batch, as in the released code.
+    late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+    pseudo_labels: str = option(  # appendix
+        "frozen",
+        "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
+        choices=("frozen", "detector"),
+    )
+    detector_init: str = option(
+        "random",
+        "Initial weights of the detector: PyTorch's default, or zero.",
+        choices=("random", "zero"),
+    )
+    evidence: float = option(
+        0.0, "Weight of the frozen model's log odds in the detector's logit.", within=FROM_ZERO
+    )
+    score_temperature: float = option(
+        1.0,
+        "Temperature of the sigmoid of the scores from which thresholds are found.",
+        within=ABOVE_ZERO,
+    )
+    gap: float = option(0.0, GAP, within=SHARE)
+
+    @property
+    def queue_items(self) -> int:
+        """The number of items in an update: L at batch size 1, and else a batch."""
+        return self.update_every if self.batch_size == 1 else self.batch_size
+
+    @property
+    def warm_up(self) -> int:
+        """The number of items of stage 1, which ZS-CLIP decides: those up to the N-th step."""
+        late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
+        return self.warmup * self.queue_items + late
+
+
+def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
+    """The detector before the first item."""
+    start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
+    return start(data.pool.image_features.shape[1], data.seed)
+
+
+def _evidence(u: Floats, threshold: Floats, options: AdaNDSettings) -> Floats:
     """The weighted log odds of noise (B,) of the frozen model, minus its threshold's."""
     return options.evidence * (_logit(u, 1e-4) - _logit(threshold, 1e-2))
 
 
-def _score(
-    logits: NDArray[np.float64], evidence: NDArray[np.float64], options: AdaNDSettings
-) -> NDArray[np.float64]:
-    return sigmoid((logits + evidence) / options.score_temperature)
-
-
-def _logit(probability: NDArray[np.float64], lowest: float) -> NDArray[np.float64]:
+def _logit(probability: Floats, lowest: float) -> Floats:
     """The log odds of probabilities, which are kept at least `lowest` from 0 and 1."""
     kept = np.clip(probability, lowest, 1 - lowest)
     return np.log(kept / (1 - kept))
-
-
-def _waiting_at(seen: int, options: AdaNDSettings) -> int:
-    """The number of items in the queue after `seen` items."""
-    is_late = options.late_start and options.batch_size == 1
-    return max(seen - is_late, 0) % options.queue_items

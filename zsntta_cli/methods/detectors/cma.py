@@ -4,33 +4,66 @@ Texts that fit any image ("a photo of a thing.") stand beside the classes in the
 repeated in turn until there are k C of them; the ID score is the largest probability of a class.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import energy
-from zsntta_cli.methods.settings import CmaSettings
+from zsntta_cli.methods.settings import FROM_ONE, WORDS, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import option
 
 
-def run(data: StreamData, options: CmaSettings, threshold: ThresholdSettings) -> Decisions:
-    """Noise iff u = 1 - score is above the online threshold; classes are the frozen model's."""
-    names, neutral = data.pool.text_features, data.pool.more_text
-    assert neutral is not None
-    classes = len(names)
-    times = repetitions(len(neutral), options.cma_times * classes)
-    weight = np.log(times[times > 0]).astype(np.float32)  # n times the same logit: log n more
+@dataclass(frozen=True)
+class CmaSettings(MethodSettings):
+    """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
 
-    def score(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        logits[:, classes:] += weight
-        return np.exp(logits[:, :classes].max(axis=1) - energy(logits))
+    words: str = option("cma", WORDS)
+    cma_times: int = option(
+        1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
+    )
 
-    id_score = image_scores(data, score, np.concatenate([names, neutral[times > 0]]))
-    u = 1 - id_score
-    thresholds = OnlineThreshold(threshold)(u)
-    return Decisions(data.class_index, u > thresholds, id_score, detector_threshold=thresholds)
+
+@dataclass(frozen=True, eq=False)
+class Neutral:
+    """The class names and the neutral texts that stand beside them."""
+
+    text: NDArray[np.float32]  # (C + W, D) unit norm
+    weight: NDArray[np.float32]  # (W,) the log of how often each neutral text is there
+    classes: int  # C
+
+    @classmethod
+    def of(cls, data: StreamData, options: CmaSettings) -> "Neutral":
+        """The texts of a pool, repeated in turn to k C texts."""
+        names, neutral = data.pool.text_features, data.pool.more_text
+        assert neutral is not None
+        times = repetitions(len(neutral), options.cma_times * len(names))
+        weight = np.log(times[times > 0]).astype(np.float32)  # n times the same logit: log n more
+        return cls(np.concatenate([names, neutral[times > 0]]), weight, len(names))
+
+    def id_score(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The largest share (B,) of a class in the softmax beside the neutral texts."""
+        logits[:, self.classes :] += self.weight
+        return np.exp(logits[:, : self.classes].max(axis=1) - energy(logits))
+
+
+class CMA:
+    """CMA while the stream runs: it learns only its threshold."""
+
+    def __init__(
+        self, data: StreamData, options: CmaSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.texts, self.threshold = Neutral.of(data, options), OnlineThreshold(threshold)
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Noise iff u = 1 - score is above the threshold; classes are the frozen model's."""
+        id_score = image_scores(items, self.texts.id_score, self.texts.text)
+        own = self.threshold(1 - id_score, learn)
+        return Decisions(items.class_index, 1 - id_score > own, id_score, detector_threshold=own)
 
 
 def repetitions(texts: int, total: int) -> NDArray[np.intp]:

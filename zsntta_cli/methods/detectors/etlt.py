@@ -10,15 +10,32 @@ ridge. The robust step of RTL (CVPR 2024) is an option: a second fit leaves out 
 with the largest residuals. RTL's lasso over principal components is not implemented.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.ridge import otsu
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.settings import EtltSettings
+from zsntta_cli.methods.settings import ABOVE_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class EtltSettings(MethodSettings):
+    """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
+
+    etlt_penalty: float = option(
+        1e-5, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
+    )
+    etlt_dropped: float = option(
+        0.0, "Share of the items, those with the largest residuals, that a second fit leaves out.",
+        within=Range(least=0, below=1),
+    )  # fmt: skip
+
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ A block of items takes two products: with all entries at its start, and with all
 it. Each entry counts only within its own time.
 """
 
-import heapq
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,32 +25,66 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import leaving
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import mcm, unit
-from zsntta_cli.methods.settings import OoddSettings
+from zsntta_cli.methods.settings import FROM_ONE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, check, option
+
+
+@dataclass(frozen=True)
+class OoddSettings(MethodSettings):
+    """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
+
+    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+    oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
+    oodd_neighbour: int = option(
+        5, "K: rank of the nearest item of the dictionary that counts.", within=FROM_ONE
+    )
+    oodd_temperature: float | None = option(  # the released code takes 1
+        None,
+        "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
+        within=Range(least=1e-4),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        message = (
+            f"oodd-items is {self.oodd_items}, must be above oodd-neighbour, {self.oodd_neighbour}."
+        )
+        check(self.oodd_items > self.oodd_neighbour, message)
+
 
 _BLOCK = 256  # items in one product, or one batch: it changes no decision
 
 
-def run(data: StreamData, options: OoddSettings, threshold: ThresholdSettings) -> Decisions:
-    """Call an item noise iff the mean of u and the K-th cosine is above the online threshold."""
-    u = noise_scores(data, options)
-    thresholds = OnlineThreshold(threshold, options.batch_size)(u)
-    return Decisions(data.class_index, u > thresholds, 1 - u, detector_threshold=thresholds)
+class OODD:
+    """OODD while the stream runs, in pieces of whole batches."""
 
+    def __init__(
+        self, data: StreamData, options: OoddSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.options = options
+        self.dictionary = Dictionary(options, data.pool.image_features.shape[1])
+        self.threshold = OnlineThreshold(threshold, options.batch_size)
 
-def noise_scores(data: StreamData, options: OoddSettings) -> NDArray[np.float64]:
-    """The noise scores (T,) in [0, 1] of all items in order."""
-    dictionary = Dictionary(options, data.pool.image_features.shape[1])
-    noise_score = _noise_scores_alone(data, options.oodd_temperature)
-    scores, step = noise_score.copy(), _BLOCK // options.batch_size or 1
-    for start in range(0, len(data), step * options.batch_size):
-        block = slice(start, min(start + step * options.batch_size, len(data)))
-        u = noise_score[block]
-        cosine = dictionary.push(unit(data.features(block)), u, data.injected[block])
-        has_neighbours = ~np.isnan(cosine)
-        scores[block][has_neighbours] = (u + np.clip(cosine, 0, 1))[has_neighbours] / 2
-    return scores
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Call an item noise iff the mean of u and the K-th cosine is above the threshold."""
+        u = self._scores(items, learn)
+        own = self.threshold(u, learn)
+        return Decisions(items.class_index, u > own, 1 - u, detector_threshold=own)
+
+    def _scores(self, items: StreamData, learn: bool) -> NDArray[np.float64]:
+        """The noise scores (T,) in [0, 1] of items in order."""
+        noise_score = _noise_scores_alone(items, self.options.oodd_temperature)
+        size = self.options.batch_size
+        scores, step = noise_score.copy(), (_BLOCK // size or 1) * size
+        for start in range(0, len(items), step):
+            block = slice(start, min(start + step, len(items)))
+            u, features = noise_score[block], unit(items.features(block))
+            cosine = self.dictionary.push(features, u, items.injected[block], learn)
+            has_neighbours = ~np.isnan(cosine)
+            scores[block][has_neighbours] = (u + np.clip(cosine, 0, 1))[has_neighbours] / 2
+        return scores
 
 
 def _noise_scores_alone(data: StreamData, temperature: float | None) -> NDArray[np.float64]:
@@ -64,52 +98,70 @@ class Dictionary:
     """The N items of highest noise score; their features (N, D) have unit norm."""
 
     def __init__(self, options: OoddSettings, dim: int) -> None:
-        self._options = options
-        self._keys = np.zeros((options.oodd_items, dim), np.float32)
-        # (noise score, minus its arrival, row); the first one leaves next, of equal ones the newest
-        self._ranked: list[tuple[float, int, int]] = []
-        self._arrivals = 0
+        self.options = options
+        self.keys = np.zeros((options.oodd_items, dim), np.float32)
+        self.scores = np.zeros(options.oodd_items)  # noise scores
+        self.order = np.zeros(options.oodd_items, np.int64)  # in which they arrived
+        self.counts = np.zeros(2, np.int64)  # of entries, and of all items that were offered
 
     def push(
-        self, features: NDArray[np.float32], u: NDArray[np.float64], injected: NDArray[np.bool_]
+        self,
+        features: NDArray[np.float32],
+        u: NDArray[np.float64],
+        injected: NDArray[np.bool_],
+        learn: bool = True,
     ) -> NDArray[np.float64]:
         """Return the K-th largest cosines (B,) of whole batches; each enters before it is scored.
 
-        They are NaN if there are no more than K entries.
+        They are NaN if there are no more than K entries. Without learning none enters.
         """
-        count, size = len(u), self._options.batch_size
-        filled = len(self._ranked)
-        item, row, sizes = self._enter(u, injected)
+        count, size = len(u), self.options.batch_size
+        filled = int(self.counts[0])
+        row, sizes = np.full(count, -1, np.intp), np.full(count, filled, np.intp)
+        if learn:
+            _enter(u, injected, self.scores, self.order, self.counts, row, sizes)
+        item = np.flatnonzero(row >= 0)
+        row = row[item]
         when = np.minimum(np.arange(count) // size * size + size, count) - 1  # the end of its batch
-        old_end, new_end = leaving(row, item, len(self._keys), count)
+        old_end, new_end = leaving(row, item, len(self.keys), count)
         new = features[item]
-        cosines, best = np.empty(count), np.empty(self._options.oodd_neighbour, np.float32)
-        old = features @ self._keys[:filled].T
+        cosines, best = np.empty(count), np.empty(self.options.oodd_neighbour, np.float32)
+        old = features @ self.keys[:filled].T
         _kth_largest(old, old_end[:filled], features @ new.T, item, new_end, when, best, cosines)
         stays = new_end == count
-        self._keys[row[stays]] = new[stays]
-        cosines[sizes[when] <= self._options.oodd_neighbour] = np.nan
+        self.keys[row[stays]] = new[stays]
+        cosines[sizes[when] <= self.options.oodd_neighbour] = np.nan
         return cosines
 
-    def _enter(
-        self, u: NDArray[np.float64], injected: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Offer items in turn; return those that entered, their rows, and sizes (B,) after each."""
-        ranked, items, rows, sizes = self._ranked, [], [], []
-        for i, (score, is_known) in enumerate(zip(u.tolist(), injected.tolist(), strict=True)):
-            if (row := len(ranked)) < len(self._keys):
-                heapq.heappush(ranked, (score, -self._arrivals, row))
-            elif is_known or score > ranked[0][0]:
-                row = ranked[0][2]
-                heapq.heapreplace(ranked, (score, -self._arrivals, row))
-            else:
-                row = -1
-            if row >= 0:
-                items.append(i)
-                rows.append(row)
-            self._arrivals += 1
-            sizes.append(len(ranked))
-        return np.array(items, np.intp), np.array(rows, np.intp), np.array(sizes, np.intp)
+
+@compiled
+def _enter(u, injected, scores, order, counts, row, sizes):  # type: ignore[no-untyped-def]
+    """Offer items in turn; write the row of each that enters, and the entries (B,) after each.
+
+    The one of lowest score leaves, of equal ones the newest. Injected noise always enters.
+    """
+    least = -1  # the row that leaves next, or -1 until it is looked for
+    for i in range(len(u)):
+        place = -1
+        if counts[0] < len(scores):
+            place = counts[0]
+            counts[0] += 1
+        else:
+            if least < 0:
+                least = 0
+                for r in range(1, len(scores)):
+                    is_newer = scores[r] == scores[least] and order[r] > order[least]
+                    if scores[r] < scores[least] or is_newer:
+                        least = r
+            if injected[i] or u[i] > scores[least]:
+                place, least = least, -1
+        if place >= 0:
+            row[i] = place
+            scores[place] = u[i]
+            order[place] = counts[1]
+            least = -1
+        counts[1] += 1
+        sizes[i] = counts[0]
 
 
 @compiled

@@ -12,16 +12,29 @@ A block and not an item is learned at once because thresholds are quantiles of t
 to be sorted. The views of an item in the ring are those by which it was decided.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import NONE, OTHER_KIND, RARE, SURE, Evidence
+from zsntta_cli.methods.base import (
+    NO_EVIDENCE,
+    NONE,
+    OTHER_KIND,
+    RARE,
+    SURE,
+    Decisions,
+    Evidence,
+    Pool,
+    StreamData,
+)
+from zsntta_cli.methods.detectors.ridge_order import Order
 from zsntta_cli.methods.scores import TOP
-from zsntta_cli.methods.settings import RidgeSettings
-from zsntta_cli.methods.state import State
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, WORDS, MethodSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -36,6 +49,44 @@ _WORDS = 2.0, 0.02, 0.06  # weight of t; shares that match a word best: t starts
 
 
 @dataclass(frozen=True)
+class RidgeSettings(MethodSettings):
+    """Ridge: our noise detector without labels, with the same values for all sets and encoders."""
+
+    warm_up_by = "ridge-first"
+    ridge_first: int = option(
+        64,
+        "Items that ZS-CLIP decides at first; fewest items between updates.",
+        within=Range(least=2),
+    )
+    ridge_ring: int = option(
+        1024, "M: last items from which thresholds are found.", within=Range(least=2)
+    )
+    ridge_tail: float = option(
+        6.0, "Skewness + kurtosis of b above which noise is rare and far.", within=ABOVE_ZERO
+    )
+    ridge_tail_deviations: float = option(
+        3.0,
+        "Distance of the threshold from the median for rare noise, in deviations.",
+        within=FROM_ZERO,
+    )
+    ridge_prior: float = option(
+        0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
+    )
+    ridge_order: bool = option(
+        True, "Use the last classes if neighbouring items share a class more often than by chance."
+    )
+    words: str = option("", WORDS)  # for what else an image may show; without words there is no t
+    cautious: bool = option(
+        False, "Call an image noise only where there is evidence of noise of another kind."
+    )
+
+    @property
+    def warm_up(self) -> int:
+        """The number of items of the first block, which ZS-CLIP decides."""
+        return self.ridge_first
+
+
+@dataclass(frozen=True)
 class RidgeItems:
     """B images as the detector sees them."""
 
@@ -44,29 +95,57 @@ class RidgeItems:
     top_logits: Features  # (B, K) descending
     top_classes: NDArray[np.int32]  # (B, K)
     zero_shot_noise: NDArray[np.bool_]  # (B,) whether ZS-CLIP calls it noise
-    words: Floats  # (B, 2) t, and whether a word is the best match; (B, 0) without words
+    words: Floats | None  # (B, 2) t, and whether a word is the best match; None without words
 
     def __len__(self) -> int:
         return len(self.doubt)
 
+    @classmethod
+    def of(cls, data: StreamData, part: slice, zero_shot: Floats) -> "RidgeItems":
+        """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
+        raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
+        norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
+        doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
+        scores = data.word_scores(part)
+        words = None if scores is None else np.column_stack([scores.ratio, scores.is_word])
+        top = detail.top_logits, detail.top_classes
+        return cls(raw / norm, doubt, *top, u > zero_shot, words)
+
     def part(self, items: NDArray[np.bool_]) -> "RidgeItems":
         """Some of the items."""
-        return RidgeItems(*(column[items] for column in vars(self).values()))
+        columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
+        return RidgeItems(*columns)
 
-    @classmethod
-    def none(cls, shape: tuple[int, ...], words: int) -> "RidgeItems":
-        """No items of a stream with text features of this shape (C, D)."""
+
+class Block:
+    """The items that wait until they are learned together, with the decisions on them."""
+
+    def __init__(self, shape: tuple[int, ...], has_words: bool) -> None:
+        """`shape`: classes C and dims D."""
         top = min(TOP, shape[0])
-        return cls(
-            np.zeros((0, shape[1]), np.float32), np.zeros((0, 3)), np.zeros((0, top), np.float32),
-            np.zeros((0, top), np.int32), np.zeros(0, bool), np.zeros((0, words)),
-        )  # fmt: skip
+        self.features = np.zeros((0, shape[1]), np.float32)
+        self.doubt = np.zeros((0, 3))
+        self.top_logits = np.zeros((0, top), np.float32)
+        self.top_classes = np.zeros((0, top), np.int32)
+        self.zero_shot_noise = np.zeros(0, bool)
+        self.words = np.zeros((0, 2)) if has_words else None
+        self.is_noise = np.zeros(0, bool)
 
-    @classmethod
-    def joined(cls, parts: Sequence["RidgeItems"]) -> "RidgeItems":
-        """Join the items of several parts, in order."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns))
+    def __len__(self) -> int:
+        return len(self.doubt)
+
+    @property
+    def items(self) -> RidgeItems:
+        """The items, in order."""
+        return RidgeItems(**{k: v for k, v in vars(self).items() if k != "is_noise"})
+
+    def add(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
+        """Put items into the block."""
+        new = {**vars(items), "is_noise": is_noise}
+        if len(self):  # into an empty block nothing is copied, as in a stream that is pushed whole
+            old = vars(self)
+            new = {k: None if v is None else np.concatenate([old[k], v]) for k, v in new.items()}
+        vars(self).update(new)
 
 
 @dataclass(frozen=True)
@@ -101,7 +180,9 @@ class Rule:
     def scores(self, items: RidgeItems) -> Floats:
         """The noise scores s (B,)."""
         s: Floats = np.vecdot(self.views(items) - self.mean, self.weights)
-        return s + self.words[1] * (items.words[:, 0] - self.words[0]) if self.words[1] else s
+        if items.words is None or not self.words[1]:
+            return s
+        return s + self.words[1] * (items.words[:, 0] - self.words[0])
 
     def class_logits(self, items: RidgeItems) -> Floats:
         """Equation 5: the largest logits (B, K), lowered for classes chosen too often."""
@@ -110,62 +191,160 @@ class Rule:
 
 
 class Ridge:
+    """The detector while a stream runs, in pieces of any size.
+
+    Injected noise is not learned; the other items are decided as if it were not in the stream.
+    """
+
+    def __init__(
+        self, data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
+    ) -> None:
+        """Start before the first item; of the stream only the texts matter."""
+        shape, has_words = data.pool.text_features.shape, data.pool.more_text is not None
+        self.options, self.zero_shot = options, OnlineThreshold(threshold)
+        self.sums = Sums(data.pool, options, has_words)
+        self.order = Order(shape[0], options.ridge_ring)
+        self.block = Block(shape, has_words)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether there is a rule."""
+        return self.sums.rule is not None
+
+    @property
+    def evidence(self) -> Evidence:
+        """The evidence of the stream for noise of another kind."""
+        return self.sums.rule.evidence if self.sums.rule else NO_EVIDENCE
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on the next items, and learn at the end of each block."""
+        if not learn:
+            zero_shot = np.full(len(items), self.zero_shot.latest)
+            nothing = np.zeros(len(items), bool)
+            return self._decide(RidgeItems.of(items, slice(None), zero_shot), nothing, zero_shot)[0]
+        is_test = ~items.injected
+        # An injected item gets the zero-shot threshold of the test item before it.
+        before = self.zero_shot.latest
+        thresholds = np.append(before, self.zero_shot(items.noise_score[is_test]))
+        zero_shot = thresholds[np.cumsum(is_test)]
+        parts: list[Decisions] = []
+        tests, start, done = np.flatnonzero(is_test), 0, 0
+        while start < len(items) or not parts:
+            done += self.sums.block - len(self.block)
+            stop = int(tests[done - 1]) + 1 if done <= len(tests) else len(items)
+            part = slice(start, stop)
+            parts.append(self._push_part(items, part, zero_shot[part]))
+            start = stop
+        return Decisions.joined(parts)
+
+    def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
+        """Decide on the items of a block, or of the rest of it."""
+        items, is_test = RidgeItems.of(data, part, zero_shot), ~data.injected[part]
+        answer, is_noise = self._decide(items, is_test, zero_shot)
+        if not is_test.all():
+            assert answer.is_noise is not None
+            items = items.part(is_test)
+            answer = replace(answer, is_noise=answer.is_noise | ~is_test)
+        self.block.add(items, is_noise[is_test])
+        if len(self.block) == self.sums.block:
+            self.sums.learn(self.block.items, self.block.is_noise)
+            if self.options.ridge_order:
+                self.order.learn()
+            self.block = Block(self.sums.text.shape, self.block.words is not None)
+        return answer
+
+    def _decide(
+        self, items: RidgeItems, enters: NDArray[np.bool_], zero_shot: Floats
+    ) -> tuple[Decisions, NDArray[np.bool_]]:
+        """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
+
+        The classes of clean items that enter are remembered for the next items.
+        """
+        rule, count = self.sums.rule, len(items)
+        if rule:
+            score, tau, logits = rule.scores(items), rule.threshold, rule.class_logits(items)
+            is_noise = score > tau
+        else:
+            score, tau, is_noise = items.doubt[:, 0], np.nan, items.zero_shot_noise
+            logits = items.top_logits.astype(np.float64)
+        named = self.order.name(logits, items.top_classes, enters & ~is_noise)
+        evidence = self.evidence
+        return Decisions(
+            named, is_noise & (evidence.is_sure or not self.options.cautious), 1 - score, zero_shot,
+            np.full(count, tau), np.full(count, evidence.value),
+            np.full(count, evidence.kind, np.int8),
+        ), is_noise  # fmt: skip
+
+    def check_learned(self) -> None:
+        """Raise ValueError if the items that wait, or the last classes, are impossible."""
+        for named in (self.block.top_classes, self.order.classes):
+            if named.size and not 0 <= named.min() <= named.max() < len(self.sums.text):
+                raise ValueError(f"an item's class is none of {len(self.sums.text)}")
+        if len(self.block) >= self.sums.block:
+            raise ValueError(f"{len(self.block)} items wait")
+
+
+class Sums:
     """What was learned of a stream: D + C + M numbers, from which the next rule follows."""
 
-    def __init__(self, text: Features, scale: float, options: RidgeSettings, words: int) -> None:
-        """`text` (C, D): unit text features; `words`: the number of word values of an item."""
-        classes, dim = text.shape
-        self.text, self._scale, self._options = text, np.float32(scale), options
-        self.seen, self._logits_seen = 0, 0
-        self._xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
-        self._y, self._logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
-        self._mass = np.zeros(classes)  # softmax mass of items that were called clean
-        self._ring = np.zeros((options.ridge_ring, 5 + words))  # views, ZS-CLIP's flag, words
+    def __init__(self, pool: Pool, options: RidgeSettings, has_words: bool) -> None:
+        """`pool` has the texts of the classes."""
+        classes, dim = pool.text_features.shape
+        self.pool, self.options = pool, options
+        self.seen, self.logits_seen = 0, 0
+        self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
+        self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
+        self.mass = np.zeros(classes)  # softmax mass of items that were called clean
+        # Views, ZS-CLIP's flag, words.
+        self.ring = np.zeros((options.ridge_ring, 5 + 2 * has_words))
         self.rule: Rule | None = None  # None: ZS-CLIP decides
+
+    @property
+    def text(self) -> Features:
+        """The unit text features (C, D)."""
+        return self.pool.text_features
 
     @property
     def block(self) -> int:
         """The number of items that are learned next."""
-        return self.block_after(self.seen)
-
-    def block_after(self, seen: int) -> int:
-        """The number of items of a block after `seen` items were learned."""
-        return max(min(seen // _GROWTH, _BLOCK), self._options.ridge_first)
+        return max(min(self.seen // _GROWTH, _BLOCK), self.options.ridge_first)
 
     def learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
         x, y = items.features, items.doubt
         some = x if self.seen < _ALL else x[::_EVERY]
-        logits = (some @ self.text.T).astype(np.float64) * self._scale
-        self._logits += logits.sum(0), (logits * logits).sum(0)
-        self._logits_seen += len(logits)
+        logits = (some @ self.text.T).astype(np.float64) * np.float32(self.pool.logit_scale)
+        self.logits += logits.sum(0), (logits * logits).sum(0)
+        self.logits_seen += len(logits)
         with_one = np.column_stack([np.ones(len(y)), y]).astype(np.float32)
-        self._xy += with_one.T @ x
-        self._y += y.sum(0), (y * y).sum(0)
+        self.xy += with_one.T @ x
+        self.y += y.sum(0), (y * y).sum(0)
         mass = np.exp(items.top_logits + y[:, 2:]) * (1 - y[:, :1])
-        np.add.at(self._mass, items.top_classes[~is_noise], mass[~is_noise])
-        slots = np.arange(self.seen, self.seen + len(y)) % len(self._ring)
+        np.add.at(self.mass, items.top_classes[~is_noise], mass[~is_noise])
+        slots = np.arange(self.seen, self.seen + len(y)) % len(self.ring)
         self.seen += len(y)
         views = self._views() if self.rule is None else self.rule.views
         flags = items.zero_shot_noise[:, None]
-        self._ring[slots] = np.column_stack([views(items), flags, items.words])
+        words = () if items.words is None else (items.words,)
+        self.ring[slots] = np.column_stack([views(items), flags, *words])
         self.rule = self._rule()
 
     def _views(self) -> Views:
-        x, *products = self._xy / self.seen
-        y, y_square = self._y / self.seen
-        mean, square = self._logits / self._logits_seen
+        x, *products = self.xy / self.seen
+        y, y_square = self.y / self.seen
+        mean, square = self.logits / self.logits_seen
         deviation = np.sqrt(np.maximum(square - mean * mean, 1e-6))
         variance = y_square - y * y
         varies = variance > (1e-6 * np.abs(y) + 1e-7) ** 2
         covariances = np.array(products) - np.outer(y, x)
         w = covariances.T @ (varies / np.sqrt(np.where(varies, variance, 1.0)))
         w /= max(float(np.linalg.norm(w)), 1e-12)
-        class_mean = (self.text @ (x * self._scale).astype(np.float32)).astype(np.float64)
+        scaled = (x * np.float32(self.pool.logit_scale)).astype(np.float32)
+        class_mean = (self.text @ scaled).astype(np.float64)
         return Views(w.astype(np.float32), float(w @ x), class_mean, deviation)
 
     def _rule(self) -> Rule:
-        ring, o = self._ring[: min(self.seen, len(self._ring))], self._options
+        ring, o = self.ring[: min(self.seen, len(self.ring))], self.options
         mean, spread = ring[:, :4].mean(0), deviation(ring[:, :4])
         v = (ring[:, :4] - mean) / spread
         b, agreement = v[:, 1] + v[:, 2] + v[:, 3], max(float(v[:, 0] @ v[:, 3]) / len(v), 0.0)
@@ -192,25 +371,16 @@ class Ridge:
 
     def _penalty(self) -> Floats:
         """Equation 5: eta log(C pi_c); eta is small if classes are uneven."""
-        prior = self._mass + self._options.ridge_first / len(self._mass)
+        prior = self.mass + self.options.ridge_first / len(self.mass)
         log = np.log(prior * (len(prior) / prior.sum()))
         spread = float(prior @ (log * log) / prior.sum())
-        penalty: Floats = min(1.0, self._options.ridge_prior**2 / max(spread, 1e-9)) * log
+        penalty: Floats = min(1.0, self.options.ridge_prior**2 / max(spread, 1e-9)) * log
         return penalty
 
-    def state(self) -> State:
-        """All numbers that were learned; the rule follows from them."""
-        return {
-            "seen": self.seen, "logits_seen": self._logits_seen, "xy": self._xy,
-            "y": self._y, "logits": self._logits, "mass": self._mass,
-            "ring": self._ring,
-        }  # fmt: skip
-
-    def restore(self, state: State) -> None:
-        """Continue from a state that was checked against this one's."""
-        self.seen, self._logits_seen = int(state["seen"]), int(state["logits_seen"])
-        for name in ("xy", "y", "logits", "mass", "ring"):
-            setattr(self, f"_{name}", np.asarray(state[name]))
+    def check_learned(self) -> None:
+        """Find the rule again after a state was taken over; ValueError if that is impossible."""
+        if (self.seen == 0) != (self.logits_seen == 0):
+            raise ValueError(f"logits of {self.logits_seen} items are of {self.seen} items")
         self.rule = self._rule() if self.seen else None
 
 

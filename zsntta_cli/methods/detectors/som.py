@@ -17,37 +17,37 @@ class SelfOrganisingMap:
         side = round(len(start) ** 0.5)
         assert side * side == len(start), "cells fill a square"
         place = np.stack(np.divmod(np.arange(len(start)), side), axis=1)
-        self._apart = ((place[:, None] - place) ** 2).sum(axis=2).astype(np.float32)
-        self._cells = np.ascontiguousarray(start.T, np.float32)  # (D, M): sums run over cells
-        self._rate, self._width = rate, width
-        self._sums = np.zeros(start.shape, np.float32)
-        self._counts = np.zeros(len(start), np.int64)
+        self.apart = ((place[:, None] - place) ** 2).sum(axis=2).astype(np.float32)
+        self.positions = np.ascontiguousarray(start.T, np.float32)  # (D, M): sums run over cells
+        self.rate, self.width = rate, width
+        self.sums = np.zeros(start.shape, np.float32)
+        self.counts = np.zeros(len(start), np.int64)
 
     @property
     def cells(self) -> NDArray[np.float32]:
         """The positions (M, D) of the cells."""
-        return self._cells.T
+        return self.positions.T
 
     @property
     def prototypes(self) -> NDArray[np.float32]:
         """The prototypes (K, D) of the cells that had any samples."""
-        won = self._counts > 0
-        return (self._sums[won] / self._counts[won, None]).astype(np.float32)
+        won = self.counts > 0
+        return (self.sums[won] / self.counts[won, None]).astype(np.float32)
 
     def learn(self, samples: NDArray[np.float32], steps: int) -> None:
         """Take steps on samples (N, D) in turn, then add each sample to its nearest cell."""
         if not len(samples):
             return
         samples = np.ascontiguousarray(samples)
-        room = np.empty((2, len(self._counts)), np.float32)
-        _train(self._cells, samples, self._apart, steps, self._rate, self._width, room)
+        room = np.empty((2, len(self.counts)), np.float32)
+        _train(self.positions, samples, self.apart, steps, self.rate, self.width, room)
         winner = self.winners(samples)
-        np.add.at(self._sums, winner, samples)
-        self._counts += np.bincount(winner, minlength=len(self._counts))
+        np.add.at(self.sums, winner, samples)
+        self.counts += np.bincount(winner, minlength=len(self.counts))
 
     def winners(self, samples: NDArray[np.float32]) -> NDArray[np.intp]:
         """The nearest cell (N,) of each sample (N, D); of equally near cells the first."""
-        distance = (self._cells**2).sum(axis=0) - 2 * samples @ self._cells
+        distance = (self.positions**2).sum(axis=0) - 2 * samples @ self.positions
         return distance.argmin(axis=1)
 
 

@@ -28,21 +28,137 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import SydeSettings
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class SydeSettings(MethodSettings):
+    """Syde (its released code) without pixels: AdaND's detector, labels from visual prototypes."""
+
+    warm_up_by = "warmup x update-every"
+
+    update_every: int = option(
+        128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
+    )
+    warmup: int = option(10, "N: steps before the detector decides.", within=FROM_ZERO)
+    learning_rate: float = option(1e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO)
+    syde_shots: int = option(10, "Images of each class in the ID memory.", within=FROM_ONE)
+    syde_gap: float = option(
+        0.5, "Share of the interval from the threshold to 0, and to 1, in which items get no "
+        "label.",
+        within=Range(least=0, most=1),
+    )  # fmt: skip
+    syde_entropy: float = option(  # more than ln C: idle up to 54 classes
+        4.0, "Entropy, in nats, above which an item is left out of all steps.", within=FROM_ZERO
+    )
+    syde_visual: float = option(
+        0.2,
+        "Weight of the visual probabilities in the decision on the class.",
+        within=Range(least=0, most=1),
+    )
+    syde_map: int = option(15, "Cells on each side of the map of noise.", within=FROM_ONE)
+    syde_map_steps: int = option(100, "Steps of the map for each full queue.", within=FROM_ONE)
+    syde_map_width: float = option(
+        2.0, "Initial width of a step of the map, in cells.", within=ABOVE_ZERO
+    )
+    syde_map_rate: float = option(
+        0.05, "Initial learning rate of the map's steps.", within=Range(above=0, most=1)
+    )
+
+    @property
+    def warm_up(self) -> int:
+        """The number of items that ZS-CLIP decides: those up to the N-th step."""
+        return self.warmup * self.update_every
+
 
 Array = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 
-def run(data: StreamData, options: SydeSettings, threshold: ThresholdSettings) -> Decisions:
-    """Decide on every item of the stream as if it ran online."""
-    dim = data.pool.image_features.shape[1]
-    return adapt(
-        data, options, threshold, LinearDetector.random(dim, data.seed),
-        first_cells(options.syde_map**2, dim, data.seed),
-    )  # fmt: skip
+class Syde:
+    """Syde while the stream runs."""
+
+    def __init__(
+        self, data: StreamData, options: SydeSettings, threshold: ThresholdSettings
+    ) -> None:
+        dim = data.pool.image_features.shape[1]
+        self.options = options
+        self.detector = LinearDetector.random(dim, data.seed)
+        self.memory = SydeMemory(data.pool.text_features, options.syde_shots)
+        cells = first_cells(options.syde_map**2, dim, data.seed)
+        self.map = SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
+        self.zero_shot, self.threshold = OnlineThreshold(threshold), OnlineThreshold(threshold)
+        self.visual = OnlineThreshold(threshold, options.update_every)  # a full queue has one
+        self.queue = SydeQueue.of(data, slice(0), np.empty(0, bool))
+        self.seen = 0
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the detector decides on the next item."""
+        return self.seen >= self.options.warm_up
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on the next items; learn when the queue is full."""
+        u = items.noise_score
+        zero_shot = self.zero_shot(u, learn)
+        is_noise = (u > zero_shot) | items.injected
+        late = np.arange(len(u)) + self.seen >= self.options.warm_up
+        late = late if learn else np.full(len(u), self.adapted)
+        v, classes, start = np.empty(len(u)), items.class_index.copy(), 0
+        while start < len(u):
+            part = slice(start, start + self.options.update_every - len(self.queue.is_noise))
+            added = SydeQueue.of(items, part, is_noise[part])
+            v[part] = sigmoid(self.detector.logits(added.raw))
+            classes[part] = np.where(late[part], self.classes(added, items), classes[part])
+            if learn:
+                self._enter(added, items)
+            start += len(added.is_noise)
+        own = np.full(len(u), np.nan)
+        own[late] = self.threshold(v[late], learn)
+        decided = np.where(late, v > own, is_noise) | items.injected
+        return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, own)
+
+    def classes(self, queue: "SydeQueue", items: StreamData) -> NDArray[np.int32]:
+        """The classes (B,) by text and by prototypes."""
+        share, scale = np.float32(self.options.syde_visual), np.float32(items.pool.logit_scale)
+        visual = softmax(scale * (queue.x @ self.memory.proxies.T))
+        mixed = (1 - share) * softmax(queue.logits) + share * visual
+        return mixed.argmax(axis=1).astype(np.int32)
+
+    def _enter(self, added: "SydeQueue", items: StreamData) -> None:
+        """Put items into the queue, and learn when it is full."""
+        self.queue = self.queue.and_of(added) if len(self.queue.is_noise) else added
+        self.seen += len(added.is_noise)
+        if len(self.queue.is_noise) == self.options.update_every:
+            self.learn(self.queue, np.float32(items.pool.logit_scale))
+            self.queue = self.queue.part(slice(0))
+
+    def learn(self, queue: "SydeQueue", scale: np.float32) -> None:
+        """Learn a full queue: first the prototypes, then the detector from their labels."""
+        o, noise = self.options, queue.is_noise
+        self.map.learn(queue.x[noise], o.syde_map_steps)
+        self.memory.offer(queue.x[~noise], queue.class_index[~noise], queue.entropy[~noise])
+        u = self._visual_scores(queue.x, scale)
+        thresholds = self.visual(u)
+        is_noise = is_surely_noise(u, thresholds, o.syde_gap) | queue.known
+        used = is_noise | is_surely_id(u, thresholds, o.syde_gap)
+        used &= (queue.entropy <= o.syde_entropy) | queue.known
+        if used.any():
+            self.detector.learn(queue.raw[used], is_noise[used], o.learning_rate)
+
+    def _visual_scores(self, x: Array, scale: np.float32) -> NDArray[np.float64]:
+        """1 - the mass (B,) of the classes in the softmax over all prototypes."""
+        proxies = np.concatenate([self.memory.proxies, unit(self.map.prototypes)])
+        mass = softmax(scale * (x @ proxies.T))[:, len(self.memory.proxies) :]
+        return mass.sum(axis=1).astype(np.float64)
+
+    def check_learned(self) -> None:
+        """Raise ValueError if the queue is not that after so many items."""
+        if len(self.queue.is_noise) != self.seen % self.options.update_every:
+            raise ValueError(f"{len(self.queue.is_noise)} items wait after {self.seen}")
 
 
 def first_cells(count: int, dim: int, seed: int) -> Array:
@@ -51,38 +167,9 @@ def first_cells(count: int, dim: int, seed: int) -> Array:
     return unit(drawn).astype(np.float32)
 
 
-def adapt(
-    data: StreamData,
-    options: SydeSettings,
-    threshold: ThresholdSettings,
-    detector: LinearDetector,
-    cells: Array,
-) -> Decisions:
-    """Decide on every item, starting from a given detector and map."""
-    u, size = data.noise_score, options.update_every
-    zero_shot = OnlineThreshold(threshold)(u)
-    is_noise = (u > zero_shot) | data.injected
-    syde = _Syde(data, options, threshold, detector, cells)
-    v, classes = np.empty(len(u)), data.class_index.copy()
-    first = options.stage1_items
-    for start in range(0, len(u), size):
-        part = slice(start, min(start + size, len(u)))
-        queue = SydeQueue.of(data, part, is_noise[part])
-        v[part] = syde.noise_scores(queue)
-        if start >= first:
-            classes[part] = syde.classes(queue)
-        if len(queue.is_noise) == size:
-            syde.learn(queue)
-    late = np.arange(len(u)) >= first
-    thresholds = np.full(len(u), np.nan)
-    thresholds[late] = OnlineThreshold(threshold)(v[late])
-    decided = np.where(late, v > thresholds, is_noise) | data.injected
-    return Decisions(classes, decided, 1 - np.where(late, v, u), zero_shot, thresholds)
-
-
-@dataclass(frozen=True)
+@dataclass
 class SydeQueue:
-    """The items of a full or incomplete queue."""
+    """The items of a full or incomplete queue, column by column."""
 
     raw: Array  # (B, D) raw output of the encoder
     x: Array  # (B, D) unit norm
@@ -102,72 +189,33 @@ class SydeQueue:
             data.injected[part],
         )  # fmt: skip
 
+    def part(self, items: slice) -> "SydeQueue":
+        """Some of the items, copied."""
+        return SydeQueue(*(column[items].copy() for column in vars(self).values()))
+
+    def and_of(self, more: "SydeQueue") -> "SydeQueue":
+        """These items and then others."""
+        both = zip(vars(self).values(), vars(more).values(), strict=True)
+        return SydeQueue(*map(np.concatenate, both))
+
 
 class SydeMemory:
     """The text feature and the images of lowest entropy of each class; their directions (C, D)."""
 
     def __init__(self, text: Array, shots: int) -> None:
         self.proxies = text.copy()
-        self._features = np.zeros((len(text), 1 + shots, text.shape[1]), np.float32)
-        self._features[:, 0] = text
-        self._entropy = np.full((len(text), shots), np.inf)  # inf: the place is free
+        self.features = np.zeros((len(text), 1 + shots, text.shape[1]), np.float32)
+        self.features[:, 0] = text
+        self.entropy = np.full((len(text), shots), np.inf)  # inf: the place is free
 
     def offer(self, x: Array, class_index: NDArray[np.int32], entropy: NDArray[np.float64]) -> None:
         """Offer images (B, D); each replaces the one of highest entropy of its class, if lower."""
         touched = set()
         for feature, c, doubt in zip(x, class_index.tolist(), entropy.tolist(), strict=True):
-            worst = int(self._entropy[c].argmax())
-            if doubt < self._entropy[c, worst]:
-                self._entropy[c, worst] = doubt
-                self._features[c, 1 + worst] = feature
+            worst = int(self.entropy[c].argmax())
+            if doubt < self.entropy[c, worst]:
+                self.entropy[c, worst] = doubt
+                self.features[c, 1 + worst] = feature
                 touched.add(c)
         rows = sorted(touched)
-        self.proxies[rows] = unit(self._features[rows].sum(axis=1))
-
-
-class _Syde:
-    """The parts of Syde that learn: the detector, the memory, the map and the threshold."""
-
-    def __init__(
-        self,
-        data: StreamData,
-        options: SydeSettings,
-        threshold: ThresholdSettings,
-        detector: LinearDetector,
-        cells: Array,
-    ) -> None:
-        self._options, self._scale = options, np.float32(data.pool.logit_scale)
-        self._detector = detector
-        self._memory = SydeMemory(data.pool.text_features, options.syde_shots)
-        self._map = SelfOrganisingMap(cells, options.syde_map_rate, options.syde_map_width)
-        self._threshold = OnlineThreshold(threshold, options.update_every)  # a full queue has one
-
-    def noise_scores(self, queue: SydeQueue) -> NDArray[np.float64]:
-        """The detector's noise scores v (B,)."""
-        return sigmoid(self._detector.logits(queue.raw))
-
-    def classes(self, queue: SydeQueue) -> NDArray[np.int32]:
-        """The classes (B,) by text and by prototypes."""
-        share = np.float32(self._options.syde_visual)
-        visual = softmax(self._scale * (queue.x @ self._memory.proxies.T))
-        mixed = (1 - share) * softmax(queue.logits) + share * visual
-        return mixed.argmax(axis=1).astype(np.int32)
-
-    def learn(self, queue: SydeQueue) -> None:
-        """Learn a full queue: first the prototypes, then the detector from their labels."""
-        o, noise = self._options, queue.is_noise
-        self._map.learn(queue.x[noise], o.syde_map_steps)
-        self._memory.offer(queue.x[~noise], queue.class_index[~noise], queue.entropy[~noise])
-        u = self._visual_scores(queue.x)
-        thresholds = self._threshold(u)
-        is_noise = is_surely_noise(u, thresholds, o.syde_gap) | queue.known
-        used = is_noise | is_surely_id(u, thresholds, o.syde_gap)
-        used &= (queue.entropy <= o.syde_entropy) | queue.known
-        if used.any():
-            self._detector = self._detector.after(queue.raw[used], is_noise[used], o.learning_rate)
-
-    def _visual_scores(self, x: Array) -> NDArray[np.float64]:
-        """1 - the mass (B,) of the classes in the softmax over all prototypes."""
-        proxies = np.concatenate([self._memory.proxies, unit(self._map.prototypes)])
-        mass = softmax(self._scale * (x @ proxies.T))[:, len(self._memory.proxies) :]
-        return mass.sum(axis=1).astype(np.float64)
+        self.proxies[rows] = unit(self.features[rows].sum(axis=1))

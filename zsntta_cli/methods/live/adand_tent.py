@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.detectors import adand
+from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import AdaNDTentSettings
 from zsntta_cli.methods.live.tent import adaptable
+from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 Items = NDArray[np.int64]
@@ -39,7 +40,7 @@ def _on_frozen_features(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide by frozen features; only items that are called clean pass through the encoder."""
-    decisions = adand.run(data.stream, options, threshold)
+    decisions = AdaND(data.stream, options, threshold).push(data.stream)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
     batches = data.progress.left(in_batches(np.arange(len(data)), options.tent_batch_size))
     adapts = _adapts(decisions, data.stream.injected)
@@ -61,9 +62,10 @@ def _sharing_an_encoder(
     data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide by the features of Tent's encoder, from which the detector also learns."""
-    stream, stage1 = data.stream, options.stage1_items
-    online = adand.stepper(stream, options, threshold)
-    pseudo_label = adand.pseudo_labels(stream, options, threshold)
+    stream, stage1 = data.stream, options.warm_up
+    online = AdaND(stream, options, threshold)
+    u = stream.noise_score
+    pseudo_label = (u > OnlineThreshold(threshold, options.batch_size)(u)) | stream.injected
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     with adaptable(data, options.tent) as tent:
         data.progress.follow(detector=online, tower=tent.tower)

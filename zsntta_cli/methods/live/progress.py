@@ -2,20 +2,22 @@
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import first_line
+from zsntta_cli.methods.learned import restored, state_of
 
 
 class StaleState(Exception):
     """The parts of a method cannot continue from a state."""
 
 
+@runtime_checkable
 class Stateful(Protocol):
-    """A part of a method that learns; its state can be saved and restored."""
+    """A part of a method that learns with torch; other parts are what learned.py writes."""
 
     def state(self) -> Any:
         """Everything that it learned, in arrays, tensors, numbers and containers of these."""
@@ -33,9 +35,9 @@ class Progress:
     def __init__(self, start: int = 0, states: Mapping[str, Any] | None = None) -> None:
         """`start`: the number of finished items; `states`: of all parts after these."""
         self._start, self._states = start, states
-        self._parts: Mapping[str, Stateful] = {}
+        self._parts: Mapping[str, Any] = {}
 
-    def follow(self, **parts: Stateful) -> None:
+    def follow(self, **parts: Any) -> None:
         """Remember the parts of a method, and restore their states.
 
         Raises:
@@ -45,7 +47,7 @@ class Progress:
         if self._states is not None:
             try:
                 for name, part in parts.items():
-                    part.restore(self._states[name])
+                    _restore(part, self._states[name])
             except (ValueError, LookupError, TypeError, RuntimeError) as error:
                 raise StaleState(first_line(error)) from error
 
@@ -60,4 +62,15 @@ class Progress:
 
     def states(self) -> dict[str, Any]:
         """The current state of each part, as a copy."""
-        return copy.deepcopy({name: part.state() for name, part in self._parts.items()})
+        return copy.deepcopy({name: _state(part) for name, part in self._parts.items()})
+
+
+def _state(part: Any) -> Any:
+    return part.state() if isinstance(part, Stateful) else state_of(part)
+
+
+def _restore(part: Any, state: Any) -> None:
+    if isinstance(part, Stateful):
+        part.restore(state)
+    else:
+        vars(part).update(vars(restored(part, state)))

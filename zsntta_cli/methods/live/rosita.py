@@ -22,11 +22,11 @@ from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.learned import State, restored, state_of
 from zsntta_cli.methods.live.adaptation import Adapted, AdaptedTower, adapting, norm_layers
 from zsntta_cli.methods.live.base import LiveData, in_batches
 from zsntta_cli.methods.live.settings import BY_STREAM, RositaSettings
 from zsntta_cli.methods.live.views import load_views
-from zsntta_cli.methods.state import State
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -79,11 +79,11 @@ class CosineSplit:
 
     def state(self) -> State:
         """The queue of the threshold."""
-        return self._online.state()
+        return state_of(self._online)
 
     def restore(self, state: State) -> None:
         """Continue from a state of the same settings."""
-        self._online.restore(state)
+        self._online = restored(self._online, state)
 
 
 class Bank:

@@ -16,18 +16,52 @@ noise images, which only an encoder can make. Injected noise enters it whatever 
 learned for no class.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
 from zsntta_cli.methods.scores import cosine_logits
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.gaussians import ClassGaussians
-from zsntta_cli.methods.words.settings import DdeSettings
 from zsntta_cli.methods.words.tanl import ActivationRing, largest
-from zsntta_cli.methods.words.vocabulary import mined_words, names_and_words
+from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class DdeSettings(WordSettings):
+    """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes.
+
+    The settings are its paper's; `official` has its released code's. The paper chooses the number
+    of words and the gate for each set. These are ImageNet's, but with 100 words for other sets.
+    """
+
+    batch_size: int = option(256, "Items that are decided on at once.", within=FROM_ONE)
+    dde_words: int = option(
+        100, "M̂: number of the most activated words that count.", within=FROM_ONE
+    )
+    dde_gate: float = option(0.5, "g: an item is surely ID only if the names' share of the "
+    "softmax is above (1 + g) / 2.",
+                             within=SHARE)  # fmt: skip
+    dde_exclusion: float = option(
+        0.5, "β: weight of the Gaussians of second choices.", within=FROM_ZERO
+    )
+    dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
+    dde_cells: str = option(
+        "exact", "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.",
+        choices=("exact", "grid"),
+    )  # fmt: skip
+    dde_cache: int = option(
+        5_000,
+        "Number of the last images of either kind in the cache.",
+        within=Range(least=1, most=8192),
+    )
+
 
 _UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40, so their sums are exact
 _FIRST_NOISE = 15  # words in place of the paper's noise images
@@ -38,70 +72,124 @@ Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 
-def run(data: StreamData, options: DdeSettings, threshold: ThresholdSettings) -> Decisions:
-    """Call an item noise if the words' share reaches its online, or is above a fixed, threshold."""
-    words, classes = _Words(data, options), _Classes(data, options)
-    class_index, u = np.empty(len(data), np.int32), np.empty(len(data))
-    for part in blocks(len(data), options.batch_size):
-        raw, injected = data.features(part), data.injected[part]
-        u[part] = words.score_and_learn(raw, injected)
-        class_index[part] = classes.learn_and_classify(Frozen.of(data, part), ~injected)
-    thresholds = _thresholds(u, options, threshold)
-    is_noise = u > thresholds if threshold.fixed is not None else u >= thresholds
-    return Decisions(class_index, is_noise, 1 - u, detector_threshold=thresholds)
+class DDE:
+    """DDE while the stream runs, in pieces of whole batches."""
+
+    def __init__(
+        self, data: StreamData, options: DdeSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.options, self.fixed = options, threshold.fixed is not None
+        self.words, self.classes = _Words(data, options), _Classes(data, options)
+        self.threshold = _Threshold(options, threshold)
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Call an item noise if the words' share reaches its online, or is above a fixed, one."""
+        class_index, u = np.empty(len(items), np.int32), np.empty(len(items))
+        own = np.empty(len(items))
+        for part in blocks(len(items), self.options.batch_size):
+            raw, injected = items.features(part), items.injected[part]
+            u[part] = self.words.scores(raw, injected, learn)
+            learned = ~injected & learn
+            class_index[part] = self.classes.learn_and_classify(Frozen.of(items, part), learned)
+            own[part] = self.threshold(u[part], learn)
+        is_noise = u > own if self.fixed else u >= own
+        return Decisions(class_index, is_noise, 1 - u, detector_threshold=own)
+
+
+class _Threshold:
+    """The thresholds on noise scores: each batch has one, from the last N_q scores."""
+
+    def __init__(self, options: DdeSettings, threshold: ThresholdSettings) -> None:
+        self.is_exact = options.dde_cells == "exact" and threshold.fixed is None
+        self.grid = OnlineThreshold(threshold, options.batch_size)
+        self.most, self.scores = threshold.queue, np.empty(0)  # of the queue
+        self.latest = 0.5  # until there are two scores
+
+    def __call__(self, u: Floats, learn: bool) -> Floats:
+        """The thresholds (B,) of a batch of noise scores (B,), which enter the queue."""
+        if not self.is_exact:
+            return self.grid(u, learn)
+        if learn:
+            self.scores = np.concatenate([self.scores, u])[-self.most :]
+            self.latest = best_split(self.scores, self.latest)
+        return np.full(len(u), self.latest)
+
+    def check_learned(self) -> None:
+        """Raise ValueError if the queue is longer than it may be."""
+        if len(self.scores) > self.most:
+            raise ValueError(f"{len(self.scores)} scores are more than {self.most}")
 
 
 # The decision on noise.
+
+
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """The class names, the mined words, and how they are used."""
+
+    text: Array  # (C + M, D) unit norm
+    classes: int  # C
+    scale: float  # of the logits
+    copies: int  # of each word
+    count: int  # M̂, words that count
+    gate: float  # share of the names above which an item is surely ID
+
+    @classmethod
+    def of(cls, data: StreamData, options: DdeSettings) -> "_Texts":
+        """The texts of a pool."""
+        names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
+        copies = 2 if options.dde_doubled else 1
+        return cls(
+            np.concatenate([names, words]), len(names), data.pool.logit_scale, copies,
+            min(options.dde_words, copies * len(words)), (1 + options.dde_gate) / 2,
+        )  # fmt: skip
 
 
 class _Words:
     """The names, the words, and the caches that tell which words noise activates."""
 
     def __init__(self, data: StreamData, options: DdeSettings) -> None:
-        names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
-        self._text = np.concatenate([names, words])
-        self._classes, self._scale = len(names), data.pool.logit_scale
-        self._copies = 2 if options.dde_doubled else 1
-        self._count = min(options.dde_words, self._copies * len(words))
-        self._gate = (1 + options.dde_gate) / 2
+        self.texts = texts = _Texts.of(data, options)
+        names, words = texts.text[: texts.classes], texts.text[texts.classes :]
         first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
-        self._id, self._noise = (ActivationRing(options.dde_cache, len(words)) for _ in "+-")
-        for ring, texts in ((self._id, names), (self._noise, words[first])):
-            for part in blocks(len(texts)):
-                shares = self._shares(cosine_logits(texts[part], self._text, self._scale))
-                _push(ring, shares)
+        self.id, self.noise = (ActivationRing(options.dde_cache, len(words)) for _ in "+-")
+        for ring, rows in ((self.id, names), (self.noise, words[first])):
+            for part in blocks(len(rows)):
+                _push(ring, self._shares(cosine_logits(rows[part], texts.text, texts.scale)))
 
-    def score_and_learn(self, raw: Array, injected: NDArray[np.bool_]) -> Floats:
-        """Return the noise scores (B,) of a batch, and add its sure items to the caches."""
-        logits = cosine_logits(raw, self._text, self._scale)
-        activation = self._shares(logits)
-        id_mean, noise_mean = self._id.mean, self._noise.mean
-        share = 1 - self._words_share(logits, noise_mean - id_mean)
-        is_id = (share > self._gate) & ~injected
+    def scores(self, raw: Array, injected: NDArray[np.bool_], learn: bool) -> Floats:
+        """The noise scores (B,) of a batch, whose sure items are added to the caches to learn."""
+        logits = cosine_logits(raw, self.texts.text, self.texts.scale)
+        id_mean, noise_mean = self.id.mean, self.noise.mean
+        u = self._words_share(logits, noise_mean - id_mean)
+        if not learn:
+            return u
+        activation, share = self._shares(logits), 1 - u
+        is_id = (share > self.texts.gate) & ~injected
         is_noise = (share < _SURELY_NOISE) | injected
         id_mean = _moved(id_mean, activation[is_id])
         noise_mean = _moved(noise_mean, activation[is_noise])
         u = self._words_share(logits, noise_mean - id_mean)
-        _push(self._id, activation[is_id])
-        _push(self._noise, activation[is_noise])
+        _push(self.id, activation[is_id])
+        _push(self.noise, activation[is_noise])
         return u
 
     def _words_share(self, logits: Array, difference: Floats) -> Floats:
         """The share (B,) of the most activated words in the softmax over these and the names."""
-        order = largest(difference, -(-self._count // self._copies))
-        negatives = logits[:, self._classes + order].astype(np.float64)
-        negatives += np.log(self._copies)
-        if self._count % self._copies:  # only one copy of the last word counts
-            negatives[:, -1] -= np.log(self._copies)
-        odds = _log_mass(negatives) - _log_mass(logits[:, : self._classes].astype(np.float64))
+        order = largest(difference, -(-self.texts.count // self.texts.copies))
+        negatives = logits[:, self.texts.classes + order].astype(np.float64)
+        negatives += np.log(self.texts.copies)
+        if self.texts.count % self.texts.copies:  # only one copy of the last word counts
+            negatives[:, -1] -= np.log(self.texts.copies)
+        odds = _log_mass(negatives) - _log_mass(logits[:, : self.texts.classes].astype(np.float64))
         return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
 
     def _shares(self, logits: Array) -> Array:
         """The part of each word in the softmax over names and words, rounded to 2^-40."""
         powers = logits - logits.max(axis=1, keepdims=True)
         np.exp(powers, out=powers)
-        names, shares = powers[:, : self._classes], powers[:, self._classes :]
-        shares *= (_UNIT / (names.sum(axis=1) + self._copies * shares.sum(axis=1)))[:, None]
+        names, shares = powers[:, : self.texts.classes], powers[:, self.texts.classes :]
+        shares *= (_UNIT / (names.sum(axis=1) + self.texts.copies * shares.sum(axis=1)))[:, None]
         np.rint(shares, out=shares)
         shares /= _UNIT
         return shares
@@ -123,17 +211,6 @@ def _moved(mean: Floats, activations: Array) -> Floats:
     if not len(activations):
         return mean
     return _MOMENTUM * mean + (1 - _MOMENTUM) * activations.mean(axis=0, dtype=np.float64)
-
-
-def _thresholds(u: Floats, options: DdeSettings, threshold: ThresholdSettings) -> Floats:
-    """The thresholds (T,) on noise scores (T,): each batch has one, from the last N_q scores."""
-    if options.dde_cells == "grid" or threshold.fixed is not None:
-        return OnlineThreshold(threshold, options.batch_size)(u)
-    thresholds, latest = np.empty(len(u)), 0.5  # until there are two scores
-    for part in blocks(len(u), options.batch_size):
-        latest = best_split(u[max(0, part.stop - threshold.queue) : part.stop], latest)
-        thresholds[part] = latest
-    return thresholds
 
 
 def best_split(scores: Floats, latest: float) -> float:
@@ -163,21 +240,21 @@ class _Classes:
 
     def __init__(self, data: StreamData, options: DdeSettings) -> None:
         texts = data.pool.text_features.astype(np.float64)
-        self._first = ClassGaussians(texts)
+        self.first = ClassGaussians(texts)
         has_second = options.dde_exclusion > 0 and len(texts) > 1
-        self._second = ClassGaussians(texts) if has_second else None
-        self._exclusion = options.dde_exclusion
+        self.second = ClassGaussians(texts) if has_second else None
+        self.exclusion = options.dde_exclusion
 
     def learn_and_classify(self, frozen: Frozen, learned: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Learn those items (B,) of a batch that are `learned`; return the classes (B,) of all."""
         features, probability = frozen.features[learned], frozen.probability[learned]
-        self._learn(self._first, features, probability, 1)
-        weight = min(_RATE * self._first.mean_count, _MOST_WEIGHT)
-        logits = frozen.logits + weight * self._first.log_densities(frozen.features)
-        if self._second:
-            self._learn(self._second, features, probability, 2)
-            excluded = self._second.log_densities(frozen.features)
-            logits -= weight * self._exclusion * excluded
+        self._learn(self.first, features, probability, 1)
+        weight = min(_RATE * self.first.mean_count, _MOST_WEIGHT)
+        logits = frozen.logits + weight * self.first.log_densities(frozen.features)
+        if self.second:
+            self._learn(self.second, features, probability, 2)
+            excluded = self.second.log_densities(frozen.features)
+            logits -= weight * self.exclusion * excluded
         return np.asarray(logits.argmax(axis=1))
 
     def _learn(

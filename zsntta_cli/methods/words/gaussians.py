@@ -24,42 +24,42 @@ class ClassGaussians:
 
     def __init__(self, texts: Floats) -> None:
         classes, dim = texts.shape
-        self._means, self._counts = texts.copy(), np.ones(classes)
-        self._scatters = np.zeros((classes, dim * (dim + 1) // 2), np.float32)
-        self._spread = np.zeros(dim * (dim + 1) // 2)
+        self.means, self.counts = texts.copy(), np.ones(classes)
+        self.scatters = np.zeros((classes, dim * (dim + 1) // 2), np.float32)
+        self.spread = np.zeros(dim * (dim + 1) // 2)
 
     @property
     def mean_count(self) -> float:
         """The mean count of a class: the weights of its items, and 1 for the text."""
-        return float(self._counts.mean())
+        return float(self.counts.mean())
 
     def learn(self, features: Floats, classes: NDArray[np.intp], weights: Floats) -> None:
         """Learn items (B, D), each for its class (B,) and with its weight (B,)."""
         order = np.argsort(classes, kind="stable")
         features, classes, weights = features[order], classes[order], weights[order]
         touched, starts = np.unique(classes, return_index=True)
-        before = self._counts[touched]
+        before = self.counts[touched]
         after = before + np.add.reduceat(weights, starts) if len(touched) else before
-        away = (features - self._means[classes]) * np.sqrt(weights)[:, None]
-        rates = np.stack([1 / after - 1 / before, 1 / after]) / len(self._counts)
+        away = (features - self.means[classes]) * np.sqrt(weights)[:, None]
+        rates = np.stack([1 / after - 1 / before, 1 / after]) / len(self.counts)
         away, rates = away.astype(np.float32), rates.astype(np.float32)
         bounds = np.append(starts, len(classes))
         room = np.empty(features.shape[1], np.float32)
-        _scatter(self._spread, self._scatters, touched, bounds, away, rates, room)
-        sums = before[:, None] * self._means[touched]
+        _scatter(self.spread, self.scatters, touched, bounds, away, rates, room)
+        sums = before[:, None] * self.means[touched]
         np.add.at(sums, np.searchsorted(touched, classes), weights[:, None] * features)
-        self._means[touched], self._counts[touched] = sums / after[:, None], after
+        self.means[touched], self.counts[touched] = sums / after[:, None], after
 
     def log_densities(self, features: Floats) -> Floats:
         """xᵀ Λ μ_c - ½ μ_cᵀ Λ μ_c (B, C) of items (B, D)."""
-        dim = self._means.shape[1]
+        dim = self.means.shape[1]
         covariance = np.zeros((dim, dim))
-        covariance[np.tril_indices(dim)] = (1 - _SHRINKAGE) * self._spread
-        first = (1 - _SHRINKAGE) * _FIRST_VARIANCE * np.mean(1 / self._counts)
+        covariance[np.tril_indices(dim)] = (1 - _SHRINKAGE) * self.spread
+        first = (1 - _SHRINKAGE) * _FIRST_VARIANCE * np.mean(1 / self.counts)
         covariance[np.diag_indices(dim)] += first + _SHRINKAGE
         root = cholesky(covariance, lower=True)
         items, means = (
-            solve_triangular(root, rows.T, lower=True) for rows in (features, self._means)
+            solve_triangular(root, rows.T, lower=True) for rows in (features, self.means)
         )
         return np.asarray(items.T @ means - 0.5 * (means**2).sum(axis=0))
 

@@ -5,50 +5,124 @@ pseudo-labels and the evidence come from u = 1 - S instead of ZS-CLIP's u. With 
 far from the threshold enter the loss of a step.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors import adand
+from zsntta_cli.methods.detectors.adand import AdaND, AdaNDSettings
 from zsntta_cli.methods.ood_scores import image_scores
+from zsntta_cli.methods.settings import FROM_ONE, GAP, SHARE, WORDS
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.methods.words.settings import (
-    CspAdaNDSettings,
-    NegLabelAdaNDSettings,
-    NegLabelSettings,
-)
-from zsntta_cli.methods.words.vocabulary import Vocabulary
+from zsntta_cli.methods.words.vocabulary import Vocabulary, WordSettings
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
 
 
-def run(data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings) -> Decisions:
-    """Call an item noise iff u = 1 - S is above its online threshold; keep ZS-CLIP's class."""
-    return decided(data.class_index, id_scores(data, options), threshold)
+@dataclass(frozen=True)
+class NegLabelSettings(WordSettings):
+    """NegLabel, arXiv 2403.20078: the class names against words that are far from them.
+
+    The settings are its paper's; `official` has its released code's.
+    """
+
+    groups: int = option(
+        100, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
+    )
+    grouping: str = option(
+        "ranked",
+        "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
+    )
+    # By the mean a group has the weight of C words, whatever its size.
+    group_mass: str = option(
+        "sum",
+        "Softmax mass of a group of words: their sum, or C times their mean.",
+        choices=("sum", "mean"),
+    )
 
 
-def run_taught(
-    data: StreamData,
-    options: NegLabelAdaNDSettings | CspAdaNDSettings,
-    threshold: ThresholdSettings,
-) -> Decisions:
-    """Decide as AdaND that learns from the words' decisions instead of ZS-CLIP's."""
-    own_score = 1 - id_scores(data, options)
-    return adand.run(replace(data, own_score=own_score), options, threshold)
+@dataclass(frozen=True)
+class CspSettings(NegLabelSettings):
+    """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
+
+    words: str = option("csp", WORDS)
+    mined_share: float | None = option(
+        0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+    )
+    too_near: float | None = option(
+        0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
+    )
+    grouping: str = option(
+        "random",
+        "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
+    )
 
 
-def id_scores(data: StreamData, options: NegLabelSettings) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
+    """AdaND that learns from NegLabel's decisions (ours)."""
+
+    gap: float = option(0.5, GAP, within=SHARE)
+
+
+@dataclass(frozen=True)
+class CspAdaNDSettings(AdaNDSettings, CspSettings):
+    """AdaND that learns from CSP's decisions (ours)."""
+
+    gap: float = option(0.5, GAP, within=SHARE)
+
+
+class NegLabel:
+    """NegLabel or CSP while the stream runs: it learns only its threshold."""
+
+    def __init__(
+        self, data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.vocabulary = Vocabulary.of(data.pool, options)
+        self.threshold = OnlineThreshold(threshold)
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Call an item noise iff u = 1 - S is above its threshold; keep ZS-CLIP's class."""
+        return decided(items.class_index, id_scores(items, self.vocabulary), self.threshold, learn)
+
+
+class NegLabelAdaND:
+    """AdaND that learns from the words' decisions instead of ZS-CLIP's."""
+
+    def __init__(
+        self,
+        data: StreamData,
+        options: NegLabelAdaNDSettings | CspAdaNDSettings,
+        threshold: ThresholdSettings,
+    ) -> None:
+        self.vocabulary = Vocabulary.of(data.pool, options)
+        self.detector = AdaND(data, options, threshold)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether stage 1 is over."""
+        return self.detector.adapted
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide as AdaND does by the words' noise scores."""
+        own_score = 1 - id_scores(items, self.vocabulary)
+        return self.detector.push(replace(items, own_score=own_score), learn)
+
+
+def id_scores(items: StreamData, vocabulary: Vocabulary) -> NDArray[np.float64]:
     """The ID scores S (T,) in [0, 1]: the softmax mass of names beside groups of negatives."""
-    vocabulary = Vocabulary.of(data.pool, options)
-    return image_scores(data, vocabulary.id_share, vocabulary.text)
+    return image_scores(items, vocabulary.id_share, vocabulary.text)
 
 
 def decided(
-    class_index: NDArray[np.int32], id_score: NDArray[np.float64], threshold: ThresholdSettings
+    class_index: NDArray[np.int32],
+    id_score: NDArray[np.float64],
+    threshold: OnlineThreshold,
+    learn: bool,
 ) -> Decisions:
     """Call an item noise iff 1 - S is above the online threshold of scores (T,) in [0, 1]."""
-    thresholds = OnlineThreshold(threshold)(1 - id_score)
-    return Decisions(
-        class_index, 1 - id_score > thresholds, id_score, detector_threshold=thresholds
-    )
+    own = threshold(1 - id_score, learn)
+    return Decisions(class_index, 1 - id_score > own, id_score, detector_threshold=own)

@@ -13,15 +13,48 @@ their score. Whether an image is sure depends on the online threshold of the sco
 project's queue takes the place of the code's ring of 20,000 scores.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import cosine_logits, energy
+from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, GAP, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.settings import TanlSettings
-from zsntta_cli.methods.words.vocabulary import item_blocks, mined_words, names_and_words
+from zsntta_cli.methods.words.vocabulary import (
+    WordSettings,
+    item_blocks,
+    mined_words,
+    names_and_words,
+)
 from zsntta_cli.settings import ThresholdSettings
+from zsntta_cli.settings.options import Range, option
+
+
+@dataclass(frozen=True)
+class TanlSettings(WordSettings):
+    """TANL, arXiv 2603.25250: the words that noise activates more than ID images do.
+
+    The images of the stream so far choose them: the paper's α = 1.
+    """
+
+    tanl_candidates: str = option(
+        "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
+    )
+    tanl_words: int = option(
+        1000, "B: number of the most activated words that count.", within=FROM_ONE
+    )
+    tanl_step: int = option(  # the released command goes through 2, 1 and 0
+        2, "γ: additional words in each of the averaged scores; 0: one score.", within=FROM_ZERO
+    )
+    tanl_ring: int = option(
+        300,
+        "L: number of the last images of either kind in the memory.",
+        within=Range(least=1, most=4096),
+    )
+    gap: float = option(0.5, GAP, within=SHARE)
+
 
 _UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40, so their sums are exact
 Array = NDArray[np.float32]
@@ -32,43 +65,38 @@ class ActivationRing:
     """The last activations (M,) of one kind, and their mean, which is zero at first."""
 
     def __init__(self, size: int, words: int) -> None:
-        self._rows = np.zeros((size, words), np.float32)
-        self._sum = np.zeros(words)
-        self._seen = 0
+        self.rows = np.zeros((size, words), np.float32)
+        self.sum = np.zeros(words)
+        self.seen = 0
 
     def push(self, activation: Array) -> None:
         """Add an activation, and remove the oldest if the ring is full."""
-        slot = self._seen % len(self._rows)
-        self._sum -= self._rows[slot]  # zeros, while the ring is not full
-        self._sum += activation
-        self._rows[slot] = activation
-        self._seen += 1
+        slot = self.seen % len(self.rows)
+        self.sum -= self.rows[slot]  # zeros, while the ring is not full
+        self.sum += activation
+        self.rows[slot] = activation
+        self.seen += 1
 
     @property
     def mean(self) -> NDArray[np.float64]:
         """The mean activation (M,)."""
-        return self._sum / max(1, min(self._seen, len(self._rows)))
+        return self.sum / max(1, min(self.seen, len(self.rows)))
 
 
 class ActivatedWords:
     """The words that are negatives now, by the contents of both rings."""
 
     def __init__(self, words: int, options: TanlSettings) -> None:
-        self._noise, self._id = (ActivationRing(options.tanl_ring, words) for _ in "-+")
-        self._count = min(options.tanl_words, words)
-        self._order: Order | None = None
+        self.noise, self.id = (ActivationRing(options.tanl_ring, words) for _ in "-+")
+        self.order = np.arange(min(options.tanl_words, words))  # the most activated first
 
-    def push(self, activation: Array, is_noise: bool) -> None:
-        """Add the activation by an image that is surely noise, or surely ID."""
-        (self._noise if is_noise else self._id).push(activation)
-        self._order = None
-
-    @property
-    def order(self) -> Order:
-        """The B words with the largest difference of means, the largest first."""
-        if self._order is None:
-            self._order = largest(self._noise.mean - self._id.mean, self._count)
-        return self._order
+    def push(self, activations: Array, is_noise: bool) -> None:
+        """Add the activations (B, M) by images that are surely noise, or surely ID."""
+        ring = self.noise if is_noise else self.id
+        for activation in activations:
+            ring.push(activation)
+        # The B words with the largest difference of means.
+        self.order = largest(self.noise.mean - self.id.mean, len(self.order))
 
 
 def largest(values: NDArray[np.float64], count: int) -> Order:
@@ -92,27 +120,55 @@ def growing_share(id_mass: float, negatives: NDArray[np.floating], step: int) ->
     return float((names_mass / (names_mass + masses[counts - 1])).mean())
 
 
-def run(data: StreamData, options: TanlSettings, threshold: ThresholdSettings) -> Decisions:
-    """Call an item noise iff 1 - S is above its online threshold; keep ZS-CLIP's class."""
-    pool, online = data.pool, OnlineThreshold(threshold)
-    names, words = names_and_words(pool)
-    words = words if options.tanl_candidates == "all" else mined_words(pool, options)
-    text = np.concatenate([names, words])
-    activated = _started(names, text, pool.logit_scale, options)
-    score, thresholds = np.empty(len(data)), np.empty(len(data))
-    for block in item_blocks(len(data), len(text)):
-        logits = cosine_logits(data.features(block), text, pool.logit_scale)
-        id_mass, activation = _activations(logits, len(names))
-        for i, t in enumerate(range(block.start, block.stop)):
-            negatives = logits[i, len(names) :][activated.order]
-            score[t] = growing_share(float(id_mass[i]), negatives, options.tanl_step)
-            u = np.array([1 - score[t]])
-            thresholds[t] = (now := online(u))[0]
-            if data.injected[t] or is_surely_noise(u, now, options.gap)[0]:
-                activated.push(activation[i], is_noise=True)
-            elif is_surely_id(u, now, options.gap)[0]:
-                activated.push(activation[i], is_noise=False)
-    return Decisions(data.class_index, 1 - score > thresholds, score, detector_threshold=thresholds)
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """The class names, and the words that may be activated."""
+
+    text: Array  # (C + M, D) unit norm
+    classes: int  # C
+
+    @classmethod
+    def of(cls, pool: Pool, options: TanlSettings) -> "Texts":
+        """The names and the words of a pool."""
+        names, words = names_and_words(pool)
+        words = words if options.tanl_candidates == "all" else mined_words(pool, options)
+        return cls(np.concatenate([names, words]), len(names))
+
+
+class TANL:
+    """TANL while the stream runs."""
+
+    def __init__(
+        self, data: StreamData, options: TanlSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.options, self.texts = options, Texts.of(data.pool, options)
+        self.threshold = OnlineThreshold(threshold)
+        self.activated = _started(self.texts, data.pool.logit_scale, options)
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Call an item noise iff 1 - S is above its online threshold; keep ZS-CLIP's class."""
+        text, classes = self.texts.text, self.texts.classes
+        score, own = np.empty(len(items)), np.empty(len(items))
+        for block in item_blocks(len(items), len(text)):
+            logits = cosine_logits(items.features(block), text, items.pool.logit_scale)
+            id_mass, activation = _activations(logits, classes)
+            for i, t in enumerate(range(block.start, block.stop)):
+                negatives = logits[i, classes:][self.activated.order]
+                score[t] = growing_share(float(id_mass[i]), negatives, self.options.tanl_step)
+                u = np.array([1 - score[t]])
+                own[t] = (now := self.threshold(u, learn))[0]
+                if learn:
+                    self._learn(activation[i : i + 1], u, now, bool(items.injected[t]))
+        return Decisions(items.class_index, 1 - score > own, score, detector_threshold=own)
+
+    def _learn(
+        self, activation: Array, u: NDArray[np.float64], now: NDArray[np.float64], known: bool
+    ) -> None:
+        """Add an item's activation (1, M) if it is surely of one kind."""
+        if known or is_surely_noise(u, now, self.options.gap)[0]:
+            self.activated.push(activation, is_noise=True)
+        elif is_surely_id(u, now, self.options.gap)[0]:
+            self.activated.push(activation, is_noise=False)
 
 
 def _activations(logits: Array, classes: int) -> tuple[Array, Array]:
@@ -122,12 +178,12 @@ def _activations(logits: Array, classes: int) -> tuple[Array, Array]:
     return id_mass, np.rint(share * _UNIT) / _UNIT
 
 
-def _started(names: Array, text: Array, scale: float, options: TanlSettings) -> ActivatedWords:
+def _started(texts: Texts, scale: float, options: TanlSettings) -> ActivatedWords:
     """The rings before the first image: ID are the class names, the last L in random order."""
-    activated = ActivatedWords(len(text) - len(names), options)
-    shuffled = np.random.default_rng(0).permutation(len(names))  # one order for all seeds
-    kept = names[shuffled[-options.tanl_ring :]]
-    for block in item_blocks(len(kept), len(text)):
-        for activation in _activations(cosine_logits(kept[block], text, scale), len(names))[1]:
-            activated.push(activation, is_noise=False)
+    activated = ActivatedWords(len(texts.text) - texts.classes, options)
+    shuffled = np.random.default_rng(0).permutation(texts.classes)  # one order for all seeds
+    kept = texts.text[shuffled[-options.tanl_ring :]]
+    for block in item_blocks(len(kept), len(texts.text)):
+        logits = cosine_logits(kept[block], texts.text, scale)
+        activated.push(_activations(logits, texts.classes)[1], is_noise=False)
     return activated

@@ -7,6 +7,7 @@ arXiv 2410.08611, puts synonyms of names last.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,32 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Pool
 from zsntta_cli.methods.classifiers.blocks import blocks
 from zsntta_cli.methods.scores import energy
-from zsntta_cli.methods.words.settings import NegLabelSettings, WordSettings
+from zsntta_cli.methods.settings import FROM_ONE, SHARE, WORDS, MethodSettings
+from zsntta_cli.settings.options import Range, option
+
+if TYPE_CHECKING:
+    from zsntta_cli.methods.words.neglabel import NegLabelSettings
+
+
+@dataclass(frozen=True)
+class WordSettings(MethodSettings):
+    """The choice of the words of a list that are negatives."""
+
+    words: str = option("", WORDS)
+    word_prompts: str = option(
+        "run",
+        "Prompts of your own word lists: the run's, or by part of speech.",
+        choices=("run", "speech"),
+    )
+    negatives: int = option(10_000, "M: number of words that are mined.", within=FROM_ONE)
+    mined_share: float | None = option(  # 0.15: 8,536 nouns and 1,963 adjectives
+        None, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+    )
+    percentile: float = option(0.05, "η: percentile of the distance to the ID names.", within=SHARE)
+    too_near: float | None = option(
+        None, "Cosine to an ID name above which a word is mined last.", within=SHARE
+    )
+
 
 _CHUNK = 1024  # words at a time: it limits memory if there are many
 _NUMBERS = 2**21  # logits at a time: 8 MB
@@ -75,7 +101,7 @@ def mined(
     return np.concatenate(parts)
 
 
-def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+def groups(count: int, options: "NegLabelSettings") -> list[NDArray[np.intp]]:
     """The columns of each group: by distance, or shuffled groups of one size without the rest."""
     number = min(options.groups, count)
     if options.grouping == "ranked":
@@ -94,7 +120,7 @@ class Vocabulary:
     by_mean: bool  # a group has the weight of C words, whatever its size
 
     @classmethod
-    def of(cls, pool: Pool, options: NegLabelSettings) -> "Vocabulary":
+    def of(cls, pool: Pool, options: "NegLabelSettings") -> "Vocabulary":
         """Make the vocabulary of a pool's names and mined words."""
         names, far = names_and_words(pool)[0], mined_words(pool, options)
         parts = groups(len(far), options)

@@ -1,18 +1,23 @@
-"""Steppers: whatever the pieces, and wherever a state is taken over, the decisions of a run."""
+"""Online methods: whatever the pieces and wherever a state goes on, the decisions of a run."""
 
-import dataclasses
 import itertools
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import CLASSES, COUNT, stream
+from streams import COUNT, stream
+from words.word_streams import stream as words_stream
 
+from zsntta_cli.detection.stepping import is_adapted
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.detectors.adand import AdaNDSettings
+from zsntta_cli.methods.detectors.ridge import RidgeSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.learned import copied, equal, restored, state_of
 from zsntta_cli.methods.scores import cosine_logits, zero_shot_and_detail
-from zsntta_cli.methods.settings import AdaNDSettings, RidgeSettings, ZsClipSettings
 from zsntta_cli.settings import ThresholdSettings
 
 QUEUE = ThresholdSettings(queue=64)
@@ -59,8 +64,8 @@ def assert_same(one, other):
 def test_any_pieces_give_the_decisions_of_a_run(case, seed, cuts):
     method, options, threshold = CASES[case]
     data = stream(seed)
-    stepper = METHODS[method].start(data, options, threshold)
-    joined = Decisions.joined([stepper.push(part) for part in pieces(data, cuts)])
+    online = METHODS[method].start(data, options, threshold)
+    joined = Decisions.joined([online.push(part) for part in pieces(data, cuts)])
     assert_same(joined, METHODS[method].load()(data, options, threshold))
 
 
@@ -68,57 +73,59 @@ def test_any_pieces_give_the_decisions_of_a_run(case, seed, cuts):
 def test_one_at_a_time_too(case):
     method, options, threshold = CASES[case]
     data = stream(1)
-    stepper = METHODS[method].start(data, options, threshold)
-    joined = Decisions.joined([stepper.push(part) for part in pieces(data, range(1, COUNT))])
+    online = METHODS[method].start(data, options, threshold)
+    joined = Decisions.joined([online.push(part) for part in pieces(data, range(1, COUNT))])
     whole = METHODS[method].load()(data, options, threshold)
     assert_same(joined, whole)
     if whole.detector_threshold is not None and "fixed" not in case:
         decided = ~np.isnan(whole.detector_threshold)
         assert 0 < decided.sum() < COUNT
-        assert stepper.adapted
+        assert is_adapted(online)
 
 
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("method", ["zs-clip", "adand"])
 def test_pieces_of_whole_batches_give_the_decisions_of_a_run(method, size):
-    options = METHODS[method].settings(batch_size=size)
+    options = METHODS[method].settings_class(batch_size=size)
     data = stream(2, 390)  # the last batch is not full
-    stepper = METHODS[method].start(data, options, QUEUE)
-    joined = Decisions.joined([stepper.push(p) for p in pieces(data, range(48, 390, 48))])
+    online = METHODS[method].start(data, options, QUEUE)
+    joined = Decisions.joined([online.push(p) for p in pieces(data, range(48, 390, 48))])
     assert_same(joined, METHODS[method].load()(data, options, QUEUE))
     with pytest.raises(AssertionError, match="ended within a batch"):
-        stepper.push(data.part(slice(0, 1)))
+        online.push(data.part(slice(0, 1)))
 
 
 @pytest.mark.parametrize("case", CASES)
 @settings(max_examples=10, deadline=None)
 @given(cut=st.integers(0, COUNT - 1))
-def test_another_stepper_goes_on_from_a_state(case, cut):
+def test_another_goes_on_from_a_state(case, cut):
     method, options, threshold = CASES[case]
     data = stream(3)
-    first, second = (METHODS[method].start(data, options, threshold) for _ in "ab")
+    first, new = (METHODS[method].start(data, options, threshold) for _ in "ab")
     before, after = pieces(data, [cut])
     first.push(before)
-    state = first.state()
-    second.restore(state)
+    second = restored(new, state_of(first))
+    assert equal(first, second)
     learned = second.push(after)
     assert_same(learned, first.push(after))
-    for name, value in second.state().items():
-        np.testing.assert_array_equal(value, first.state()[name], err_msg=name)
+    assert equal(first, second)
+    assert equal(new, METHODS[method].start(data, options, threshold))  # it is as it was
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_judge_never_changes_and_says_what_push_does_of_a_single_image(case):
+def test_a_frozen_copy_never_changes_and_says_what_push_does_of_a_single_image(case):
     method, options, threshold = CASES[case]
     data = stream(4)
-    stepper = METHODS[method].start(data, options, threshold)
+    online = METHODS[method].start(data, options, threshold)
     first, rest = pieces(data, [250])
-    stepper.push(first)
-    judge, item = stepper.judge(), rest.part(slice(0, 1))
-    known = judge(item)
-    assert_same(judge(rest).part(slice(0, 1)), known)
-    pushed = stepper.push(rest).part(slice(0, 1))
-    assert_same(judge(item), known)
+    online.push(first)
+    frozen, item = copied(online), rest.part(slice(0, 1))
+    known = frozen.push(item, learn=False)
+    assert_same(frozen.push(rest, learn=False).part(slice(0, 1)), known)
+    assert equal(frozen, online)
+    pushed = online.push(rest).part(slice(0, 1))
+    assert not equal(frozen, online) or "fixed" in case
+    assert_same(frozen.push(item, learn=False), known)
     assert known.class_index == pushed.class_index
     # Not where an item's own u moves the threshold that is in its score, or it ends a queue.
     if case in ("adand", "adand late", "ridge", "ridge as it is"):
@@ -129,10 +136,10 @@ def test_a_judge_never_changes_and_says_what_push_does_of_a_single_image(case):
 def test_a_state_of_another_is_refused(case):
     method, options, threshold = CASES[case]
     data = stream(5)
-    stepper = METHODS[method].start(data, options, threshold)
-    stepper.push(data)
-    before, state = stepper.judge(), stepper.state()
-    array = next(name for name, value in state.items() if isinstance(value, np.ndarray))
+    new, online = (METHODS[method].start(data, options, threshold) for _ in "ab")
+    online.push(data)
+    state = state_of(online)
+    array = next(n for n, v in state_of(new).items() if isinstance(v, np.ndarray) and len(v))
     seen = next(name for name in state if name.endswith("seen"))
     for changed, message in [
         ({array: state[array][:-1]}, f"{array} is .*, must be "),
@@ -140,38 +147,27 @@ def test_a_state_of_another_is_refused(case):
         ({array: state[array].astype(np.float16)}, "float16"),
         ({seen: -1}, f"{seen} is -1, must be a count"),
         ({seen: 1.5}, f"{seen} is 1.5, must be a count"),
-        ({seen: np.zeros(2)}, "must be a number"),
+        ({seen: np.zeros(2)}, "must be "),
         ({"more": 1}, "more is unknown"),
     ]:
         with pytest.raises(ValueError, match=message):
-            stepper.restore({**state, **changed})
+            restored(new, {**state, **changed})
     del state[array]
     with pytest.raises(ValueError, match=f"{array} is missing"):
-        stepper.restore(state)
-    assert_same(stepper.judge()(data), before(data))
+        restored(new, state)
+    assert equal(new, METHODS[method].start(data, options, threshold))
 
 
 def test_a_state_whose_items_do_not_fit_is_refused():
     data = stream(6)
     method, options, threshold = CASES["adand"]
-    stepper = METHODS[method].start(data, options, threshold)
-    stepper.push(data)  # 400 items, queues of 32: 16 wait
-    state = stepper.state()
+    new, online = (METHODS[method].start(data, options, threshold) for _ in "ab")
+    online.push(data)  # 400 items, queues of 32: 16 wait
+    state = state_of(online)
     with pytest.raises(ValueError, match="16 items wait after 401"):
-        stepper.restore({**state, "items.seen": 401})
-    with pytest.raises(ValueError, match="not all there"):
-        stepper.restore({**state, "waiting.score": state["waiting.score"][1:]})
-    method, options, threshold = CASES["ridge"]
-    stepper = METHODS[method].start(data, options, threshold)
-    stepper.push(data)
-    state = stepper.state()
-    assert len(state["waiting.doubt"])
-    for name in ("waiting.top_classes", "order.classes"):
-        with pytest.raises(ValueError, match="none of 4"):
-            stepper.restore({**state, name: state[name] + CLASSES})
-    everything = {k: np.repeat(v, 64, 0) for k, v in state.items() if k.startswith("waiting")}
-    with pytest.raises(ValueError, match="items wait"):
-        stepper.restore({**state, **everything})
+        restored(new, {**state, "seen": 401})
+    with pytest.raises(ValueError, match="queue has columns of several lengths"):
+        restored(new, {**state, "queue.score": state["queue.score"][1:]})
 
 
 @pytest.mark.parametrize("classes", [1, 2, 7, 8, 24, 200])
@@ -193,9 +189,37 @@ def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
     np.testing.assert_allclose(cosine_logits(features[:1], text, 100.0), exact[:1], atol=1e-4)
 
 
-def test_every_method_that_decides_online_says_where_its_stepper_is():
+def test_every_online_method_is_made_from_its_line():
     for method in METHODS.values():
-        if method.stepper:
-            stepper = method.start(stream(), method.settings(), QUEUE)
-            assert dataclasses.is_dataclass(stepper.judge())
-    assert [n for n, m in METHODS.items() if m.stepper] == ["zs-clip", "adand", "ridge"]
+        if method.online and not method.needs:
+            online = method.start(stream(), method.settings_class(), QUEUE)
+            assert equal(online, copied(online))
+
+
+SMALL = {"groups": 2, "mined_share": 0.5, "dde_cache": 64, "tanl_ring": 32, "warmup": 1}
+SMALL |= {"update_every": 32, "syde_map": 3, "oodd_items": 40, "batch_size": 1}
+ONLINE = [name for name, method in METHODS.items() if method.online]
+
+
+@pytest.mark.parametrize("name", [*ONLINE, "adand+tda", "oodd+bca", "neglabel+oga"])
+def test_every_online_method_decides_in_pieces_as_in_one_from_states_and_frozen(name):
+    method = METHODS[name]
+    few = {f.name: SMALL[f.name] for f in fields(method.settings_class) if f.name in SMALL}
+    options, data = method.settings_class(**few), words_stream(7, items=220, distinct=150)
+    whole = method.load()(data, options, QUEUE)
+    for cuts in ((1, 2, 3, 64, 65, 200), (128,), ()):
+        online, parts = method.start(data, options, QUEUE), []
+        for part in pieces(data, cuts):
+            parts.append(online.push(part))
+            before = state_of(online)
+            frozen = copied(online)
+            alone = frozen.push(data.part(slice(5, 9)), learn=False)
+            one = frozen.push(data.part(slice(6, 7)), learn=False)
+            assert (alone.class_index[1], alone.is_noise[1]) == (one.class_index, one.is_noise)
+            np.testing.assert_allclose(alone.id_score[1], one.id_score[0], atol=1e-6)
+            assert equal(frozen, online)
+            online = restored(method.start(data, options, QUEUE), before)
+        joined = Decisions.joined(parts)
+        np.testing.assert_array_equal(joined.class_index, whole.class_index)
+        np.testing.assert_array_equal(joined.is_noise, whole.is_noise)
+        np.testing.assert_allclose(joined.id_score, whole.id_score, atol=1e-6)
