@@ -323,6 +323,43 @@ def test_only_the_command_that_is_named_is_imported(tmp_path):
     assert not {f"zsntta_cli.cli.{name}" for name in ("simulate", "extract", "detect")} & imported
 
 
+METHOD_FILES = {  # what a named method has, beside what all share
+    "adand": {"detectors.adand", "detectors.linear"},
+    "tda": {"classifiers.tda"},
+    "oodd": {"detectors.oodd", "ood_scores"},
+    "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.dmn", "pairs"},
+}
+SHARED_FILES = {"base", "classifiers.blocks", "entry", "learned", "scores", "settings", "threshold"}
+
+
+def imported_methods(*words):
+    """The modules of methods/ that a command imports, by their names within it."""
+    code = (
+        "import sys; from zsntta_cli.cli import app;"
+        "app(sys.argv[1:], standalone_mode=False);"
+        "print(*(name for name in sys.modules if name.startswith('zsntta_cli.methods.')))"
+    )
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    folders = {"detectors", "classifiers", "words", "live"}
+    names = done.stdout.splitlines()[-1].split()
+    return {name.removeprefix("zsntta_cli.methods.") for name in names} - folders
+
+
+@pytest.mark.parametrize("words", [(), ("methods", "check", "-h"), ("simulate", "-h")], ids=str)
+def test_help_imports_no_method(words):
+    assert imported_methods(*words) <= {"entry"}
+
+
+@pytest.mark.parametrize("method", METHOD_FILES)
+def test_only_the_methods_that_are_named_are_imported(method, cache, tmp_path):
+    where = ("--features-dir", cache, "--records", tmp_path / "kept.sqlite")
+    replay = imported_methods("simulate", *TINY, *where, "--method", method, "--fresh")
+    assert METHOD_FILES[method] <= replay <= METHOD_FILES[method] | SHARED_FILES
+    shown = imported_methods("simulate", "--method", method, "-h")
+    assert shown <= METHOD_FILES[method] | SHARED_FILES
+
+
 def test_a_command_of_a_near_name_is_asked_about(zsntta):
     stderr = zsntta("methods", "chek").stderr
     assert "no command chek (did you mean 'check'?). See " in stderr, stderr

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.detectors.adand import AdaNDStepper
+from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.paper import timing
 from zsntta_cli.paper.timing import TimingJob, live_data, measure, run_job, seconds_a_sample, steps
 from zsntta_cli.settings import EncoderChoice
@@ -58,13 +58,13 @@ def test_each_image_goes_through_the_encoder_once_and_no_cached_feature_is_used(
 
 def test_adand_learns_from_what_was_encoded_just_now(tiny, monkeypatch):
     learned = []
-    push = AdaNDStepper.push
+    push = AdaND.push
 
-    def noting(self, data):
+    def noting(self, data, learn=True):
         learned.append(data.features(slice(None)))
-        return push(self, data)
+        return push(self, data, learn)
 
-    monkeypatch.setattr(AdaNDStepper, "push", noting)
+    monkeypatch.setattr(AdaND, "push", noting)
     wanted = job("adand", 16, samples=64)
     data = live_data(tiny, wanted)
     list(steps(data, wanted.settings, 16))
@@ -158,7 +158,7 @@ def test_a_job_that_is_killed_gets_a_row_that_says_so(monkeypatch):
     [
         (("energy", 1), "method is 'energy', must be one of: zs-clip"),
         (("cma", 1), "method is 'cma', must be one of: zs-clip"),
-        (("tda", 1), "method is 'tda', must be one of: zs-clip, adand, ridge, tent"),
+        (("etlt", 1), "method is 'etlt', must be one of: zs-clip, adand, ridge, oodd"),
         (("zs-clip", 16, 40), "samples is 40, must be 49 or more: the first warm up"),
         (("sotta", 1, 60), "samples is 60, must be 68 or more"),
     ],

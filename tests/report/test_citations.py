@@ -8,7 +8,7 @@ import pytest
 import zsntta_cli
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders.weights import FAMILIES, encoder_cites, family_of
-from zsntta_cli.methods import CLASSIFIERS, METHODS, Method
+from zsntta_cli.methods import CLASSIFIERS, METHODS, Method, Pair
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.report import citations
 from zsntta_cli.report.citations import bibtex, find_reference, references, uncited
@@ -97,9 +97,9 @@ def test_fields_are_what_latex_takes(key):
 
 def test_numbers_of_arxiv_are_those_of_the_settings():
     for name, line in METHODS.items():
-        if line.parts:
+        if isinstance(line, Pair):
             continue
-        text = line.settings.__doc__
+        text = line.settings_class.__doc__
         numbers = re.findall(r"arXiv (\d{4}\.\d{5})", text.partition("\n")[0])
         known = {references()[cited].fields.get("eprint") for cited in line.cites}
         assert {*numbers} <= known, name

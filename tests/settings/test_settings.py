@@ -13,7 +13,8 @@ from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import build_run
 
-KINDS = (StreamSettings, ThresholdSettings, *dict.fromkeys(m.settings for m in METHODS.values()))
+METHOD_KINDS = dict.fromkeys(method.settings_class for method in METHODS.values())
+KINDS = (StreamSettings, ThresholdSettings, *METHOD_KINDS)
 FIELDS = [(kind, field) for kind in KINDS for field in dataclasses.fields(kind)]
 NAMES = [f"{kind.__name__}.{field.name}" for kind, field in FIELDS]
 NAN, INFINITE = float("nan"), float("inf")

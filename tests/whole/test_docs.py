@@ -25,7 +25,8 @@ from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.simulation.runs import PRESETS
+from zsntta_cli.settings.options import option_name
+from zsntta_cli.simulation.runs import PRESETS, declared
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -206,7 +207,7 @@ def run(line, folder, on_built_in=False):
         code, output = done.returncode, done.stdout + done.stderr
     judges = "--check" in words  # of built-in sets nothing is published: nothing is judged
     assert code == judges, f"{line}\nrun as {words}: {output}"
-    if words[0] == "simulate" and not {"--output", "--format", "--help"} & {*words}:
+    if words[0] == "simulate" and not {"--output", "--format", "--help", "-h"} & {*words}:
         assert "ID: " in output, line
 
 
@@ -249,8 +250,11 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     ]  # fmt: skip
     refused = python(tmp_path, *command[:10], "zs-clip", "--runner-up", "1")
     assert refused.returncode == 2
-    assert refused.stderr == "error: runner-up is no setting of zs-clip: it is one of margin.\n"
-    assert "--runner-up NUMBER" in python(tmp_path, *command[:5], "--help", "--all").stdout
+    wanted = "error: runner-up is no setting of zs-clip: it is one of margin. See "
+    assert refused.stderr.startswith(wanted)
+    assert refused.stderr.count("\n") == 1
+    shown = python(tmp_path, *command[:5], "--method", "margin", "-h").stdout
+    assert "--runner-up NUMBER" in shown
 
 
 def test_the_example_of_the_package_is_its_file_and_its_line():
@@ -327,7 +331,9 @@ def options(command):
 
 
 def test_every_option_in_the_documents_is_one():
+    settings = {option_name(field) for name in METHODS for field in declared(name).values()}
     known = options(typer.main.get_command(app)) | {"--help", "-h"} | OTHERS_OPTIONS
+    known |= {f"--{name}" for name in settings}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", ALL)) <= known
 
 

@@ -30,7 +30,7 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import scale_under, zero_shot
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
-from zsntta_cli.settings.options import check, check_choice
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.record import resident_peak
 from zsntta_cli.simulation.runs import RunSettings, build_run
@@ -59,8 +59,9 @@ class TimingJob:
 
     def __post_init__(self) -> None:
         # Methods that decide while the stream runs, and only need images and class names.
-        timeable = (n for n, m in METHODS.items() if (m.live or m.online) and not m.needs)
-        check_choice("method", self.method, tuple(timeable))
+        timeable = [n for n, m in METHODS.items() if (m.live or m.online) and not m.needs]
+        wanted = f"method is {self.method!r}, must be one of: {', '.join(timeable)}."
+        check(self.method in timeable, wanted)
         needed = self.warm_up + METHODS[self.method].at_once(self.settings.options) + 1
         enough = self.samples >= needed
         check(enough, f"samples is {self.samples}, must be {needed:,} or more: the first warm up.")

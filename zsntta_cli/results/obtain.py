@@ -11,11 +11,11 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from zsntta_cli.errors import SettingsError, ZsnttaError
+from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, changed_sources, former_rules, kept_before
 from zsntta_cli.results.live_queue import seconds_before, tidy
-from zsntta_cli.results.live_workers import run_live
 from zsntta_cli.results.run_queue import RunQueue
 from zsntta_cli.results.running import (
     Failures,
@@ -33,7 +33,6 @@ from zsntta_cli.settings.options import check
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
-from zsntta_cli.simulation.tuned import live_among
 
 _FEW = 8  # runs that several processes are not worth
 
@@ -99,20 +98,31 @@ def run_all(
 
         sweep = Sweep(root, jobs.workers, reporter, keeping, failures)
         records = sweep.run(new_runs, live, before)
-    elif jobs > 1 and live_among(root, new_runs):
+    elif jobs > 1 and _live_among(root, new_runs):
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
     elif jobs > 1 and len(new_runs) >= _FEW:
         records = _run_apart(root, new_runs, jobs, reporter, keeping, failures)
     else:
-        is_queued = live_among(root, new_runs) if keeping else set()
+        is_queued = _live_among(root, new_runs) if keeping else set()
         at_once = [run for run in new_runs if run not in is_queued]
         records = run_here(root, at_once, live, reporter, keeping, failures)
         if keeping and is_queued:
             queued = [run for run in new_runs if run in is_queued]
+            from zsntta_cli.results.live_workers import run_live  # not for every start
+
             records += run_live(root, queued, live, reporter, keeping, failures, before)
     by_run = {run: kept.record for run, kept in kept_runs.items()}
     by_run |= {record.settings: record for record in records}
     return [by_run[run] for run in runs if run in by_run]
+
+
+def _live_among(root: Path, runs: Sequence[RunSettings]) -> set[RunSettings]:
+    """The runs that need the encoder; what they need is not imported for others."""
+    if not any(METHODS[run.method].live for run in runs):
+        return set()
+    from zsntta_cli.simulation.tuned import live_among
+
+    return live_among(root, runs)
 
 
 def _run_apart(

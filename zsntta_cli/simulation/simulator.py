@@ -17,7 +17,6 @@ from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.match import matched
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
@@ -27,7 +26,6 @@ from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Re
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream
-from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
@@ -130,6 +128,9 @@ class Simulator:
         """Decisions, further columns, and a replay's machine; None for a run that went live."""
         if not METHODS[settings.method].live:
             return self._decide_from_cache(settings, data), {}, Machine()
+        # Only for live methods: it imports their settings.
+        from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
+
         kept = kept_tuning(settings, sources, digests)
         replayed = replay_tuned(settings, sources, stream, data, kept) if kept else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
@@ -228,6 +229,8 @@ def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) ->
                 f"{settings.id_set} has one class, of which MCM is 1 for any image", remedy="match"
             )
         return data
+    from zsntta_cli.methods.match import matched  # not for every start
+
     if method.live and bias is None:
         raise SettingsError(
             f"score is match, which {settings.method} takes of sigmoid models (SigLIP) alone: "

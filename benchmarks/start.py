@@ -1,0 +1,65 @@
+"""What a start of the command line costs, beside a Python that imports the same libraries.
+
+Usage: start.py [--times 11]
+
+The four commands run in turn, so that all see the same load. Seconds of the processor, in user
+mode, are what a busy machine changes least; seconds on the clock stand beside them. The replay is
+of AdaND on the built-in sets, with features that `zsntta extract` caches first; its record is not
+kept from before.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+ZSNTTA = (sys.executable, "-m", "zsntta_cli")
+REPLAY = (*ZSNTTA, "simulate", "--model", "tiny", "--dataset", "shapes", "--ood", "glyphs")
+PAIRS = {  # by name: the command, and what its libraries alone cost
+    "zsntta --help": ((*ZSNTTA, "--help"), "import typer, rich.table"),
+    "zsntta simulate --method adand": (
+        (*REPLAY, "--method", "adand", "--fresh"), "import numpy, h5py, typer",
+    ),
+    "the same, its record kept": ((*REPLAY, "--method", "adand"), "import numpy, h5py, typer"),
+}  # fmt: skip
+
+
+def seconds(command: Sequence[str], folder: Path) -> tuple[float, float]:
+    """The processor's seconds in user mode, and those on the clock, of one run of a command."""
+    before, started = os.times(), time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return os.times().children_user - before.children_user, time.perf_counter() - started
+
+
+def main(times: int = 11) -> None:
+    """Measure and print medians and ratios."""
+    table = Table(title=f"Medians of {times} runs in turn")
+    for head in ("command", "beside", "user s", "beside", "ratio", "clock s", "beside", "ratio"):
+        table.add_column(head)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for dataset in ("shapes", "glyphs"):
+            extract = (*ZSNTTA, "extract", "--model", "tiny", "--dataset", dataset)
+            subprocess.run(extract, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for name, (command, libraries) in PAIRS.items():
+            alone = (sys.executable, "-c", libraries)
+            seconds(command, folder), seconds(alone, folder)  # files are read from the disk once
+            runs = [(seconds(command, folder), seconds(alone, folder)) for _ in range(times)]
+            row = [name, f'python -c "{libraries}"']
+            for kind in (0, 1):
+                own, bare = (median(run[side][kind] for run in runs) for side in (0, 1))
+                row += [f"{own:.3f}", f"{bare:.3f}", f"{own / bare:.2f}"]
+            table.add_row(*row)
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
