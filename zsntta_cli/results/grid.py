@@ -121,8 +121,8 @@ class Grid:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")
         for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
             for name in (name for name, given in names.items() if given):
-                check_choice("setting", name, setting_names())
                 if not any(name in declared(method) for method in chosen):
+                    check_choice("setting", name, setting_names())
                     having = [method for method in METHODS if name in declared(method)]
                     option = option_name(declared(having[0])[name])
                     raise NotOfMethods(option, tuple(chosen), tuple(having))

@@ -11,7 +11,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import read_input
-from zsntta_cli.methods import check_method
+from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results.every import EVERY
 from zsntta_cli.results.experiment import (
     Experiment,
@@ -25,7 +25,6 @@ from zsntta_cli.results.frame import shown
 from zsntta_cli.results.grid import Axes
 from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
-from zsntta_cli.simulation.runs import declared, setting_names
 
 _LARGEST = 2**22  # bytes of a file
 
@@ -92,7 +91,7 @@ def _block(table: TomlTable, encoder: EncoderChoice) -> RunBlock:
         check_method(method, f"{table.path}: {table.where}: methods")
     return RunBlock(
         methods, _encoder(table, encoder), _pairs(table), table.texts("presets"),
-        table.texts("prompts"), table.table("settings").settings(setting_names()),
+        table.texts("prompts"), table.table("settings").settings(_expanded(methods)),
         _own_settings(table),
     )  # fmt: skip
 
@@ -101,14 +100,19 @@ def _own_settings(table: TomlTable) -> dict[str, Axes]:
     """Settings by method, each for that method alone."""
     own_tables = table.table("own")
     return {
-        name: own_tables.table(name).settings(_own_names(own_tables, name))
+        name: own_tables.table(name).settings([_checked(own_tables, name)])
         for name in own_tables.names()
     }
 
 
-def _own_names(table: TomlTable, method: str) -> Sequence[str]:
+def _checked(table: TomlTable, method: str) -> str:
     check_method(method, f"{table.path}: {table.where}: method")
-    return tuple(declared(method))
+    return method
+
+
+def _expanded(methods: Sequence[str]) -> Sequence[str]:
+    """The methods whose settings a table may have: those that it names, or all."""
+    return tuple(METHODS) if not methods or EVERY in methods else methods
 
 
 def _pairs(table: TomlTable) -> tuple[SetPairs, ...]:
@@ -165,9 +169,11 @@ def _figure_request(table: TomlTable) -> FigureRequest:
 
 def _filters(table: TomlTable) -> Filters:
     """Which runs a table or a figure shows."""
-    settings = table.table("settings").settings((*setting_names(), "preset", "prompt"))
+    methods = table.texts("methods")
+    here = [method for method in methods if find_method(method)]
+    settings = table.table("settings").settings(_expanded(here), ("preset", "prompt"))
     texts = {name: [shown(name, value) for value in values] for name, values in settings.items()}
     return Filters(
-        table.texts("methods"), table.texts("id"), table.texts("ood"), table.ratios("ratio"),
+        methods, table.texts("id"), table.texts("ood"), table.ratios("ratio"),
         [int(seed) for seed in table.numbers("seed")], table.texts("encoders"), texts,
     )  # fmt: skip

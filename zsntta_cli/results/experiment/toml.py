@@ -1,10 +1,11 @@
 """A table of a TOML file whose keys are read with checks: errors name file, table and key."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import Field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from zsntta_cli.errors import SettingsError, near, short
+from zsntta_cli.errors import NotOfMethods, SettingsError, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.settings.ratios import Ratio, parse_ratio
@@ -113,36 +114,37 @@ class TomlTable:
             TomlTable(self.path, f"{where} {i}", value) for i, value in enumerate(values or [], 1)
         ]
 
-    def settings(self, allowed: Sequence[str]) -> dict[str, list[Any]]:
-        """All keys as settings with their values, each a single value or a list."""
-        options = _by_any_name(allowed)
+    def settings(self, methods: Sequence[str], more: Sequence[str] = ()) -> dict[str, list[Any]]:
+        """All keys as settings of some methods with their values, each a single value or a list.
+
+        `more` are texts that a filter has beside the settings.
+        """
+        fields = {name: field for method in methods for name, field in declared(method).items()}
+        options = _by_any_name(fields) | dict(zip(more, more, strict=True))
         settings: dict[str, list[Any]] = {}
         for key, written in self._written.items():
             if key not in options:
-                meant = near(key, list(options))
-                self.fail(short(written), f"is no setting here{meant}", remedy="list-settings")
-            value = self.take(key)
+                self._refuse_setting(key, short(written), methods, list(options))
+            value, name = self.take(key), options[key]
             values = value if isinstance(value, list) else [value]
-            settings[options[key]] = [_setting_value(options[key], one) for one in values]
+            optional = name in fields and value_type(fields[name])[1]
+            settings[name] = [None if optional and v in _NONE else v for v in values]
         return settings
 
+    def _refuse_setting(
+        self, key: str, written: str, methods: Sequence[str], known: Sequence[str]
+    ) -> NoReturn:
+        """Raise a SettingsError about a key: other methods have it, or none."""
+        having = [method for method in METHODS if key in _by_any_name(declared(method))]
+        if having:
+            words = str(NotOfMethods(written, methods, having)).removeprefix(written).strip(" .")
+            self.fail(written, words)
+        self.fail(written, f"is no setting here{near(key, known)}", remedy="list-settings")
 
-def _by_any_name(names: Sequence[str]) -> dict[str, str]:
+
+def _by_any_name(fields: Mapping[str, "Field[Any]"]) -> dict[str, str]:
     """Settings by their names and by the names of their options: `threshold` is `fixed`."""
-    options = {name: name for name in names}
-    for name, metadata in _fields():
-        if name in options:
-            options.setdefault(option_name(metadata).replace("-", "_"), name)
+    options = {name: name for name in fields}
+    for name, field in fields.items():
+        options.setdefault(option_name(field).replace("-", "_"), name)
     return options
-
-
-def _fields() -> Iterator[tuple[str, Any]]:
-    """All settings as they are declared, by name."""
-    for method in METHODS:
-        yield from declared(method).items()
-
-
-def _setting_value(name: str, value: Any) -> Any:
-    """A value as a run has it: `none` and `adaptive` become None where the setting allows it."""
-    optional = any(value_type(declared)[1] for own, declared in _fields() if own == name)
-    return None if optional and value in _NONE else value
