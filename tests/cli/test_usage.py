@@ -51,7 +51,7 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         ("simulate", "--seeds"): "error: --seeds is '', must be the number of seeds",
         ("simulate", "--method", "adnd"): "(did you mean 'adand'?): zsntta methods lists them\n",
         ("simulate", "--method", "adand", "--set", "adand.wormup=1"): (
-            "the setting of adand is 'wormup' (did you mean 'warmup'?).\n"
+            "wormup is no setting of adand (did you mean 'warmup'?).\n"
         ),
         ("simulate", "--method", "adand", "--columns", "acch"): (
             "(did you mean 'acc_h'?): docs/results.md lists them\n"

@@ -30,9 +30,15 @@ from zsntta_cli.settings import (
     StreamSettings,
     ThresholdSettings,
 )
-from zsntta_cli.settings.options import check_choice, option_name, value_type
+from zsntta_cli.settings.options import check, check_choice, option_name, value_type
 from zsntta_cli.settings.ratios import parse_ratio
-from zsntta_cli.simulation.runs import declared, setting_names
+from zsntta_cli.simulation.runs import (
+    declared,
+    meant_setting,
+    methods_with,
+    no_setting,
+    setting_names,
+)
 
 if TYPE_CHECKING:
     from zsntta_cli.results.keeping import Keeping
@@ -263,21 +269,25 @@ class MethodCommand(Command):
         ctx.meta[OF_METHODS] = {name: ctx.params.pop(name) for name in {*ctx.params} - names}
         return rest
 
-    def foreign(self, option: str, args: Sequence[str]) -> str:
-        """What is said of an option that is a setting of methods which a line does not name."""
-        from zsntta_cli.errors import NotOfMethods, UnknownName
+    def foreign(self, option: str, args: Sequence[str], has_near: bool) -> str:
+        """What is said of an option that is, or is nearly, a setting of methods not named.
+
+        `has_near`: the command has an option of a similar name, which is said instead.
+        """
+        from zsntta_cli.errors import UnknownName
 
         name, chosen = option.removeprefix("--"), named_methods(args)
         for typed in typed_methods(args):
             if typed != _ALL and not find_method(typed):  # whose setting it may be
                 return str(UnknownName("method", typed, tuple(METHODS))).removesuffix(".")
-        having = [m for m in METHODS if name in map(option_name, declared(m).values())]
-        if not having:
-            return ""
-        if not chosen:
+        having = methods_with(name)
+        if having and not chosen:
             having_it = first_of(having, _MOST_METHODS)
             return f"{name} is a setting of {having_it}: add --method {having[0]}"
-        return str(NotOfMethods(name, tuple(chosen), tuple(having))).removesuffix(".")
+        if having:
+            return no_setting(name, chosen)
+        meant = "" if has_near else meant_setting(name, chosen).replace("mean '", "mean '--")
+        return meant and f"there is no option {short(option)}{meant}"
 
 
 OF_METHODS = f"{__name__}.of_methods"  # in a context: the settings of the line's methods
@@ -438,7 +448,7 @@ def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
         check_method(method)
     methods = [method] if method else list(METHODS)
     fields = {option_name(f): f for m in reversed(methods) for f in declared(m).values()}
-    check_choice(f"the setting of {method}" if method else "setting", option, tuple(fields))
+    check(option in fields, f"{no_setting(option, methods)}.")
     return fields[option]
 
 

@@ -73,7 +73,9 @@ def said_of(error: Any) -> str:
 def _of_methods(error: Any) -> str:
     """What is said of a setting of a method that the line does not name."""
     foreign = getattr(error.ctx and error.ctx.command, "foreign", None)
-    return str(foreign(error.option_name, error.ctx.meta.get(LINE, ()))) if foreign else ""
+    if foreign is None:
+        return ""
+    return str(foreign(error.option_name, error.ctx.meta.get(LINE, ()), bool(error.possibilities)))
 
 
 def _command(error: Any) -> list[str]:

@@ -6,14 +6,15 @@ command line) determines where each value belongs.
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
+from zsntta_cli.errors import NotOfMethods, first_of, near
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.options import check_choice, option_name
 
 # `official` follows the paper's released code where that differs from the paper's text.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -99,6 +100,31 @@ def _declared(own: Any) -> Mapping[str, "Field[Any]"]:
 def setting_names() -> tuple[str, ...]:
     """Names of all settings that any method has, in the order of METHODS."""
     return tuple(dict.fromkeys(name for method in METHODS for name in declared(method)))
+
+
+def methods_with(option: str) -> list[str]:
+    """The methods that have a setting, by the name of its option."""
+    return [name for name in METHODS if option in map(option_name, declared(name).values())]
+
+
+def no_setting(option: str, chosen: Sequence[str]) -> str:
+    """What is wrong with a setting that none of the chosen methods has: others have it, or none."""
+    if having := methods_with(option):
+        return str(NotOfMethods(option, chosen, having)).removesuffix(".")
+    of_chosen = f" of {first_of(chosen, 3)}" if len(chosen) < len(METHODS) else ""
+    return f"{option} is no setting{of_chosen}{meant_setting(option, chosen)}"
+
+
+def meant_setting(option: str, chosen: Sequence[str]) -> str:
+    """A question after the setting that is meant: of the chosen methods, or else of others."""
+    of_chosen, of_all = (
+        {option_name(field) for method in methods for field in declared(method).values()}
+        for methods in (chosen, METHODS)
+    )
+    if (of_these := near(option, sorted(of_chosen))) or not (close := near(option, sorted(of_all))):
+        return of_these
+    _, name, _ = close.split("'")
+    return f" (did you mean '{name}', a setting of {first_of(methods_with(name), 3)}?)"
 
 
 def build_run(

@@ -5,11 +5,10 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from zsntta_cli.errors import NotOfMethods, SettingsError, near, short
-from zsntta_cli.methods import METHODS
+from zsntta_cli.errors import SettingsError, near, short
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.settings.ratios import Ratio, parse_ratio
-from zsntta_cli.simulation.runs import declared
+from zsntta_cli.simulation.runs import declared, no_setting
 
 T = TypeVar("T")
 _NONE = ("none", "adaptive")  # what stands for a setting that has no value
@@ -124,22 +123,13 @@ class TomlTable:
         settings: dict[str, list[Any]] = {}
         for key, written in self._written.items():
             if key not in options:
-                self._refuse_setting(key, short(written), methods, list(options))
+                wrong = no_setting(written.replace("_", "-"), methods)
+                self.fail(short(written), wrong.partition(" ")[2], remedy="list-settings")
             value, name = self.take(key), options[key]
             values = value if isinstance(value, list) else [value]
             optional = name in fields and value_type(fields[name])[1]
             settings[name] = [None if optional and v in _NONE else v for v in values]
         return settings
-
-    def _refuse_setting(
-        self, key: str, written: str, methods: Sequence[str], known: Sequence[str]
-    ) -> NoReturn:
-        """Raise a SettingsError about a key: other methods have it, or none."""
-        having = [method for method in METHODS if key in _by_any_name(declared(method))]
-        if having:
-            words = str(NotOfMethods(written, methods, having)).removeprefix(written).strip(" .")
-            self.fail(written, words)
-        self.fail(written, f"is no setting here{near(key, known)}", remedy="list-settings")
 
 
 def _by_any_name(fields: Mapping[str, "Field[Any]"]) -> dict[str, str]:
