@@ -88,6 +88,7 @@ def _command_lines() -> Iterator[str]:
         subcommands = getattr(command, "commands", {})
         for words in [[name, sub] for sub in subcommands] or [[name]]:
             every = ["--all"] if words[0] in SHORT_PAGES else []
+            every += ["--method", "all"] if words[0] == "simulate" else []  # with all settings
             answer = CliRunner().invoke(app, [*words, "-h", *every], prog_name="zsntta")
             yield f"## zsntta {' '.join(words)}\n\n```text\n{answer.stdout.rstrip()}\n```\n"
 

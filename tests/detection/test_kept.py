@@ -175,6 +175,19 @@ def signed(path, header, columns):
     write_table(path, arrays, {**header, "digest": _digest(header, arrays)})
 
 
+@pytest.mark.parametrize("form", [1, 3, "x" * 999, None, [2]])
+def test_another_form_is_refused_and_left_as_it_is(tmp_path, form):
+    path = tmp_path / "state.h5"
+    detector().save(path)
+    header, columns = read_state(path)
+    signed(path, {**header, "form": form}, columns)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="which cannot be continued: begin anew") as refused:
+        OnlineDetector.load(path)
+    assert len(str(refused.value)) < 400
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("header", "columns", "message"),
     [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.detector import OnlineDetector
 
 _LEARNED = "learned."
+_FORM = 2  # of what is learned: 1 was that of 0.2, whose methods wrote other names
 _TEXT_TOLERANCE = 1e-3  # between the text features of one encoder on two machines
 
 
@@ -40,7 +41,8 @@ def write(path: Path, detector: "OnlineDetector", more: Mapping[str, Any]) -> No
     }
     columns |= {_LEARNED + k: v for k, v in learned.items() if isinstance(v, np.ndarray)}
     revision = METHODS[detector.method].revision
-    header = {**_described(detector), "revision": revision, "numbers": numbers, "more": dict(more)}
+    header = {**_described(detector), "form": _FORM, "revision": revision}
+    header |= {"numbers": numbers, "more": dict(more)}
     header["digest"] = _digest(header, columns)
     write_table(path, columns, header)
 
@@ -81,6 +83,7 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
     header, columns = read_state(path)
     if header.pop("digest", None) != _digest(header, columns):
         raise StoreError(f"{path} is damaged: its content does not match its digest.")
+    _check_form(path, header)
     _check_revision(path, header)
     if header.get("others") != (others and others.digest):
         here = "none are given here" if others is None else "others are given here"
@@ -92,6 +95,17 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
         return _restored(header, columns, others), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
+
+
+def _check_form(path: Path, header: Mapping[str, Any]) -> None:
+    form = header.pop("form", 1)
+    if form == _FORM or "method" not in header:  # it is no detector, which is told in other words
+        return
+    when = "0.2" if form == 1 else f"another version (form {short(str(form))}, here {_FORM})"
+    raise StoreError(
+        f"{path} is a detector of zsntta {when}, which cannot be continued: begin anew with "
+        "another file."
+    )
 
 
 def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
