@@ -98,7 +98,7 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
 
 
 def _check_form(path: Path, header: Mapping[str, Any]) -> None:
-    form = header.pop("form", 1)
+    form = header.get("form", 1)
     if form == _FORM or "method" not in header:  # it is no detector, which is told in other words
         return
     when = "0.2" if form == 1 else f"another version (form {short(str(form))}, here {_FORM})"
