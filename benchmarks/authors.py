@@ -10,7 +10,8 @@ the first set that has no text, and the texts of other ID sets are the words. Wi
 features are drawn.
 
 A cell has the share of equal classes, or of equal noise decisions, in percent; behind it, for
-classifiers, the accuracy on ID of the rendering and of the method. Blocks are slow to render.
+classifiers, the accuracy on ID of the rendering and of the method, and for detectors that name
+classes the share of equal ones. Blocks and DDE of many classes take minutes to render.
 """
 
 import argparse
@@ -34,7 +35,7 @@ from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import build_run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from reference import block_classifiers, classifiers, dde, words
+from reference import block_classifiers, classifiers, dde, equations, words
 
 Array = NDArray[Any]
 SCALE = 100.0
@@ -76,11 +77,22 @@ def of_items(rule: Callable[..., Array]) -> Callable[[StreamData, Any], Array]:
     return lambda data, options: rule(data, options, np.ones(len(data), bool))
 
 
+def oodd(data: StreamData, own: Any, _: ThresholdSettings) -> tuple[Array, ...]:
+    scale = data.pool.logit_scale if own.oodd_temperature is None else 1 / own.oodd_temperature
+    noise_score = equations.oodd(
+        data.features(slice(None)).astype(float), data.pool.text_features.astype(float), scale,
+        own.oodd_items, own.oodd_neighbour, own.batch_size,
+    )  # fmt: skip
+    return (noise_score > equations.thresholds(noise_score, own.batch_size),)
+
+
 # Line: the method, its preset, settings beside it, and the rendering.
 Line = tuple[str, str, dict[str, Any], Callable[..., Any]]
 NAMING: tuple[Line, ...] = (
     ("stata", "paper", {}, gaussians(is_anchored=True)),
+    ("stata", "paper", {"block": 128}, gaussians(is_anchored=True)),
     ("transclip", "paper", {}, gaussians(is_anchored=False)),
+    ("transclip", "paper", {"block": 128}, gaussians(is_anchored=False)),
     ("lame", "paper", {}, functools.partial(by_block, lame)),
     ("lame", "paper", {"block": 128}, functools.partial(by_block, lame)),
     ("dla", "paper", {}, of_items(classifiers.dla)),
@@ -96,13 +108,15 @@ DECIDING: tuple[Line, ...] = (
     ("tanl", "paper", {"tanl_words": 73}, words.tanl),  # an odd number
     ("dde", "paper", {}, dde.dde),
     ("dde", "official", {"dde_gate": 0.1}, dde.dde),
+    ("oodd", "paper", {}, oodd),
+    ("oodd", "official", {}, oodd),
 )
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--features", type=Path, help="a folder of .npz files; drawn without it")
-    parser.add_argument("--items", type=int, default=600)
+    parser.add_argument("--items", type=int, default=600, help="of each stream, the first ones")
     parser.add_argument("--method", action="append", help="may be given again; all by default")
     return parser.parse_args()
 
@@ -170,20 +184,25 @@ def named(items: Items, line: Line) -> str:
 
 
 def decided(items: Items, line: Line) -> str:
-    """The share of equal noise decisions of a detector with words."""
+    """The share of equal noise decisions of a detector, and that of equal classes if it has any."""
     method, preset, values, rendering = line
     own = build_run(method, "", "", None, "", preset, **values).options
     threshold = ThresholdSettings()
     ours = METHODS[method].load()(items.data, own, threshold)
-    theirs = rendering(items.data, own, threshold)[0]
-    return f"{100 * (ours.is_noise == theirs).mean():.2f}"
+    is_noise, _, classes, *_ = *rendering(items.data, own, threshold), None, None
+    shares = [f"{100 * (ours.is_noise == is_noise).mean():.2f}"]
+    if classes is not None:
+        named = classes if classes.ndim == 1 else classes.argmax(axis=1)
+        shares.append(f"{100 * (ours.class_index == named).mean():.2f}")
+    return ", classes ".join(shares)
 
 
 def main() -> None:
     given = options()
     streams = read(given.features, given.items) if given.features else [drawn(given.items)]
-    title = f"equal to the authors' rule, % (accuracy on ID: theirs / ours), {given.items:,} items"
-    table = Table("method", "preset", *(items.name for items in streams), title=title)
+    title = "equal to the authors' rule, % (accuracy on ID: theirs / ours)"
+    columns = (f"{items.name}, {len(items.data):,} items" for items in streams)
+    table = Table("method", "preset", *columns, title=title)
     for lines, compared in ((NAMING, named), (DECIDING, decided)):
         for line in lines:
             method, preset, values, _ = line

@@ -1,4 +1,4 @@
-"""Classifiers of blocks, loop by loop, straight from their papers' equations, in float64.
+"""Classifiers of blocks, class by class, straight from their papers' equations, in float64.
 
 Each gives the assignments (N, C) of one block of unit features, logits and unit texts.
 """
@@ -19,10 +19,6 @@ def neighbours(features, count, weighted):
     return weights
 
 
-def log_density(x, mean, variance):
-    return -0.5 * sum((x - mean) ** 2 / variance)
-
-
 def gaussians(features, logits, texts, neighbour_count, smoothing, steps, is_anchored):
     """StatA; without anchors, with one variance that starts at 1 / D, and without determinant,
     TransCLIP.
@@ -34,31 +30,21 @@ def gaussians(features, logits, texts, neighbour_count, smoothing, steps, is_anc
     start = start / n if is_anchored else np.full(texts.shape[1], 1 / texts.shape[1])
     means, variances = texts.copy(), np.array([start + 1e-10] * classes)
     for step in range(steps + 1):
-        density = np.array([
-            [log_density(x, means[c], variances[c]) for c in range(classes)] for x in features
-        ])  # fmt: skip
+        density = -0.5 * np.array([((x - means) ** 2 / variances).sum(1) for x in features])
         if is_anchored:
             density -= 0.5 * np.log(variances).sum(1)
         for _ in range(5):
-            pulled = [
-                sum((w[i, j] + w[j, i]) * z[j] for j in range(n)) if n > 1 else 0 * z[0]
-                for i in range(n)
-            ]
-            z = np.array([
-                softmax(
-                    np.log(y[i]) + density[i] / 50 + smoothing / (2 * neighbour_count) * pulled[i]
-                )
-                for i in range(n)
-            ])  # fmt: skip
+            pulled = smoothing / (2 * neighbour_count) * (w + w.T) @ z
+            z = np.array([softmax(row) for row in np.log(y) + density / 50 + pulled])
         if step == steps:
             break
         counts = np.bincount(z.argmax(1), minlength=classes)
         new_means, own = [], []
         for c in range(classes):
             trust = counts[c] / (1 + counts[c]) if is_anchored else 1.0
-            drawn = unit(sum(z[i, c] * features[i] for i in range(n)))
+            drawn = unit(z[:, c] @ features)
             new_means.append(unit(trust * drawn + (1 - trust) * texts[c]))
-            own.append(sum(z[i, c] * (features[i] - new_means[c]) ** 2 for i in range(n)))
+            own.append(z[:, c] @ (features - new_means[c]) ** 2)
         means = np.array(new_means)
         if is_anchored:
             variances = np.array([

@@ -47,10 +47,13 @@ class Gaussians:
             self.mean[c] = (drawn + self.n[c] * self.mean[c]) / (self.n[c] + total)
             self.n[c] += total
 
-    def logits(self, v):
-        dim = len(v)
+    def logits(self, items):
+        dim = self.mean.shape[1]
         precision = np.linalg.inv((1 - 1e-4) * self.cov.mean(0) + 1e-4 * np.eye(dim))
-        return np.array([v @ precision @ m - 0.5 * m @ precision @ m for m in self.mean])
+        of_means = [precision @ m for m in self.mean]
+        return np.array([
+            [v @ w - 0.5 * m @ w for m, w in zip(self.mean, of_means, strict=True)] for v in items
+        ])  # fmt: skip
 
 
 def dde(data, o, threshold):
@@ -93,11 +96,10 @@ def dde(data, o, threshold):
             weights = [p[i, c] for i, c in zip(learned, chosen, strict=True)]
             gaussians[rank].learn([batch[i] for i in learned], chosen, weights)
         alpha = min(0.005 * gaussians[0].n.mean(), 0.2)
-        for v in batch:
-            logits = scale * names @ v + alpha * gaussians[0].logits(v)
-            if count > 1:
-                logits = logits - alpha * o.dde_exclusion * gaussians[1].logits(v)
-            classes.append(logits)
+        logits = scale * np.array(batch) @ names.T + alpha * gaussians[0].logits(batch)
+        if count > 1:
+            logits -= alpha * o.dde_exclusion * gaussians[1].logits(batch)
+        classes.extend(logits)
         u.extend(batch_u)
         ring = (ring + list(batch_u))[-threshold.queue :]
         latest = exact_split(ring, latest)

@@ -47,9 +47,12 @@ PRESETS: dict[str, dict[str, Any]] = {
         "score_temperature": 2.0,
     },
 }
-_OF_SETS: dict[tuple[str, str], dict[str, Any]] = {  # by preset and ID set, parts of it included
+# By preset and ID set, at any corruption. A part of a set has a name of its own, and no line here:
+# the values were chosen for all of its classes.
+_OF_SETS: dict[tuple[str, str], dict[str, Any]] = {
     ("official", "imagenet"): {"logitgap_others": 88},
     ("official", "imagenet-a"): {"dde_words": 100},
+    ("official", "imagenet-c"): {"dde_words": 500},
     ("official", "imagenet-r"): {"dde_words": 50},
     ("official", "cifar10"): {"logitgap_others": 5, "dde_words": 5},
     ("official", "cifar100"): {"dde_words": 10},
@@ -144,8 +147,9 @@ def build_run(
     check_method(method)
     check_choice("preset", preset, tuple(PRESETS))
     chosen = METHODS[method]
-    family = chosen.imagenet if SetName.parse(id_set).family == IMAGENET else {}
-    of_set = _OF_SETS.get((preset, id_set), {})
+    name = SetName.parse(id_set)
+    family = chosen.imagenet if name.family == IMAGENET else {}
+    of_set = _OF_SETS.get((preset, name.base), {})
     flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
     stream = _pick(StreamSettings, flat)
     return RunSettings(

@@ -123,7 +123,14 @@ def test_presets_are_the_papers_and_its_codes():
 
 @pytest.mark.parametrize(
     ("id_set", "gate", "words"),
-    [("cars196", 0.1, 100), ("pets37", 0.1, 50), ("cifar10", 0.5, 5), ("imagenet", 0.5, 500)],
+    [
+        ("cars196", 0.1, 100),
+        ("pets37", 0.1, 50),
+        ("cifar10", 0.5, 5),
+        ("imagenet", 0.5, 500),
+        ("imagenet-c:fog:1", 0.5, 500),
+        ("pets37-12-s0-id", 0.5, 100),
+    ],
 )
 def test_the_released_gates_and_numbers_of_words_are_those_of_official(id_set, gate, words):
     options = build_run("dde", "", id_set, None, "", "official").options
