@@ -170,6 +170,26 @@ def test_adaneg(kind, values):
     assert_decisions(found, expected, texts=texts, classes=classes)
 
 
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize(("chosen", "step"), [(1000, 2), (5, 2), (3, 0), (4, 3)])
+def test_tanl(kind, chosen, step):
+    images, texts, words = STREAMS[kind]
+    scores = equations.tanl(images, texts, words, SCALE, chosen=chosen, step=step, gap=0.3)
+    found = run("tanl", images, texts, words, tanl_words=chosen, tanl_step=step, gap=0.3)
+    assert_decisions(found, scores)
+
+
+def test_words_that_are_activated_by_less_than_half_a_cell_are_equal_for_tanl():
+    images, texts, words = made(7, words=40)
+    found = run("tanl", images, texts, words, tanl_words=9, scale=100.0).id_score
+    exact, rounded = (
+        equations.tanl(images, texts, words, 100.0, chosen=9, step=2, cell=cell)
+        for cell in (0.0, 2.0**-40)
+    )
+    np.testing.assert_allclose(found, rounded, atol=1e-5)
+    assert abs(found - exact).max() > 0.01
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_csp(seed):
     images, texts, words = made(seed, classes=4, words=22)

@@ -165,6 +165,36 @@ def adaneg(images, texts, words, scale, *, shots=10, weight=0.1, gap=0.5, sure=N
     return np.array(scores), np.array(classes)
 
 
+# --- TANL ---------------------------------------------------------------------------------------
+
+
+def tanl(images, texts, words, scale, *, chosen, step, gap=0.5, kept=300, cell=0.0):
+    """ID scores at α = 1; no noise is known before the first surely noisy item.
+
+    With a `cell`, activations are rounded to its multiples before they are averaged.
+    """
+    c, queue, scores = len(texts), Queue(), []
+
+    def activations(rows):
+        a = softmax(scale * rows @ np.concatenate([texts, words]).T)[..., c:]
+        return np.round(a / cell) * cell if cell else a
+
+    of_id, of_noise = list(activations(texts)), []
+    for v in unit(images):
+        difference = -np.mean(of_id[-kept:], axis=0)
+        if of_noise:
+            difference = difference + np.mean(of_noise[-kept:], axis=0)
+        most = words[np.argsort(-difference, kind="stable")[:chosen]]
+        sizes = {*range(step, len(most), step), len(most)} if step else {len(most)}
+        names, others = scale * texts @ v, scale * most @ v
+        scores.append(np.mean([share_of_names(names, others[:m]) for m in sizes]))
+        u = 1 - scores[-1]
+        is_id, is_noise = surely(u, queue.push([u]), gap)
+        if is_id or is_noise:
+            (of_id if is_id else of_noise).append(activations(v))
+    return np.array(scores)
+
+
 # --- DDE ----------------------------------------------------------------------------------------
 
 
