@@ -57,6 +57,7 @@ CHOICES = (
     Choice("neglabel", {"mined_share": 0.15, "grouping": "random"}),
     Choice("etlt", {"etlt_dropped": 0.2}),
     Choice("dde", {"dde_exclusion": 0.0}),
+    Choice("dde", {"dde_gate": 0.1}),
     Choice("dde", {"dde_doubled": True}),
     Choice("dde", {"dde_cells": "grid"}),
 )

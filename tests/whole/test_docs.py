@@ -318,6 +318,19 @@ def test_every_name_is_in_the_documents():
         assert f"`{name}`" in ALL, name
 
 
+def test_of_every_method_the_documents_say_what_it_was_compared_with():
+    _, _, rest = TEXT[ROOT / "docs" / "methods.md"].partition("\n## Compared with the authors'")
+    section, _, _ = rest.partition("\n## ")
+    with_something, heading, with_nothing = section.partition("\n### With nothing")
+    assert heading
+    for name in METHODS:
+        assert f"`{name}`" in section, name
+    for name in re.findall(r"^- (`.*?) (?:adapt|needs)", with_nothing, re.MULTILINE):
+        for method in re.findall(r"`(.+?)`", name):
+            assert f"`{method}`" not in with_something, method
+            assert METHODS[method].live or METHODS[method].needs, "no part of --method all"
+
+
 def test_every_command_is_in_the_documents():
     for name, command in typer.main.get_command(app).commands.items():
         assert f"`zsntta {name}" in ALL, name
