@@ -27,7 +27,7 @@ IMAGES = np.array([[5, 1, 0, 1, 2], [1, 4, 1, 0, 1], [3, 0, 0, 0, 2], [3, 0, 0, 
 
 
 def run(method, images, texts, words=None, *, sizes=(), injected=None, seed=0, scale=SCALE,
-        preset="paper", **values):  # fmt: skip
+        preset="paper", fixed=None, **values):  # fmt: skip
     """The decisions on a stream of these images, with a method's settings."""
     images, texts = np.asarray(images, np.float32), np.asarray(texts, np.float32)
     more = () if words is None else (np.asarray(words, np.float32), sizes or (len(words),))
@@ -35,7 +35,7 @@ def run(method, images, texts, words=None, *, sizes=(), injected=None, seed=0, s
     known = np.zeros(len(images), bool) if injected is None else injected
     data = StreamData(pool, np.arange(len(images)), known, seed)
     options = build_run(method, "", "", None, "", preset, **values).options
-    return METHODS[method].load()(data, options, ThresholdSettings())
+    return METHODS[method].load()(data, options, ThresholdSettings(fixed=fixed))
 
 
 def made(seed, items=61, classes=3, words=7, dim=12):
@@ -126,6 +126,39 @@ def test_cma(kind, neutral, times):
     expected = equations.cma(images, texts, words[:neutral], SCALE, times)
     found = run("cma", images, texts, words[:neutral], cma_times=times)
     assert_decisions(found, expected)
+
+
+@pytest.mark.parametrize("others", [1, 4, 88])
+def test_logitgap(others):
+    images, texts, _ = STREAMS["many classes"]
+    expected = equations.logit_gap(images, texts, SCALE, others)
+    found = run("logitgap", images, texts, logitgap_others=others).id_score
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+BCA = [{}, {"items": 5.0}, {"items": 3.0, "least": 0.5, "prior_least": 0.4, "prior_items": 4.0}]
+DOTA = [{}, {"variance": 0.01, "epsilon": 0.01, "rate": 0.3, "most": 1.0}]
+ITS_NAMES = {
+    "items": "bca_mean_items", "least": "bca_mean_least", "prior_least": "bca_prior_least",
+    "prior_items": "bca_prior_items", "variance": "dota_variance", "epsilon": "dota_shrinkage",
+    "rate": "dota_rate", "most": "dota_weight",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize(
+    ("method", "values"), [*(("bca", v) for v in BCA), *(("dota", v) for v in DOTA)]
+)
+def test_classifiers_that_learn_from_every_item(method, values, kind):
+    """On items that are hard to tell, of which they name some otherwise than CLIP does."""
+    images, texts, _ = STREAMS[kind]
+    images = images / 3 + np.random.default_rng(0).normal(size=images.shape)
+    scores = getattr(equations, method)(images, texts, SCALE, **values)
+    given = {ITS_NAMES[key]: value for key, value in values.items()}
+    found = run(method, images, texts, fixed=0.0, **given)  # all are called clean
+    np.testing.assert_array_equal(texts[found.class_index], texts[scores.argmax(axis=1)])
+    if values and kind in ("many classes", "two classes of many"):
+        assert (scores.argmax(axis=1) != (images @ texts.T).argmax(axis=1)).sum() >= 3
 
 
 @pytest.mark.parametrize("kind", STREAMS)

@@ -90,6 +90,50 @@ def neglabel(images, texts, groups, scale):
     )
 
 
+def logit_gap(images, texts, scale, others):
+    """The largest logit minus the mean of the next ones."""
+    z = -np.sort(-scale * unit(images) @ texts.T, axis=1)
+    return z[:, 0] - z[:, 1 : 1 + others].mean(axis=1)
+
+
+# --- classifiers that learn from every item -----------------------------------------------------
+
+
+def bca(images, texts, scale, *, least=0.05, items=20_000.0, prior_least=0.65, prior_items=1.0):
+    """Scores (N, C): a learned prior of the classes for clusters about moving means."""
+    mean, prior, scores = texts.copy(), np.eye(len(texts)), []
+    of_mean, of_prior = np.full(len(texts), items), np.full(len(texts), prior_items)
+    for v in unit(images):
+        f = softmax(scale * mean @ v) @ prior
+        scores.append(f)
+        k = f.argmax()
+        if f[k] > least:
+            mean[k] = unit((of_mean[k] * mean[k] + v) / (of_mean[k] + 1))
+            of_mean[k] += 1
+        if f[k] > prior_least:
+            prior[k] = (of_prior[k] * prior[k] + f) / (of_prior[k] + 1)
+            of_prior[k] += 1
+    return np.array(scores)
+
+
+def dota(images, texts, scale, *, variance=1e-4, epsilon=1e-3, rate=0.02, most=0.1):
+    """Logits (N, C) with the log densities of Gaussians that learned from the items before."""
+    dim = texts.shape[1]
+    mean, count = np.full(texts.shape, 0.001), np.ones(len(texts))
+    cov, logits = np.array([variance * np.eye(dim) for _ in texts]), []
+    for v in unit(images):
+        z = scale * texts @ v
+        precision = np.linalg.inv((1 - epsilon) * cov.mean(axis=0) + epsilon * np.eye(dim))
+        density = np.array([v @ precision @ m - m @ precision @ m / 2 for m in mean])
+        logits.append(z + min(rate * count.mean(), most) * density)
+        for c, p in enumerate(softmax(z)):
+            away, total = v - mean[c], count[c] + p
+            cov[c] = (count[c] * cov[c] + p * np.outer(away, away)) / total
+            mean[c] = (count[c] * mean[c] + p * v) / total
+            count[c] = total
+    return np.array(logits)
+
+
 # --- OODD ---------------------------------------------------------------------------------------
 
 
