@@ -128,6 +128,12 @@ def test_so_have_processes_that_begin_anew_and_programs(tmp_path, features, type
     assert (done.stdout, done.returncode) == ("8 {'OwnSettings'}\n", 0), done.stderr
 
 
+IMPORTS = "from zsntta_cli.methods import Classifier, Method\n"
+CLASS = f"{IMPORTS}class Own:\n    def __init__(self, data, options, threshold): ...\n"
+PUSH = (
+    "TypeError: the class of a method has push(self, items, learn=True), which returns its "
+    "decisions."
+)
 BROKEN = {
     "x = 1\nprint(y)\n": "broken.py, line 2: NameError: name 'y' is not defined.",
     "x = 1\n\nif x\n": "broken.py, line 3: SyntaxError: expected ':' (broken.py, line 3).",
@@ -144,6 +150,16 @@ BROKEN = {
     "from zsntta_cli.methods import Method\nMethod(lambda *given: None, dict)\n": "broken.py, "
     "line 2: TypeError: the settings of a method must be a dataclass, not <class 'dict'>: leave "
     "them out, or write @dataclass(frozen=True) above their class.",
+    f"{CLASS}    def pull(self, items): ...\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
+    f"{CLASS}    def push(self, items): ...\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
+    f"{CLASS}    push = 3\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
+    f"{IMPORTS}class Own:\n    def push(self, items, learn=True): ...\nMethod(Own)\n": "broken.py, "
+    "line 4: TypeError: the class of a method is made of three arguments: Method(data, options, "
+    "threshold).",
+    f"{CLASS}    def classify(self, items): ...\nClassifier(Own)\n": "broken.py, line 5: "
+    "TypeError: the class of a classifier is made of two arguments: Classifier(data, options).",
+    f"{IMPORTS}Classifier(lambda data, options: 0)\n": "broken.py, line 2: TypeError: the "
+    "function of a classifier is called with classes(data, options, offered).",
     OWN_SCRIPT.replace(
         '"own"', '"adand"'
     ): "broken.py adds the method 'adand', and there is one of this name: give it another one.",
@@ -155,6 +171,15 @@ def test_a_script_that_cannot_be_loaded_is_one_line(typed, tmp_path, source, wor
     (tmp_path / "broken.py").write_text(source)
     answer = typed("--plugin", "broken.py", "simulate", "--method", "zs-clip")
     assert answer == (2, "", f"error: {words}\n")
+
+
+def test_a_method_that_returns_no_decisions_is_one_line(typed, tmp_path):
+    (tmp_path / "own.py").write_text(
+        f"{CLASS}    def push(self, items, learn=True): return 3\n"
+        "from zsntta_cli.methods import METHODS\nMETHODS['own'] = Method(Own)\n"
+    )
+    code, _, stderr = typed("--plugin", "own.py", "simulate", *PAIR, "--method", "own")
+    assert (code, stderr) == (2, "error: own returns a int, must return Decisions.\n")
 
 
 def test_two_scripts_with_one_name_and_no_script_are_refused(typed, tmp_path):

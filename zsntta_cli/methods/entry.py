@@ -86,7 +86,17 @@ class Classifier(_Entry):
     cost: str = ""  # as a method's
 
     def __post_init__(self) -> None:
+        """Refuse errors that would otherwise appear only when the classifier runs.
+
+        Raises:
+            TypeError: the settings are no dataclass, or the code does not take its arguments.
+        """
         _check_settings(self.settings)
+        if inspect.isclass(self.run):
+            _check_arguments(self.run, _MADE_CLASSIFIER, "data", "options")
+            _check_call(self.run, "classify", _CLASSIFY, "items", "offered")
+        elif not isinstance(self.run, str):
+            _check_arguments(self.run, _CLASSES, "data", "options", "offered")
 
     def load(self) -> Callable[..., Any]:
         """The function classes(data, options, offered) on whole streams."""
@@ -134,10 +144,11 @@ class Method(_Entry):
         """
         _check_settings(self.settings)
         if inspect.isclass(self.run):
-            _check_class(self.run)
+            _check_arguments(self.run, _MADE, "data", "options", "threshold")
+            _check_call(self.run, "push", _PUSH, "items", learn=False)
             object.__setattr__(self, "online", True)
         elif not isinstance(self.run, str) and not self.live:
-            _check_arguments(self.run, _RUN)
+            _check_arguments(self.run, _RUN, "data", "options", "threshold")
 
     def load(self) -> Callable[..., Any]:
         """The function run(data, options, threshold) on whole streams; a live one yields."""
@@ -263,6 +274,9 @@ def _both_given(detector: Any, classifier: Any, values: Mapping[str, Any]) -> An
 
 _RUN = "the function of a method is called with three arguments: run(data, options, threshold)"
 _MADE = "the class of a method is made of three arguments: Method(data, options, threshold)"
+_CLASSES = "the function of a classifier is called with classes(data, options, offered)"
+_MADE_CLASSIFIER = "the class of a classifier is made of two arguments: Classifier(data, options)"
+_CLASSIFY = "the class of a classifier has classify(self, items, offered), which returns classes"
 _PUSH = "the class of a method has push(self, items, learn=True), which returns its decisions"
 
 
@@ -274,19 +288,16 @@ def _check_settings(settings: str | type[Any]) -> None:
         )
 
 
-def _check_class(own: type[Any]) -> None:
-    if not callable(getattr(own, "push", None)):
-        raise TypeError(_PUSH)
-    _check_arguments(own, _MADE)
-    try:
-        inspect.signature(own.push).bind("self", "items", learn=False)
-    except TypeError:
-        raise TypeError(_PUSH) from None
+def _check_call(own: type[Any], name: str, words: str, *given: str, **named: Any) -> None:
+    """Raise TypeError if a class has no function of a name that takes these arguments."""
+    if not callable(code := getattr(own, name, None)):
+        raise TypeError(words)
+    _check_arguments(code, words, "self", *given, **named)
 
 
-def _check_arguments(code: Callable[..., Any], words: str) -> None:
-    """Raise TypeError if code does not take the three arguments of a method."""
+def _check_arguments(code: Callable[..., Any], words: str, *given: str, **named: Any) -> None:
+    """Raise TypeError if code does not take these arguments."""
     try:
-        inspect.signature(code).bind("data", "options", "threshold")
+        inspect.signature(code).bind(*given, **named)
     except TypeError:
         raise TypeError(words) from None

@@ -156,7 +156,10 @@ class Simulator:
         # A method's products are small: a second BLAS thread gains nothing and stalls them where
         # the machine is busy.
         with self._blas(settings.method).limit(limits=1, user_api="blas"):
-            decisions: Decisions = run(data, settings.options, settings.threshold)
+            decisions = run(data, settings.options, settings.threshold)
+        if not isinstance(decisions, Decisions):  # of somebody's own method
+            kind = type(decisions).__name__
+            raise SettingsError(f"{settings.method} returns a {kind}, must return Decisions.")
         return decisions
 
     def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
