@@ -1,9 +1,10 @@
 """Newer methods from the equations of their papers and releases alone, in float64.
 
-Whoever wrote this did not look at the product's files of these methods, nor at the other
-references here. Arrays in, numbers out, and one loop over items or batches: images are (N, D) of
-any length, texts and words unit rows, `scale` the logit scale. An item's own score is in the queue
-that its threshold comes from.
+Whoever wrote this did not look at the product's files of these methods; known were what users read
+about them, their tests and, for TANL, the other reference. Our own choices that the help texts name
+(a batch of one, the online threshold as a gate, no pixels) are made here too. Arrays in, numbers
+out, and one loop over items or batches: images are (N, D) of any length, texts and words unit rows,
+`scale` the logit scale. An item's own score is in the queue that its threshold comes from.
 """
 
 import numpy as np
