@@ -14,8 +14,8 @@ from made import TINY, ZSNTTA, Notes
 
 from zsntta_cli import datasets
 from zsntta_cli.paper.printed.tables import TABLES, parse_names
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.simulation.runs import build_run
 
 OURS = "ViT-B-16-openai"

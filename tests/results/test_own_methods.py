@@ -17,9 +17,9 @@ from zsntta_cli.report import plots
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results import frame, tidy
 from zsntta_cli.results.exchange import export_text, read_lines, read_recorded, to_line
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import kept_of
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.revision import revision, source_digests, syntax_digest
 from zsntta_cli.simulation.simulator import Simulator

@@ -3,8 +3,8 @@
 import pytest
 from replayed import grid
 
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.planning import foresee
 from zsntta_cli.results.store import RecordStore
 

@@ -17,9 +17,9 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.report import table
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import run_key
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation import revision
 from zsntta_cli.simulation.digests import Foreseen

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from zsntta_cli.errors import EncoderError, SettingsError, StoreError
 from zsntta_cli.extraction import connection
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts, load_script
-from zsntta_cli.results import ray_workers, sweeping
+from zsntta_cli.results import ray_workers
+from zsntta_cli.results.executor import lock_folder, run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
-from zsntta_cli.results.obtain import run_all
-from zsntta_cli.results.ray_workers import RunMaker, SentRun, SweepJob
+from zsntta_cli.results.ray_workers import RunMaker, SentRun
 from zsntta_cli.results.running import OnRay, jobs_of
+from zsntta_cli.results.workers import Job
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
@@ -173,33 +173,24 @@ def test_what_is_finished_is_kept_at_ctrl_c(ray_cluster, features, tmp_path, mon
 
 
 @pytest.mark.slow
-def test_live_runs_are_claimed_while_a_worker_makes_them(ray_cluster, cache, tmp_path, monkeypatch):
+def test_live_runs_are_locked_while_a_worker_makes_them(ray_cluster, cache, tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
-    monkeypatch.setattr(sweeping, "POLL", 0.05)
     axes = {"batch_size": [8], "limit": [40], "seed": [0, 1]}
     runs = Grid(["tent", "adand"], EncoderChoice("tiny"), ["shapes"], ["glyphs"], axes=axes).runs(
         cache
     )
     live, path = LiveDevices(LiveSettings(device="cpu", workers=1)), tmp_path / "ray.sqlite"
-    plain_add, claims = Keeper.add, {}
+    plain_add, locked = Keeper.add, {}
 
     def add(self, one):
-        with sqlite3.connect(path) as database:
-            table = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'claims'")
-            rows = database.execute("SELECT key FROM claims") if table.fetchone() else []
-            claims[one.record.settings] = (one.key, [key for (key,) in rows])
-        database.close()
+        locked[one.record.settings] = (lock_folder(path) / f"{one.key}.lock").exists()
         return plain_add(self, one)
 
     with monkeypatch.context() as patch:
         patch.setattr(Keeper, "add", add)
         records = sweep(cache, runs, path, live=live)
-    for run, (key, claimed) in claims.items():
-        assert (key in claimed) == (run.method == "tent")
-    with sqlite3.connect(path) as database:
-        assert not database.execute("SELECT * FROM claims").fetchall()
-    database.close()
-    assert not path.with_name("ray.sqlite.live").exists()
+    assert locked == {run: run.method == "tent" for run in runs}
+    assert not lock_folder(path).exists()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -245,23 +236,22 @@ def test_which_workers_are_meant():
 
 def test_a_machine_that_is_not_the_same(features, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    job = SweepJob(LoadedScripts(), features, Path.cwd(), None, None, 1)
-    maker, [run] = RunMaker(pickle.dumps(job)), grid(features)
+    job = Job(LoadedScripts(), features, None, threads=1)
+    maker, [run] = RunMaker(pickle.dumps(job), Path.cwd()), grid(features)
     assert maker.begin(ray_workers.__version__) is None
     problem = maker.begin("0.0")
     assert isinstance(problem, EncoderError)
     assert "not 0.0: install the same on all machines" in str(problem)
     digests = Foreseen(features).digests(run)
-    outcome = maker.make(pickle.dumps(SentRun(run, digests, revision("zs-clip"), None)))
+    outcome = maker.make(pickle.dumps(SentRun(run, digests, revision("zs-clip"))))
     assert plain([outcome.result.record]) == plain(run_all(features, [run]))
-    outcome = maker.make(pickle.dumps(SentRun(run, digests, "0.0", None)))
+    outcome = maker.make(pickle.dumps(SentRun(run, digests, "0.0")))
     assert "another revision of the method zs-clip" in str(outcome.result)
-    gone = job._replace(root=tmp_path)
-    outcome = RunMaker(pickle.dumps(gone)).make(
-        pickle.dumps(SentRun(run, digests, revision("zs-clip"), None))
-    )
+    gone = pickle.dumps(job._replace(root=tmp_path))
+    sent = pickle.dumps(SentRun(run, digests, revision("zs-clip")))
+    outcome = RunMaker(gone, Path.cwd()).make(sent)
     assert isinstance(outcome.result, StoreError)
     assert f"in {tmp_path} (pets, sky, text/pets): it needs the same files" in str(outcome.result)
-    problem = RunMaker(b"no job").begin(ray_workers.__version__)
+    problem = RunMaker(b"no job", Path.cwd()).begin(ray_workers.__version__)
     assert isinstance(problem, EncoderError)
     assert "cannot make any run (invalid load key" in str(problem)

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -19,9 +18,8 @@ from made import MADE_UP, PROMPT, fails
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.obtain import run_all
-from zsntta_cli.results.run_queue import RunQueue
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
@@ -79,40 +77,6 @@ def test_two_processes_give_the_bytes_of_one(simulate, ood):
     assert timeless(one.stdout) == timeless(two.stdout)
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("ab"), st.sampled_from("uvw"), st.integers(1, 12)), min_size=1
-    ),
-    st.lists(st.integers(0, 4), max_size=60),
-)
-def test_processes_do_each_run_once_and_stay_with_their_sets(grids, turns):
-    runs = [
-        build_run("zs-clip", "made", id_set, ood_set, "", seed=100 * i + seed)
-        for i, (id_set, ood_set, count) in enumerate(grids)
-        for seed in range(count)
-    ]
-    queue = RunQueue(runs, multiprocessing.get_context("fork"))
-    place, done = dict[int, int](), []
-
-    def take(process):
-        taken = queue.take(place.get(process))
-        if taken is None:
-            return False
-        run, now = taken
-        before = place.get(process, now)
-        assert now == before or queue._begun[before] == len(queue._runs[before])
-        place[process] = now
-        done.append(run)
-        return True
-
-    for process in turns:  # in any order
-        take(process)
-    for process in range(5):  # and then to the end
-        while take(process):
-            pass
-    assert sorted(done, key=repr) == sorted(runs, key=repr)
-
-
 def test_features_that_changed_between_two_calls_are_read_anew(features):
     """In one process, as in a notebook: what the first call read is of no use to the second."""
     grid = Grid(("zs-clip",), CHOICE, ["pets"], ["sky"], [], [], {"seed": [*range(9)]}, {})
@@ -128,17 +92,6 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
     again = run_all(features, runs, jobs=2)
     assert again[0].digests["sky"] != first[0].digests["sky"]
     assert [r.digests for r in again] == [r.digests for r in run_all(features, runs)]
-
-
-def test_after_an_error_no_other_run_begins():
-    queue = RunQueue(
-        [build_run("zs-clip", "made", "a", "b", "", seed=seed) for seed in range(9)],
-        multiprocessing.get_context("fork"),
-    )
-    assert queue.take(None)
-    with pytest.raises(KeyboardInterrupt), queue:
-        raise KeyboardInterrupt
-    assert queue.take(0) is None
 
 
 @pytest.mark.slow

@@ -22,10 +22,10 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.kept import run_key
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
-from zsntta_cli.simulation import live_session, simulator, tuned
+from zsntta_cli.simulation import live_session, tuned
 from zsntta_cli.simulation.answering import extract_tpt
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
@@ -88,7 +88,7 @@ def replayed(root, run):
 def live(root, run):
     """A live run that knows no kept answers, and keeps none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(simulator, "kept_tuning", lambda *_: None)
+        patch.setattr(tuned, "kept_tuning", lambda *_: None)
         return Simulator(root, session).replay(run)
 
 
@@ -313,6 +313,6 @@ def test_a_gpu_answers_as_its_live_runs_do(root):
     for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
         run = tpt_run(**values)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(simulator, "kept_tuning", lambda *_: None)
+            patch.setattr(tuned, "kept_tuning", lambda *_: None)
             expected = Simulator(root, on_gpu).replay(run)
         assert_equal_items(replayed(root, run), expected)

@@ -1,8 +1,8 @@
 """Kill two workers at random that share a queue of live runs; compare with undisturbed runs.
 
 Children are forked from a process that has all loaded, and has started no thread. A trigger in the
-store counts what is kept: each run once, whoever made it, and in the end no claim and no checkpoint
-is left. Usage: kill_live.py FEATURES FOLDER [KILLS]
+store counts what is kept: each run once, whoever made it, and in the end no lock is left.
+Usage: kill_live.py FEATURES FOLDER [KILLS]
 """
 
 import os
@@ -18,14 +18,13 @@ import torch
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.progress import Silent
-from zsntta_cli.results import live_queue
+from zsntta_cli.results import executor
+from zsntta_cli.results.executor import lock_folder, run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.live_queue import live_folder
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation import checkpoints, live_session
+from zsntta_cli.simulation import live_session
 
 FEATURES, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
@@ -43,7 +42,6 @@ RUNS = [run for grid in GRIDS for run in grid.runs(FEATURES)]
 torch.set_num_threads(1)  # a thread that a fork leaves behind would be waited for
 SESSION = live_session(LiveSettings(device="cpu", workers=1), Silent())
 SESSION._encoders[TINY] = load_encoder(TINY, "cpu")
-READ = checkpoints.Checkpoint.read
 COUNT = """
     CREATE TABLE made (key TEXT);
     CREATE TRIGGER first AFTER INSERT ON contents BEGIN INSERT INTO made VALUES (NEW.key); END;
@@ -61,21 +59,11 @@ def kept_runs(path):
         return {kept.key: (numbers(kept), kept.items.packed()) for kept in store.all()}
 
 
-def child(path, order, pipe):
-    """Make all runs, in an order of its own; each that is resumed is told."""
-
-    def read(checkpoint):
-        snapshot = READ(checkpoint)
-        if snapshot:
-            os.write(pipe, b"resumed\n")
-        return snapshot
-
+def child(path, order):
+    """Make all runs, in an order of its own."""
     status = 1
     try:
-        checkpoints.Checkpoint.read = read
-        # As if seconds were milliseconds.
-        checkpoints._TAKEN_EVERY = checkpoints._WRITTEN_EVERY = 0
-        live_queue.POLL = 0.01
+        executor._POLL = 0.01  # as if seconds were milliseconds
         runs = random.Random(order).sample(RUNS, len(RUNS))
         records = run_all(FEATURES, runs, live=lambda: SESSION, keeping=Keeping(path, items=True))
         assert [record.settings for record in records] == runs
@@ -87,20 +75,16 @@ def child(path, order, pipe):
 
 
 def started(path, order):
-    reader, writer = os.pipe()
     if not (pid := os.fork()):
-        os.close(reader)
-        child(path, order, writer)
-    os.close(writer)
-    return pid, reader
+        child(path, order)
+    return pid
 
 
-def ended(pid, reader):
-    """Whether it was killed, and how many runs it resumed."""
+def is_killed(pid):
+    """Whether a child that has ended was killed."""
     _, status = os.waitpid(pid, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a child failed"
-    with os.fdopen(reader) as lines:
-        return os.WIFSIGNALED(status), len(lines.readlines())
+    return os.WIFSIGNALED(status)
 
 
 def new_store(number):
@@ -117,10 +101,9 @@ def check_finished(path, expected):
     assert kept_runs(path) == expected, "lost or wrong"
     with sqlite3.connect(path) as database:
         made = [key for (key,) in database.execute("SELECT key FROM made")]
-        assert database.execute("SELECT count(*) FROM claims").fetchone() == (0,), "a claim is left"
     database.close()
     assert sorted(made) == sorted(expected), "made twice"
-    assert not live_folder(path).exists(), list(live_folder(path).iterdir())
+    assert not lock_folder(path).exists(), list(lock_folder(path).iterdir())
 
 
 def main():
@@ -128,29 +111,26 @@ def main():
     run_all(FEATURES, cached, keeping=Keeping(FOLDER / "cached.sqlite"))  # imports and compiles
     started_at = time.monotonic()
     whole = new_store("whole")
-    assert ended(*started(whole, 0)) == (False, 0)
+    assert not is_killed(started(whole, 0))
     duration = time.monotonic() - started_at
     expected = kept_runs(whole)
     check_finished(whole, expected)
     assert len(expected) == len(RUNS)
-    kills = resumed = stores = 0
+    kills = stores = 0
     path = new_store(0)
     while kills < KILLS or stores == 0:
-        pairs = [started(path, random.random()) for _ in "ab"]
+        pids = [started(path, random.random()) for _ in "ab"]
         # The last ones of all are left alone.
         if kills < KILLS:
             time.sleep(random.uniform(0.05, duration / 2))
-            for pid, _ in pairs[: random.choice([1, 2])]:
+            for pid in pids[: random.choice([1, 2])]:
                 os.kill(pid, signal.SIGKILL)
-        outcomes = [ended(*pair) for pair in pairs]
-        kills += sum(is_killed for is_killed, _ in outcomes)
-        resumed += sum(count for _, count in outcomes)
+        kills += sum(map(is_killed, pids))
         if len(kept_runs(path)) == len(RUNS):
-            assert ended(*started(path, 0))[0] is False  # which removes what a kill left
+            assert not is_killed(started(path, 0))  # which removes what a kill left
             check_finished(path, expected)
             stores, path = stores + 1, new_store(stores + 1)
-    assert resumed, "no run went on from a checkpoint"
-    print(f"{kills} kills, {resumed} runs resumed, {stores} stores finished: 0 lost, 0 made twice")
+    print(f"{kills} kills, {stores} stores finished: 0 lost, 0 made twice")
 
 
 main()

@@ -14,9 +14,9 @@ import time
 import traceback
 from pathlib import Path
 
+from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeping, kept_before
-from zsntta_cli.results.obtain import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
 

@@ -159,9 +159,9 @@ def _kept_runs(
     from dataclasses import replace
 
     from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.results.executor import run_all
     from zsntta_cli.results.keeping import kept_before
     from zsntta_cli.results.kept import Kept
-    from zsntta_cli.results.obtain import run_all
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
 

@@ -268,7 +268,7 @@ def _run(
 ) -> "tuple[Sequence[Record], Replay | None]":
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.obtain import run_all, run_one
+    from zsntta_cli.results.executor import run_all, run_one
 
     reporter = ConsoleReporter()
     session = LiveDevices(live, reporter)

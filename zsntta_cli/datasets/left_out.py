@@ -1,7 +1,6 @@
 """The files of searched folders and archives that are left out, in words."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -27,21 +26,15 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "archive of another kind": (".rar", ".7z"),
     "RAW photo": _RAW,
     "picture of another format": _OTHER_FORMATS,
-    "folder without images": (),
-    "image elsewhere": (),
     "hidden folder": (),
     "hidden image": (),
 }
-_TEXTS = (".cls", ".json", ".txt", ".xml", ".label")  # that may be beside each image
 _MANY = {
     "picture of another format": "pictures of other formats",
     "archive of another kind": "archives of other kinds",
-    "folder without images": "folders without images",
-    "image elsewhere": "images elsewhere",
 }
 _NAMED = ("video", "archive")  # kinds that are read when they are named
-_EMPTY, _ELSEWHERE = "folder without images", "image elsewhere"
-_PLAIN = (_EMPTY, _ELSEWHERE, "hidden folder", "hidden image")  # which are said without a reason
+_HIDDEN = ("hidden folder", "hidden image")
 _SHOWN = 3  # names of a kind
 
 
@@ -54,9 +47,6 @@ class LeftOut:
 
     _counts: dict[str, int] = field(default_factory=dict)
     _names: dict[str, list[str]] = field(default_factory=dict)  # of each kind, the first few
-    beside: Counter[str] = field(
-        default_factory=Counter
-    )  # endings of files that may tell of images
     _folders: set[tuple[str, ...]] = field(default_factory=set)  # hidden ones, by their paths
     again: int = 0
 
@@ -77,24 +67,12 @@ class LeftOut:
         kind = next((kind for kind in _KINDS if _KINDS[kind] and ending.endswith(_KINDS[kind])), "")
         if kind:
             self._count(kind, parts[-1])
-        elif ending.endswith(_TEXTS):
-            self.beside[PurePath(ending).suffix] += 1
 
     def add_hidden_folder(self, place: tuple[str, ...]) -> None:
         """Count a hidden folder, by the parts of its path, once."""
         if place not in self._folders:
             self._folders.add(place)
             self._count("hidden folder", place[-1])
-
-    def add_empty(self, folders: Iterable[str]) -> None:
-        """Count folders beside those of the classes that hold no image."""
-        for folder in folders:
-            self._count(_EMPTY, folder)
-
-    def add_others(self, places: Iterable[tuple[str, ...]]) -> None:
-        """Count images, by the parts of their paths, that lie elsewhere than the set does."""
-        for place in places:
-            self._count(_ELSEWHERE, "/".join(place))
 
     def _count(self, kind: str, name: str) -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -105,12 +83,12 @@ class LeftOut:
     def words(self) -> str:
         """What was left out, as the end of a sentence; empty if nothing was."""
         readable = " and ".join(self._of(_NAMED))
-        others = (kind for kind in _KINDS if kind not in (*_NAMED, *_PLAIN))
+        others = (kind for kind in _KINDS if kind not in (*_NAMED, *_HIDDEN))
         unreadable = " and ".join(self._of(others))
         parts = (
             f"{readable}, read only if you name them" if readable else "",
             f"{unreadable}, which cannot be read" if unreadable else "",
-            " and ".join(self._of(_PLAIN)),
+            " and ".join(self._of(_HIDDEN)),
         )
         return "; ".join(filter(None, parts))
 

@@ -1,8 +1,7 @@
-"""Workers on a Ray cluster that compute whole runs, and the process that hands out the runs.
+"""Workers on a Ray cluster for the executor: actors that compute whole runs.
 
-A worker is an actor: it reads features on its own machine, keeps them in memory, and returns what
-is to be kept of a run. Ray restarts a worker that is lost, on another machine if necessary, and its
-run begins anew.
+An actor reads features on its own machine, keeps them in memory, and returns what is to be kept of
+a run. Ray restarts an actor that is lost, on another machine if necessary, and its run begins anew.
 """
 
 import contextlib
@@ -10,62 +9,39 @@ import functools
 import os
 import pickle
 import platform
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 from zsntta_cli import __version__
-from zsntta_cli.errors import EncoderError, StoreError, ZsnttaError, first_line
-from zsntta_cli.extraction.connection import last_line
+from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaError, first_line
+from zsntta_cli.extraction.connection import Connection, last_line, most_cores
 from zsntta_cli.plugins import LoadedScripts
-from zsntta_cli.progress import Silent
-from zsntta_cli.results.keeping import Keeping, judged
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.running import empty_cache, portable, run_name
+from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.running import portable, run_name
+from zsntta_cli.results.workers import Job, Maker, Outcome, Worker
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.simulator import LiveFactory
 
 _RETRIES = 5  # of a run whose worker was lost; one that kills its worker each time must end
 
 
-class SweepJob(NamedTuple):
-    """What all workers of a sweep have in common."""
-
-    scripts: LoadedScripts  # first: what follows may be of their classes
-    root: Path
-    folder: Path  # that relative paths begin at
-    keeping: Keeping | None
-    live: LiveSettings | None  # of live runs
-    cores: int  # of a worker
-
-
 class SentRun(NamedTuple):
-    """A run as it is sent to a worker."""
+    """A run as it is sent to another machine, with what it must find there."""
 
     settings: RunSettings
-    digests: (
-        Mapping[str, str] | None
-    )  # of the features that it has to find; None: whatever is there
+    digests: Mapping[str, str] | None  # of the features; None: whatever is there
     revision: str | None  # of the method
-    checkpoint: Path | None  # where a live run goes on, should its folder be there
-
-
-class Outcome(NamedTuple):
-    """The result of a run, and the notes about it."""
-
-    result: Kept | Exception
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class WorkerPlace:
+class _Place:
     """The cores and GPUs that a worker occupies."""
 
     cores: int = 1
@@ -75,11 +51,12 @@ class WorkerPlace:
 class RunMaker:
     """An actor that computes runs and returns errors as values."""
 
-    def __init__(self, content: bytes) -> None:
-        """`content`: a pickled SweepJob; it is read later, so that its errors can be reported."""
-        self._content = content
-        self._checkpoints: dict[RunSettings, Path | None] = {}
-        self._noting = _Noting()
+    def __init__(self, content: bytes, folder: Path) -> None:
+        """`content`: a pickled Job; it is read later, so that its errors can be reported.
+
+        Relative paths begin at `folder`.
+        """
+        self._content, self._folder = content, folder
 
     def begin(self, version: str) -> Exception | None:
         """Load what all runs need; return why this machine cannot compute any run, or None."""
@@ -89,7 +66,7 @@ class RunMaker:
                 f"all machines."
             )
         try:
-            _ = self._simulator
+            _ = self._maker
         except ZsnttaError as error:
             return portable(error)
         except Exception as error:  # of other code than that here, whatever its version says
@@ -98,154 +75,109 @@ class RunMaker:
 
     def make(self, content: bytes) -> Outcome:
         """Compute a run, given as a pickled SentRun."""
-        self._noting.notes = []
         try:
-            job = self._job  # whose classes the run may be of
-            result: Kept | Exception = self._make(job, pickle.loads(content))
+            maker = self._maker  # whose scripts have the classes of the run
+            sent: SentRun = pickle.loads(content)
+            self._check_same(sent)
         except Exception as error:
-            result = portable(error)
-        if isinstance(result, Exception):
-            empty_cache()
-        return Outcome(result, tuple(self._noting.notes))
-
-    def _make(self, job: SweepJob, sent: SentRun) -> Kept:
-        run = sent.settings
-        _check_same(self._foreseen, job.root, sent)
-        path = sent.checkpoint
-        self._checkpoints[run] = path if path and path.parent.is_dir() else None
-        with threadpool_limits(None if job.live else job.cores, "blas"):
-            gradients = job.keeping is not None and job.keeping.gradients
-            return judged(self._simulator.replay(run, gradients), job.keeping)
+            return Outcome(portable(error))
+        return maker.make(sent.settings)
 
     @functools.cached_property
-    def _job(self) -> SweepJob:
-        job: SweepJob = pickle.loads(self._content)
+    def _job(self) -> Job:
+        job: Job = pickle.loads(self._content)
         with contextlib.suppress(OSError):  # on a machine without it absolute paths do
-            os.chdir(job.folder)
+            os.chdir(self._folder)
         return job
 
     @functools.cached_property
-    def _simulator(self) -> Simulator:
-        live = LiveDevices(self._job.live, self._noting) if self._job.live else None
-        return Simulator(self._job.root, live, self._checkpoints.get)
+    def _maker(self) -> Maker:
+        return Maker(self._job)
 
     @functools.cached_property
     def _foreseen(self) -> Foreseen:
         return Foreseen(self._job.root)
 
-
-def _check_same(foreseen: Foreseen, root: Path, sent: SentRun) -> None:
-    """Refuse a run whose features or method differ on this machine.
-
-    Raises:
-        StoreError: the features differ; the message names them.
-        EncoderError: the method is of another revision.
-    """
-    run, here = sent.settings, platform.node()
-    if revision(run.method) != sent.revision:
-        raise EncoderError(
-            f"{here} has another revision of the method {run.method}: it needs the same code."
-        )
-    if sent.digests is None:
-        return
-    digests = foreseen.digests(run) or {}
-    names = [name for name, digest in sent.digests.items() if digests.get(name) != digest]
-    if names or digests.keys() != sent.digests.keys():
-        raise StoreError(
-            f"{here} has other features of {run_name(run)} in {root.absolute()} "
-            f"({', '.join(names) or 'of further sets'}): it needs the same files."
-        )
-
-
-class _Noting(Silent):
-    """A reporter that remembers its notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Remember a note."""
-        self.notes.append(text)
-
-
-class RayWorkers:
-    """Workers of a cluster to which this process is connected."""
-
-    def __init__(self, job: SweepJob, count: int, place: WorkerPlace) -> None:
-        """Ask for `count` workers; those for which there is no place yet start later, or never."""
-        import ray
-
-        actor: Any = ray.remote(RunMaker).options(
-            num_cpus=place.cores, num_gpus=place.gpus, max_restarts=-1, max_task_retries=_RETRIES
-        )
-        content = pickle.dumps(job)
-        self._actors = {number: actor.remote(content) for number in range(count)}
-        # By what stands for an answer: the worker that is asked, and the run that it makes.
-        self._asked: dict[Any, tuple[int, RunSettings | None]] = {
-            worker.begin.remote(__version__): (number, None)
-            for number, worker in self._actors.items()
-        }
-        self.idle: list[int] = []
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a worker still has something to report."""
-        return bool(self._asked)
-
-    @property
-    def busy(self) -> int:
-        """How many workers are computing a run."""
-        return sum(run is not None for _, run in self._asked.values())
-
-    def send(self, worker: int, sent: SentRun) -> None:
-        """Send a run to an idle worker."""
-        answer = self._actors[worker].make.remote(pickle.dumps(sent))
-        self._asked[answer] = worker, sent.settings
-        self.idle.remove(worker)
-
-    def dismiss(self, worker: int) -> None:
-        """End an idle worker, so that its place is free for one whose machine was lost."""
-        import ray
-
-        self.idle.remove(worker)
-        ray.kill(self._actors.pop(worker))
-
-    def outcomes(self, seconds: float) -> Iterator[tuple[RunSettings, Outcome]]:
-        """The runs that have ended, or end within a few seconds.
+    def _check_same(self, sent: SentRun) -> None:
+        """Refuse a run whose features or method differ on this machine.
 
         Raises:
-            ZsnttaError: a machine cannot compute any run.
+            StoreError: the features differ; the message names them.
+            EncoderError: the method is of another revision.
         """
-        import ray
-
-        answers = list(self._asked)
-        if not answers:
+        run, here = sent.settings, platform.node()
+        if revision(run.method) != sent.revision:
+            raise EncoderError(
+                f"{here} has another revision of the method {run.method}: it needs the same code."
+            )
+        if sent.digests is None:
             return
-        done, _ = ray.wait(answers, num_returns=1, timeout=seconds)
-        if done:  # all that have ended by now
-            done, _ = ray.wait(answers, num_returns=len(answers), timeout=0)
-        for answer in done:
-            worker, run = self._asked.pop(answer)
-            self.idle.append(worker)
-            if run is not None:
-                yield run, _outcome(answer)
-            elif problem := ray.get(answer):
-                raise problem
+        digests = self._foreseen.digests(run) or {}
+        names = [name for name, digest in sent.digests.items() if digests.get(name) != digest]
+        if names or digests.keys() != sent.digests.keys():
+            raise StoreError(
+                f"{here} has other features of {run_name(run)} in {self._job.root.absolute()} "
+                f"({', '.join(names) or 'of further sets'}): it needs the same files."
+            )
 
-    def close(self) -> None:
-        """End all workers, whatever they are doing."""
+
+class _RayWorker:
+    """An actor as a worker of the executor."""
+
+    def __init__(self, actor: Any, foreseen: Foreseen, name: str) -> None:
+        self.name, self._actor, self._foreseen = name, actor, foreseen
+
+    def begin(self) -> "Future[Any]":
+        """When Ray has a place for it: now, later, or never."""
+        return _answer(self._actor.begin.remote(__version__), _begun)
+
+    def submit(self, run: RunSettings) -> "Future[Outcome]":
+        """Send a run."""
+        sent = SentRun(run, self._foreseen.digests(run), revision(run.method))
+        return _answer(self._actor.make.remote(pickle.dumps(sent)), _outcome)
+
+    def stop(self) -> None:
+        """End the actor, whatever it does."""
         import ray
 
-        while self._actors:
-            ray.kill(self._actors.popitem()[1])
+        ray.kill(self._actor)
 
 
-def _outcome(answer: Any) -> Outcome:
+def _answer(asked: Any, read: Callable[["Future[Any]"], Any]) -> "Future[Any]":
+    """The future of an actor's answer, which `read` makes of Ray's."""
+    answer = Future[Any]()
+
+    def take(future: "Future[Any]") -> None:
+        try:
+            answer.set_result(read(future))
+        except Exception as error:
+            answer.set_exception(error)
+
+    asked.future().add_done_callback(take)
+    return answer
+
+
+def _begun(future: "Future[Exception | None]") -> None:
+    """Raise what keeps a machine from computing any run."""
+    import ray
+
+    try:
+        problem = future.result()
+    except ray.exceptions.RayError as error:
+        raise EncoderError(
+            f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
+            f"command goes on."
+        ) from error
+    if problem:
+        raise problem
+
+
+def _outcome(future: "Future[Outcome]") -> Outcome:
     """The outcome of a run; an error if it has lost its worker too often."""
     import ray
 
     try:
-        outcome: Outcome = ray.get(answer)
+        return future.result()
     except ray.exceptions.RayError as error:
         return Outcome(
             ZsnttaError(
@@ -253,28 +185,81 @@ def _outcome(answer: Any) -> Outcome:
                 f"want of memory."
             )
         )
-    return outcome
 
 
-@contextlib.contextmanager
-def cluster_errors() -> Iterator[None]:
-    """Translate the errors of Ray.
+class Cluster:
+    """The Ray cluster at RAY_ADDRESS, or one on this machine, which is begun when it is needed."""
 
-    Raises:
-        EncoderError: the cluster failed.
-    """
-    import ray
+    def __init__(self, root: Path, keeping: Keeping | None, most: int | None) -> None:
+        """`most`: the largest number of workers; None: as many as there is a place for.
 
-    try:
-        yield
-    except ray.exceptions.RayError as error:
-        raise EncoderError(
-            f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
-            f"command goes on."
-        ) from error
+        Raises:
+            SettingsError: Ray is not installed.
+        """
+        self._root, self._keeping, self._most = root, keeping, most
+        self._connection = Connection()
+
+    def replaying(self, runs: Sequence[RunSettings]) -> Sequence[Worker]:
+        """Workers for runs that replay, on one core each."""
+        self._connection.open()
+        return self._workers(len(runs), None, _Place())
+
+    def encoding(self, runs: Sequence[RunSettings], live: LiveFactory | None) -> Sequence[Worker]:
+        """Workers for live runs, each on a GPU, or on as many cores as one process uses.
+
+        Raises:
+            SettingsError: the device is one that Ray cannot assign.
+            EncoderError: there is no cluster, or no GPU in it.
+        """
+        self._connection.open()
+        if not isinstance(live, LiveDevices):  # nothing to encode with, as each run will say
+            return self._workers(len(runs), None, _Place())
+        return self._workers(len(runs), *_live_place(live.settings))
+
+    def _workers(self, count: int, live: LiveSettings | None, place: _Place) -> list[Worker]:
+        """Ask for workers; those for which there is no place yet begin later, or never."""
+        import ray
+
+        threads = None if live else place.cores
+        job = Job(LoadedScripts(), self._root, self._keeping, live, threads)
+        content, foreseen = pickle.dumps(job), Foreseen(self._root)
+        actor: Any = ray.remote(RunMaker).options(
+            num_cpus=place.cores, num_gpus=place.gpus, max_restarts=-1, max_task_retries=_RETRIES
+        )
+        return [
+            _RayWorker(actor.remote(content, Path.cwd()), foreseen, f"Ray worker {i + 1}")
+            for i in range(min(count, self._most or _places(place)))
+        ]
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
 
-def cluster_resources() -> Mapping[str, float]:
+def _places(place: _Place) -> int:
+    """How many workers the cluster has room for, at least one: another machine may join."""
+    resources = _resources()
+    by_gpus = resources.get("GPU", 0) // place.gpus if place.gpus else None
+    return max(1, int(resources.get("CPU", 1) // place.cores if by_gpus is None else by_gpus))
+
+
+def _live_place(settings: LiveSettings) -> tuple[LiveSettings, _Place]:
+    """The settings and the place of a worker that computes live runs."""
+    has_gpus, device = _resources().get("GPU", 0) >= 1, settings.device
+    if device == "auto":
+        device = "cuda" if has_gpus else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
+    if device == "cpu":
+        return replace(settings, device=device), _Place(min(os.cpu_count() or 1, most_cores()))
+    if not has_gpus:
+        raise EncoderError("no machine of the Ray cluster has a GPU: the device must be cpu.")
+    return replace(settings, device=device), _Place(gpus=1)
+
+
+def _resources() -> Mapping[str, float]:
     """How many cores ("CPU") and GPUs ("GPU") the cluster has."""
     import ray
 

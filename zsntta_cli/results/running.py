@@ -1,4 +1,4 @@
-"""Runs in one process, one after the other, and the handling of their errors."""
+"""What is said while runs are computed, and the handling of their errors."""
 
 import contextlib
 import gc
@@ -8,17 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from zsntta_cli.errors import ZsnttaError, first_line
 from zsntta_cli.progress import Reporter, time_text
-from zsntta_cli.results.keeping import Keeper, Keeping
 from zsntta_cli.settings import ENGINES, LOCAL, RAY
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.ratios import ratio_text
-from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 
 # Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
@@ -48,41 +44,6 @@ def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
     check_choice("engine", engine, ENGINES)
     check(jobs is None or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     return OnRay(jobs) if engine == RAY else jobs or 1
-
-
-def run_here(
-    root: Path,
-    runs: Sequence[RunSettings],
-    live: LiveFactory | None,
-    reporter: Reporter,
-    keeping: Keeping | None,
-    failures: Failures | None,
-) -> list[Record]:
-    """Compute all runs in this process, up to one that Ctrl-C stopped."""
-    records, done = list[Record](), 0
-    if not runs:
-        return records
-    simulator = Simulator(root, live)
-    analyse = keeping is not None and keeping.gradients
-    with (
-        Keeper(keeping) as keeper,
-        watched(
-            reporter,
-            len(runs),
-            lambda: progress(runs, done),
-            lambda: done / len(runs),
-            count_methods(runs),
-        ) as look,
-    ):
-        for settings in runs:
-            with reporting(settings, failures):
-                records.append(keeper.keep(simulator.replay(settings, analyse)))
-                if records[-1].unfinished:
-                    break
-            done += 1
-            look()
-    tell_problem(keeper.problem, reporter)
-    return records
 
 
 @contextlib.contextmanager
@@ -198,12 +159,6 @@ def tell_problem(problem: str, reporter: Reporter) -> None:
     """Report why results are not kept."""
     if problem:
         reporter.note(f"note: results are not kept: {problem}")
-
-
-def progress(runs: Sequence[RunSettings], done: int) -> str:
-    """Which run is being computed, and how many there are."""
-    now = run_name(runs[min(done, len(runs) - 1)])
-    return f"run {done + 1:,} of {len(runs):,}: {now}"
 
 
 def run_name(run: RunSettings) -> str:

@@ -5,7 +5,7 @@ Besides the decisions a run records its accuracies, the gradient norms (Sec. 3) 
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli import __version__, datasets
+from zsntta_cli import datasets
 from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
@@ -27,11 +27,9 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.progress import Progress, StaleState
 from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation.checkpoints import Checkpoint, Snapshot
 from zsntta_cli.simulation.metrics import harmonic_mean
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
@@ -83,15 +81,6 @@ class GradientNorms:
         self.clean, self.noisy = (np.full(len(stream), np.nan) for _ in range(2))
         self.item = 0  # the first one of the batch that the next step follows: the step's row
 
-    @property
-    def columns(self) -> dict[str, NDArray[np.float64]]:
-        """The norms so far (T,), of clean and of noisy samples."""
-        return {"clean": self.clean, "noisy": self.noisy}
-
-    def restore(self, columns: Mapping[str, NDArray[np.float64]], item: int) -> None:
-        """Continue at an item with the norms before it."""
-        self.clean, self.noisy, self.item = columns["clean"], columns["noisy"], item
-
     def __call__(
         self, entropies: torch.Tensor, items: NDArray[np.int64], tower: torch.nn.Module
     ) -> None:
@@ -105,26 +94,6 @@ class GradientNorms:
                 gradients = torch.autograd.grad(loss, parameters, retain_graph=True)
                 norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
                 column[self.item] = float(norm) / _SCALE
-
-
-def _snapshot(
-    live: LiveData, decisions: Decisions, gradients: GradientNorms, started: float
-) -> Snapshot:
-    columns = {name: column.copy() for name, column in gradients.columns.items()}
-    seconds = time.perf_counter() - started
-    return Snapshot(decisions, columns, live.progress.states(), seconds)
-
-
-def _origin(settings: RunSettings, analyse: bool, machine: Machine) -> dict[str, str]:
-    """What determines the bits of a run besides its features, which its key covers."""
-    # torch tells its version as a type of its own, which no checkpoint may hold.
-    versions = {"zsntta": __version__, **{k: str(v) for k, v in machine.versions.items()}}
-    what = {
-        "settings": repr(replace(settings, preset="")),
-        "analyse": str(analyse),
-        "device": machine.device,
-    }
-    return {**what, **versions}
 
 
 def forget_peak() -> None:
@@ -159,13 +128,11 @@ class LiveSession:
         data: StreamData,
         analyse: bool,
         tuned: TunedPool | None = None,
-        checkpoint_path: Path | None = None,
     ) -> tuple[Decisions, Columns]:
         """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
         `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the kept answers
-        of TPT, to which new ones are added. `checkpoint_path`: the file from which a stopped run
-        continues, and which it writes.
+        of TPT, to which new ones are added.
 
         Raises:
             StoreError, DatasetError: features were not made here, or images are missing.
@@ -177,17 +144,7 @@ class LiveSession:
             replace(live, watch=gradients, tuned=tuned) if analyse else replace(live, tuned=tuned)
         )
         labels = true_labels(sources, stream)
-        checkpoint = None
-        if checkpoint_path:
-            origin = _origin(settings, analyse, self.machine)
-            checkpoint = Checkpoint(checkpoint_path, origin, self.reporter)
-        try:
-            decisions = self._decide(settings, live, Running(stream, labels), gradients, checkpoint)
-        except StaleState as error:
-            assert checkpoint is not None
-            checkpoint.discard(error)
-            gradients.restore(GradientNorms(stream).columns, 0)
-            decisions = self._decide(settings, live, Running(stream, labels), gradients, checkpoint)
+        decisions = self._decide(settings, live, Running(stream, labels), gradients)
         done = slice(len(decisions.class_index))
         columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
         if analyse:
@@ -196,42 +153,25 @@ class LiveSession:
         return decisions, columns
 
     def _decide(
-        self,
-        settings: RunSettings,
-        live: LiveData,
-        running: Running,
-        gradients: GradientNorms,
-        checkpoint: Checkpoint | None,
+        self, settings: RunSettings, live: LiveData, running: Running, gradients: GradientNorms
     ) -> Decisions:
-        """The decisions from the first item on, or from the checkpoint on."""
+        """The decisions on all items, or on those before a Ctrl-C."""
         forget_peak()
         started, parts = time.perf_counter(), list[Decisions]()
-        snapshot = checkpoint.read() if checkpoint else None
-        if snapshot:
-            live = replace(live, progress=Progress(snapshot.items, snapshot.states))
-            started -= snapshot.seconds
-            parts.append(snapshot.decisions)
-            gradients.restore(snapshot.columns, snapshot.items)
         name = f"{settings.method}: {settings.ood_set or settings.id_set}"
         run = METHODS[settings.method].load()
-        with self.reporter.track(name, len(live)) as advance:
-            for part in parts:
-                running.add(part)
-                advance(len(part.class_index), running.text)
+        with (
+            self.reporter.track(name, len(live)) as advance,
+            closing(run(live, settings.options, settings.threshold)) as steps,
+        ):
             try:
-                with closing(run(live, settings.options, settings.threshold)) as steps:
-                    for part in steps:
-                        parts.append(part)
-                        running.add(part)
-                        gradients.item = running.items
-                        advance(len(part.class_index), running.text)
-                        if checkpoint and checkpoint.is_due and live.progress.is_followed:
-                            parts = [Decisions.joined(parts)]
-                            checkpoint.take(_snapshot(live, parts[0], gradients, started))
-            except BaseException as error:
-                if checkpoint:
-                    checkpoint.write()
-                if not (parts and isinstance(error, KeyboardInterrupt)):
+                for part in steps:
+                    parts.append(part)
+                    running.add(part)
+                    gradients.item = running.items
+                    advance(len(part.class_index), running.text)
+            except KeyboardInterrupt:
+                if not parts:
                     raise
         self.seconds = time.perf_counter() - started
         return Decisions.joined(parts)

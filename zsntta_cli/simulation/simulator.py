@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
 
 LiveFactory = Callable[[], "LiveSession"]  # called at the first live run: it imports torch
-# The file that a run's checkpoints are in, if it has any.
-CheckpointPlace = Callable[[RunSettings], Path | None]
 
 _FEW = 2**17  # numbers in the text features: 256 classes of 512
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
@@ -41,14 +39,9 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 class Simulator:
     """Runs on the feature files in one folder; each file is read and scored once."""
 
-    def __init__(
-        self,
-        root: Path,
-        live: LiveFactory | None = None,
-        checkpoint_of: CheckpointPlace = lambda _: None,
-    ) -> None:
-        """`live` and `checkpoint_of` are for live runs: their session and their checkpoints."""
-        self._library, self._checkpoint_of = Library(root), checkpoint_of
+    def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
+        """`live` gives the session of live runs."""
+        self._library = Library(root)
         self._live = functools.cache(live) if live else None
         # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
         self._blas = functools.cache(lambda _method: ThreadpoolController())
@@ -144,8 +137,7 @@ class Simulator:
             )
         with closing(kept) if kept else nullcontext():
             pool = kept.pool if kept else None
-            checkpoint = self._checkpoint_of(settings)
-            decided = self._live().run(settings, sources, stream, data, analyse, pool, checkpoint)
+            decided = self._live().run(settings, sources, stream, data, analyse, pool)
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return *decided, None

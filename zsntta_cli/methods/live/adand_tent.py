@@ -42,12 +42,11 @@ def _on_frozen_features(
     """Decide by frozen features; only items that are called clean pass through the encoder."""
     decisions = AdaND(data.stream, options, threshold).push(data.stream)
     decisions = replace(decisions, class_index=decisions.class_index.copy())
-    batches = data.progress.left(in_batches(np.arange(len(data)), options.tent_batch_size))
+    batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     adapts = _adapts(decisions, data.stream.injected)
     clean = [batch[adapts[batch]] for batch in batches]
     loaded = data.batches([items for items in clean if len(items)])
     with adaptable(data, options.tent) as tent:
-        data.progress.follow(tower=tent.tower)
         for batch, items in zip(batches, clean, strict=True):
             if len(items):
                 _, images = next(loaded)
@@ -68,8 +67,6 @@ def _sharing_an_encoder(
     pseudo_label = (u > OnlineThreshold(threshold, options.batch_size)(u)) | stream.injected
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     with adaptable(data, options.tent) as tent:
-        data.progress.follow(detector=online, tower=tent.tower)
-        batches = data.progress.left(batches)
         # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
         frozen_batches = [] if tent.mixes else [batch for batch in batches if batch[-1] < stage1]
         for items in frozen_batches:

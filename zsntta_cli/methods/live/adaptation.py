@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import nn
@@ -137,42 +136,3 @@ class Adapted:
         for parameter, master in zip(self._parameters, self.masters, strict=True):
             if parameter is not master:
                 parameter.copy_(master)
-
-    def state(self) -> dict[str, Any]:
-        """The masters, not copies, and the scale of losses."""
-        masters = [master.detach() for master in self.masters]
-        return {"masters": masters, "scale": self._scale}
-
-    @torch.no_grad()
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state of as many parameters, and publish it."""
-        for master, value in zip(self.masters, state["masters"], strict=True):
-            master.copy_(value)
-        self._scale = state["scale"]
-        self.publish()
-
-
-class AdaptedTower:
-    """The parts of an image tower that adaptation changes: parameters, optimiser, statistics."""
-
-    def __init__(
-        self, tower: nn.Module, adapted: Adapted, optimizer: torch.optim.Optimizer
-    ) -> None:
-        self._adapted, self._optimizer = adapted, optimizer
-        self._buffers = list(tower.buffers())  # the running statistics of BatchNorms
-
-    def state(self) -> dict[str, Any]:
-        """Their state, in the tensors that the next step changes."""
-        return {
-            "adapted": self._adapted.state(),
-            "optimizer": self._optimizer.state_dict(),
-            "buffers": self._buffers,
-        }
-
-    @torch.no_grad()
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state of the same tower."""
-        self._adapted.restore(state["adapted"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        for buffer, value in zip(self._buffers, state["buffers"], strict=True):
-            buffer.copy_(value)

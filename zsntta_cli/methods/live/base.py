@@ -1,7 +1,7 @@
 """The input of a live method: a stream with its images, and the encoder that it may change."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.pipelines import adapts_on
-from zsntta_cli.methods.live.progress import Progress
 from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.methods.match import match
 
@@ -41,7 +40,6 @@ class LiveData:
     match_bias: float | None = None  # of a sigmoid model, if noise is scored by "match"
     set_names: Sequence[str] | None = None  # (T,) sets of the items; None: the images' set
     tuned: TunedPool | None = None  # answers of TPT that were kept before
-    progress: Progress = field(default_factory=Progress)
 
     def __len__(self) -> int:
         return len(self.stream)

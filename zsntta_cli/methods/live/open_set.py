@@ -46,8 +46,7 @@ def run(
     online = OnlineThreshold(threshold, options.batch_size)
     with adaptable(data, options.tent) as tent:
         loss = loss_of(tent)
-        data.progress.follow(threshold=online, tower=tent.tower)
-        batches = data.progress.left(in_batches(np.arange(len(data)), options.batch_size))
+        batches = in_batches(np.arange(len(data)), options.batch_size)
         for items, images in data.batches(batches):
             logits = tent.logits(data.encoder.image_features(images))
             class_index, u = zero_shot_scores(logits.detach(), data.match_bias)

@@ -14,7 +14,6 @@ the image is encoded again only after a step.
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,8 +21,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.learned import State, restored, state_of
-from zsntta_cli.methods.live.adaptation import Adapted, AdaptedTower, adapting, norm_layers
+from zsntta_cli.methods.live.adaptation import Adapted, adapting, norm_layers
 from zsntta_cli.methods.live.base import LiveData, in_batches
 from zsntta_cli.methods.live.settings import BY_STREAM, RositaSettings
 from zsntta_cli.methods.live.views import load_views
@@ -41,10 +39,7 @@ def run(
     layers = norm_layers(data.encoder.model.visual)
     with adapting(data.encoder, list(layers.values())) as parameters:
         rosita = Rosita(data, options, parameters)
-        data.progress.follow(
-            split=split, desired=rosita.desired, undesired=rosita.undesired, tower=rosita.tower
-        )
-        batches = data.progress.left(in_batches(np.arange(len(data)), 1))
+        batches = in_batches(np.arange(len(data)), 1)
         crops = load_views(data, np.array(batches, np.int64).reshape(-1), 1, False, BY_STREAM)
         for (items, image), (_, crop) in zip(data.batches(batches), crops, strict=True):
             yield rosita.decide(int(items[0]), image, crop, split)
@@ -77,14 +72,6 @@ class CosineSplit:
             return threshold, np.nan, np.nan
         return threshold, float(queue[~is_above].mean()), float(queue[is_above].mean())
 
-    def state(self) -> State:
-        """The queue of the threshold."""
-        return state_of(self._online)
-
-    def restore(self, state: State) -> None:
-        """Continue from a state of the same settings."""
-        self._online = restored(self._online, state)
-
 
 class Bank:
     """The last `capacity` features of unit norm and their classes; the oldest leaves first."""
@@ -110,16 +97,6 @@ class Bank:
         values, rows = cosines.topk(min(count, len(self)))
         return values, self._classes[rows]
 
-    def state(self) -> dict[str, Any]:
-        """All slots, and the number of features that were ever added."""
-        return {"features": self._features, "classes": self._classes, "added": self._added}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state of a bank of the same size."""
-        self._features.copy_(state["features"])
-        self._classes.copy_(state["classes"])
-        self._added = state["added"]
-
 
 class Rosita:
     """The tower and the banks, which change with each item."""
@@ -134,7 +111,6 @@ class Rosita:
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = torch.optim.SGD(self._adapted.masters, options.learning_rate)
         self._visual = data.encoder.model.visual
-        self.tower = AdaptedTower(self._visual, self._adapted, self._optimizer)
 
     def decide(
         self, item: int, image: torch.Tensor, crop: torch.Tensor, split: CosineSplit

@@ -14,8 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -25,7 +24,6 @@ from torch import nn
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
-    AdaptedTower,
     adapting,
     batch_statistics,
     entropy,
@@ -55,10 +53,7 @@ def run(
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
         step = SharpnessStep(data, options, parameters, text)
-        data.progress.follow(threshold=online, memory=memory, tower=step.tower)
-        memory.samples = _with_images(data, memory.samples)
-        batches = data.progress.left(_between_steps(len(data), options))
-        for items, images in data.batches(batches):
+        for items, images in data.batches(_between_steps(len(data), options)):
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
@@ -78,13 +73,6 @@ def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]
     first = options.update_every + options.late_start
     items = np.arange(total)
     return [items[:first], *in_batches(items[first:], options.update_every)]
-
-
-def _with_images(data: LiveData, samples: Sequence["Sample"]) -> list["Sample"]:
-    """Read the images of the samples of a restored memory again."""
-    items = [np.array([sample.item]) for sample in samples]
-    images = (images[0] for _, images in data.batches(items))
-    return [replace(sample, image=image) for sample, image in zip(samples, images, strict=True)]
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
@@ -140,17 +128,6 @@ class SottaMemory:
             del self.samples[self._random.choice(members)]
         self.samples.append(sample)
 
-    def state(self) -> dict[str, Any]:
-        """The samples, without their images, and the random generator."""
-        samples = [(sample.item, sample.class_index) for sample in self.samples]
-        return {"samples": samples, "random": self._random.getstate()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state; the samples have no images yet."""
-        self._random.setstate(state["random"])
-        no_image = torch.empty(0)
-        self.samples = [Sample(item, c, no_image) for item, c in state["samples"]]
-
 
 class SharpnessStep:
     """A step of Adam on the entropy at the worst point within a radius ρ (SAM)."""
@@ -167,8 +144,6 @@ class SharpnessStep:
         self._optimizer = torch.optim.Adam(
             self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
         )
-        tower = data.encoder.model.visual
-        self.tower = AdaptedTower(tower, self._adapted, self._optimizer)
 
     def __call__(self, samples: Sequence[Sample]) -> None:
         """Take a step on each batch of the memory; BatchNorms update running statistics."""

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import (
     Adapted,
-    AdaptedTower,
     adapting,
     batch_norms,
     batch_statistics,
@@ -45,9 +44,7 @@ def run(
     frozen_noise = u > OnlineThreshold(threshold, size)(u)
     online = OnlineThreshold(threshold, size)
     with adaptable(data, options) as tent:
-        data.progress.follow(threshold=online, tower=tent.tower)
-        batches = data.progress.left(in_batches(np.arange(len(data)), size))
-        for items, images in data.batches(batches):
+        for items, images in data.batches(in_batches(np.arange(len(data)), size)):
             likely = data.adapts_on(options.pipeline, items, frozen_noise[items])
             class_index, u = zero_shot_scores(tent.predict(images, likely), data.match_bias)
             thresholds = online(u)
@@ -75,8 +72,6 @@ class Tent:
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
-        tower = data.encoder.model.visual
-        self.tower = AdaptedTower(tower, self._adapted, self._optimizer)
 
     def predict(self, images: torch.Tensor, likely: Mask) -> torch.Tensor:
         """The logits (B, C) of images (B, 3, H, W); Tent expects to adapt on the `likely` (B,)."""
