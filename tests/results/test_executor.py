@@ -47,9 +47,15 @@ DEATH = Path(__file__).with_name("death")
 class DyingSettings(Settings):
     cut: float = option(0.5, "Where noise begins.")
 
+def is_first():
+    try:
+        DEATH.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
 def run(data, options, threshold):
-    if options.cut > 0.8 or (len(data.class_index) > 2 and not DEATH.exists()):
-        DEATH.touch()
+    if options.cut > 0.8 or (len(data.class_index) > 2 and is_first()):
         os.kill(os.getpid(), signal.SIGKILL)
     return Decisions(data.class_index, data.noise_score > options.cut, 1 - data.noise_score)
 
