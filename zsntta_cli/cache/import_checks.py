@@ -121,10 +121,29 @@ def no_labels(count: int) -> NDArray[np.int32]:
     return np.full(count, -1, np.int32)
 
 
-def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> NDArray[np.int32]:
-    """Check labels (N,) of `count` features; `classes` is 0 if no class names are known."""
+def _flattened(array: NDArray[Any], count: int, where: Path) -> tuple[NDArray[Any], str]:
+    """Labels (N,) of a column (N, 1) or of one-hot rows (N, C), with a note on that."""
+    if array.ndim != 2 or len(array) != count or array.dtype.kind not in "fiub":
+        return array, ""
+    if array.shape[1] == 1:
+        return array[:, 0], f"{where.name}: the labels are a column (N, 1), taken as (N,)"
+    if np.isin(array, (0, 1)).all() and (array.sum(axis=1) == 1).all():
+        return array.argmax(axis=1), f"{where.name}: the labels are one-hot, taken as numbers"
+    return array, ""
+
+
+def check_labels(
+    array: NDArray[Any], count: int, classes: int, where: Path, notes: list[str] | None = None
+) -> NDArray[np.int32]:
+    """Check labels (N,) of `count` features; `classes` is 0 if no class names are known.
+
+    A column and one-hot rows are taken, and `notes` says so.
+    """
     if array.dtype.kind == "U":  # lines of a text file
         array = _integers(array, where)
+    array, note = _flattened(array, count, where)
+    if note and notes is not None:
+        notes.append(note)
     _refuse(
         array.shape == (count,),
         f"{where}: the labels' shape is {array.shape}, must be ({count},): one for each feature.",
@@ -135,6 +154,11 @@ def check_labels(array: NDArray[Any], count: int, classes: int, where: Path) -> 
     )
     low, high = int(array.min()), int(array.max())
     _refuse(low >= -1, f"{where}: a label is {low}, must be 0 or more, or -1 for none.")
+    _refuse(
+        not (classes and low == 1 and high == classes),
+        f"{where}: the labels run from 1 to {high} for {classes} class names: they seem to be "
+        f"counted from 1, must be from 0: subtract 1.",
+    )
     largest = classes - 1 if classes else _LARGEST_LABEL
     _refuse(
         high <= largest,
@@ -193,6 +217,9 @@ def check_text(
 ) -> tuple[NDArray[np.float32], str]:
     """Check class text features (C, D), and normalise them if need be, with a note on that."""
     check_matrix(array, f"{where}: the text features")
+    turned = ""
+    if array.shape[0] == dim != array.shape[1] and names in (0, array.shape[1]):
+        array, turned = array.T, "the text features are (D, C), taken transposed; "
     _refuse(
         array.shape[1] == dim,
         f"{where}: the text features have {array.shape[1]} dims, the image features {dim}: must be "
@@ -206,6 +233,8 @@ def check_text(
     norms = row_norms(array)
     _check_norms(norms, f"{where}: the text features")
     if (abs(norms - 1) <= _UNIT).all():
-        return array.astype(np.float32), ""
-    note = f"the text features' norms are {norms.min():.4g} to {norms.max():.4g}: brought to 1"
+        return np.ascontiguousarray(array, np.float32), turned.removesuffix("; ")
+    note = (
+        f"{turned}the text features' norms are {norms.min():.4g} to {norms.max():.4g}: brought to 1"
+    )
     return (array / norms[:, None]).astype(np.float32), note

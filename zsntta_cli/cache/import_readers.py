@@ -10,6 +10,7 @@ import pickle
 import re
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,14 @@ from zsntta_cli.files import read_input
 
 BARE = ""  # the key of an array whose file gives it none
 FEATURES, LABELS, NAMES, TEXT = (
-    ("features", "image_features"), ("labels",), ("class_names",), ("text_features",)
+    ("features", "image_features"), ("labels", "targets", "label", "target"),
+    ("class_names", "classes", "classnames"), ("text_features", "text_weights"),
 )  # fmt: skip
 # An archive may unpack to 64 MiB, or to 16 times its size if that is more.
 _LEAST, _TIMES = 2**26, 16
 _LARGEST_TEXT = 2**28  # bytes
+_WITHIN_HDF5 = re.compile(r"(.+\.(?:h5|hdf5)):(.+)", re.IGNORECASE)  # f.h5:features
+_OFFERED = 3  # data sets in an error
 IDS, LABEL_NAMES = "sample_ids", "label_names"  # the latter: the texts that labels count
 _KNOWN = {*FEATURES, *LABELS, *NAMES, *TEXT, IDS, KEY}
 _MORE_TEXT = re.compile(rf"{TEXT_KEY}_\d{{1,6}}")
@@ -41,6 +45,8 @@ def read(path: Path) -> Content:
     Raises:
         StoreError: there is no such file, its type is not known, it is broken, or has objects.
     """
+    if (within := _WITHIN_HDF5.fullmatch(str(path))) and not path.exists():
+        return {BARE: _read_with(partial(hdf5.read_matrix, name=within[2]), Path(within[1]))}
     reader = _READERS.get(path.suffix.lower())
     if not path.is_file() or reader is None:
         raise StoreError(
@@ -219,6 +225,17 @@ def _json(path: Path) -> Content:
     return {BARE: np.array(loaded)}
 
 
+def _hdf5(path: Path) -> Content:
+    """Read a feature file; of another file say which data sets could be features."""
+    if not hdf5.is_foreign(path):
+        return _feature_file(path)
+    names = hdf5.matrices(path)
+    if not names:
+        raise ValueError("no feature file, and without a data set of two dimensions")
+    choices = " or ".join(f"{path}:{name}" for name in names[:_OFFERED])
+    raise StoreError(f"{path} is no feature file: name a data set in it, as {choices}.")
+
+
 def _feature_file(path: Path) -> Content:
     features = hdf5.read_features(path)
     texts = features.texts()
@@ -233,5 +250,5 @@ def _feature_file(path: Path) -> Content:
 
 _READERS: dict[str, Callable[[Path], Content]] = {
     ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".parquet": parquet.read_table,
-    ".safetensors": _safetensors, ".h5": _feature_file, ".txt": _lines, ".json": _json,
+    ".safetensors": _safetensors, ".h5": _hdf5, ".hdf5": _hdf5, ".txt": _lines, ".json": _json,
 }  # fmt: skip

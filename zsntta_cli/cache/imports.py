@@ -4,8 +4,8 @@ The encoder of an import is only known by the name that the user gives it, its d
 scale. An exported file and a feature file also say what their encoder is, and that is believed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,14 @@ from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
 
 DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
+_FAR = 100.0  # times the median, or below its hundredth: no encoder gives such norms
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
 Contents = Mapping[Path, import_readers.Content]
@@ -59,6 +60,7 @@ class ImportPlan:
     prompt: str | None = None  # of the text features; None: the set's default
     overwrite: bool = False
     logit_bias: float | None = None  # of a sigmoid model
+    as_is: bool = False  # rows that are far from the others are taken
 
     def __post_init__(self) -> None:
         _check_parameters(self.name)
@@ -134,6 +136,8 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     """
     checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
+    if checked.description is None:
+        plan = _with_scale_of_folder(plan, root, checked.notes)
     _check_neighbours(plan, checked, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +149,20 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
         lock.release()
 
 
+def _with_scale_of_folder(plan: ImportPlan, root: Path, notes: list[str]) -> ImportPlan:
+    """The plan with the scale of the other sets in its folder, where it names none."""
+    if plan.logit_scale is not None or plan.logit_bias is not None:
+        return plan
+    for other in stored(root, plan.encoder):
+        identity = other.header.identity if other.header else {}
+        if identity.get("pretrained") == IMPORTED and identity.get("model") == plan.encoder:
+            scale, bias = identity["logit_scale"], identity.get("logit_bias")
+            if scale != DEFAULT_LOGIT_SCALE or bias is not None:
+                notes.append(f"logit scale {scale:g}, as {other.path} has it")
+            return replace(plan, logit_scale=scale, logit_bias=bias)
+    return plan
+
+
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
     rows, contents = _read_all(plan)
@@ -152,10 +170,13 @@ def read_checked(plan: ImportPlan) -> Checked:
     described = read_description(content, plan.features)
     notes = [_described(plan.features, described)] if described else []
     wanted = plan.normalized
+    _check_turned(plan, contents, rows)
     normalized, note = _normalized(
         rows, described.normalized if described and wanted is None else wanted
     )
-    notes.append(note)
+    notes += [note, *_far_rows(rows, plan.as_is)]
+    if plan.features.is_dir() and (plan.features / "metadata").is_dir() and plan.labels is None:
+        notes.append("metadata/ is not read: --labels FILE gives labels")
     ids = _sample_ids(content, len(rows), plan.features) if described else numbered(len(rows))
     if plan.is_noise:
         no_text = ((), ())
@@ -166,7 +187,7 @@ def read_checked(plan: ImportPlan) -> Checked:
         names, texts = _exported_texts(plan, contents, rows.dim, described)
     else:
         names, texts = _names_and_texts(plan, contents, rows.dim, notes)
-    labels = _labels(plan, contents, len(rows), names)
+    labels = _labels(plan, contents, len(rows), names, notes)
     notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
     return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, described)
 
@@ -213,6 +234,39 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     return unit, f"{span}: taken as {'normalised' if unit else 'raw'} features"
 
 
+def _check_turned(plan: ImportPlan, contents: Contents, rows: ImportedRows) -> None:
+    """Refuse features (D, N) by the number of labels, or by the dims of the text features."""
+    labels = _find(contents, import_readers.LABELS, plan.labels, plan.features)
+    text = _find(contents, import_readers.TEXT, plan.text, plan.features)
+    by_labels = labels is not None and labels[0].shape[:1] == (rows.dim,)
+    by_text = text is not None and len(rows) in text[0].shape and rows.dim not in text[0].shape
+    if len(rows) != rows.dim and by_labels and (by_text or (text is None and rows.dim > len(rows))):
+        raise StoreError(
+            f"{rows.where}: the features' shape is ({len(rows)}, {rows.dim}), and there are "
+            f"{rows.dim} labels: they seem to be (D, N), must be (N, D): save them transposed."
+        )
+
+
+def _far_rows(rows: ImportedRows, as_is: bool) -> Iterator[str]:
+    """A note on rows whose norms are far from the others'.
+
+    Raises:
+        StoreError: there are some, unless they are to be taken as they are.
+    """
+    norms = rows.norms()
+    middle = float(np.median(norms))
+    far = np.flatnonzero((norms > _FAR * middle) | (norms < middle / _FAR))
+    if not len(far):
+        return
+    line = (
+        f"{counted(len(far), 'row')} of {len(norms):,} have norms far from the others' median of "
+        f"{middle:.4g}: row {far[0]} has {norms[far[0]]:.4g}"
+    )
+    if not as_is:
+        raise StoreError(f"{rows.where}: {line}: encode them again, or take them with --as-is.")
+    yield line
+
+
 def _names_and_texts(
     plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
@@ -245,7 +299,11 @@ def _label_names(
 
 
 def _labels(
-    plan: ImportPlan, contents: Contents, count: int, names: tuple[str, ...]
+    plan: ImportPlan,
+    contents: Contents,
+    count: int,
+    names: tuple[str, ...],
+    notes: list[str],
 ) -> NDArray[np.int32]:
     """The labels (N,) as numbers of class names; all -1 if there are none."""
     label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
@@ -255,7 +313,7 @@ def _labels(
     label_names = contents[where].get(import_readers.LABEL_NAMES)
     if label_names is not None:
         labels = numbers_of_names(labels, label_names.tolist(), names, where)
-    return check_labels(labels, count, len(names), where)
+    return check_labels(labels, count, len(names), where, notes)
 
 
 def _exported_texts(
@@ -292,9 +350,10 @@ def _find(
     if named:
         return import_readers.pick(contents[named], keys, named), named
     for path in fallbacks:
-        array = contents.get(path, {}).get(keys[0])
-        if array is not None and array.size:
-            return array, path
+        for key in keys:
+            array = contents.get(path, {}).get(key)
+            if array is not None and array.size:
+                return array, path
     return None
 
 

@@ -219,8 +219,8 @@ def import_(
     features: Annotated[
         Path,
         typer.Option(
-            help="File of features: .npz, .npy, .pt, .parquet, .safetensors, .h5; or "
-            "clip-retrieval's folder."
+            help="File of features: .npz, .npy, .pt, .parquet, .safetensors, .h5, f.h5:NAME of "
+            "other tools; or clip-retrieval's folder."
         ),
     ],
     labels: Annotated[
@@ -235,7 +235,9 @@ def import_(
     ] = "imported",
     logit_scale: Annotated[
         float | None,
-        typer.Option(help="Logit scale of the encoder, exponentiated. [an export's own, or 100]"),
+        typer.Option(
+            help="Logit scale of the encoder, exponentiated. [the export's, the folder's or 100]"
+        ),
     ] = None,
     logit_bias: Annotated[
         float | None, typer.Option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
@@ -246,6 +248,9 @@ def import_(
     prompt: Annotated[
         str | None, typer.Option(help="Template of the text features. [the set's own]")
     ] = None,
+    as_is: Annotated[
+        bool, typer.Option("--as-is", help="Take rows whose norms are far from the others'.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -254,7 +259,7 @@ def import_(
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
-        overwrite, logit_bias,
+        overwrite, logit_bias, as_is,
     )  # fmt: skip
     say_accuracies(_take_in(plan, features_dir))
 
