@@ -8,16 +8,16 @@ import threading
 import weakref
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, Timeout
 
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import check_target, writing
+from zsntta_cli.files import check_target, lock_at, writing
 
 
 class _Owned:
     """A state file that this process owns, with the number of its writers."""
 
-    def __init__(self, lock: FileLock) -> None:
+    def __init__(self, lock: BaseFileLock) -> None:
         self.lock, self.writers = lock, 0
 
 
@@ -40,10 +40,10 @@ def own(path: Path) -> str:
     return place
 
 
-def _acquired(path: Path, place: Path) -> FileLock:
+def _acquired(path: Path, place: Path) -> BaseFileLock:
     with writing(path):
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(place.with_name(f".{place.name}.lock"), thread_local=False)
+        lock = lock_at(place.with_name(f".{place.name}.lock"), thread_local=False)
         try:
             lock.acquire(timeout=0)
         except Timeout:

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.hdf5 import read_features, read_header
 from zsntta_cli.cache.pulled import note_source
 from zsntta_cli.errors import StoreError, counted, near
-from zsntta_cli.files import sha256, take_name, writing
+from zsntta_cli.files import lock_at, sha256, take_name, writing
 from zsntta_cli.progress import Reporter
 from zsntta_cli.sharing.index import Index, IndexEntry, path_of
 from zsntta_cli.sharing.stores import FeaturePlace
@@ -119,7 +117,7 @@ def _fetch(store: FeaturePlace, path: Path, entry: IndexEntry, reporter: Reporte
         path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.stem}.{entry.sha256[:16]}.part")
     where = f"{store.address}/{path.parent.name}/{path.name}"
-    with FileLock(lock_path(path)):  # an extraction takes the same lock
+    with lock_at(lock_path(path)):  # an extraction takes the same lock
         if path.exists():  # another process has made it meanwhile
             _is_there(path, entry)
             return
