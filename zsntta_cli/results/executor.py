@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.errors import EncoderError, SettingsError
+from zsntta_cli.errors import EncoderError, SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import (
@@ -39,6 +39,7 @@ from zsntta_cli.results.running import (
     watched,
     with_times_first,
 )
+from zsntta_cli.results.store import RecordStore
 from zsntta_cli.results.workers import Outcome, Worker, WorkerLost, encoding, replaying
 from zsntta_cli.settings.options import check
 from zsntta_cli.simulation.record import Record, Replay
@@ -105,8 +106,8 @@ def run_all(
     live_runs = _live_among(root, new_runs)
     if live_runs and not isinstance(jobs, OnRay) and jobs > 1:
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
-    if keeping and lock_folder(keeping.path).is_dir():
-        _tidy(lock_folder(keeping.path))
+    if keeping:
+        tidy(keeping.path)
     Keeper(keeping).__exit__()  # what cannot be kept is said before the work
     replays = [run for run in new_runs if run not in live_runs]
     images = [run for run in new_runs if run in live_runs]
@@ -373,51 +374,61 @@ class _Locks:
     """Locks of runs beside the store: who holds one computes the run, until its process ends."""
 
     def __init__(self, root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> None:
-        self._folder = lock_folder(keeping.path)
+        self._store, self._folder = keeping.path, lock_folder(keeping.path)
         # A run that could not be found again is nobody's to wait for.
         self._keys = {run: key for key, run in runs_by_key(root, runs).items()}
         self._held = dict[RunSettings, Any]()
 
     def take(self, run: RunSettings) -> bool:
-        """Hold a run's lock, if no other process does; where no lock can be made it is as held."""
+        """Hold a run's lock, if no other process does; where none can be made it is as held."""
         from filelock import FileLock, Timeout
 
         if run in self._held or run not in self._keys:
             return True
         try:
-            self._folder.mkdir(exist_ok=True)
-            lock = FileLock(self._folder / f"{self._keys[run]}.lock", thread_local=False)
-            lock.acquire(timeout=0)
-        except Timeout:
-            return False
-        except OSError:  # a folder that is not one's own: its results cannot be kept either
+            with _alone(self._store):
+                self._folder.mkdir(exist_ok=True)
+                lock = FileLock(self._folder / f"{self._keys[run]}.lock", thread_local=False)
+                with contextlib.suppress(Timeout):
+                    lock.acquire(timeout=0)
+        except StoreError:  # a place where no result can be kept either
             return True
+        if not lock.is_locked:
+            return False
         self._held[run] = lock
         return True
 
     def free(self, run: RunSettings) -> None:
-        """Free a run's lock and remove its file."""
+        """Free a run's lock; its file goes with the others that nobody holds."""
         if lock := self._held.pop(run, None):
-            with contextlib.suppress(OSError):
-                Path(lock.lock_file).unlink(missing_ok=True)  # while it is held
             lock.release()
 
     def close(self) -> None:
-        """Free all locks; remove the folder if no other command holds one."""
+        """Free all locks, and remove their files."""
         for run in list(self._held):
             self.free(run)
-        _tidy(self._folder)
+        tidy(self._store)
 
 
-def _tidy(folder: Path) -> None:
-    """Remove locks that nobody holds, as a killed process leaves them, and the folder if it can."""
+def tidy(store: Path) -> None:
+    """Remove locks that nobody holds, as a killed process leaves them, and then their folder."""
     from filelock import FileLock, Timeout
 
-    for path in folder.glob("*.lock"):
-        with contextlib.suppress(OSError, Timeout), FileLock(path, timeout=0, is_singleton=False):
-            path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
+    folder = lock_folder(store)
+    if not folder.is_dir():
+        return
+    with contextlib.suppress(StoreError), _alone(store):
+        for path in folder.glob("*.lock"):
+            with contextlib.suppress(Timeout), FileLock(path, timeout=0, is_singleton=False):
+                path.unlink(missing_ok=True)
         folder.rmdir()
+
+
+@contextlib.contextmanager
+def _alone(store: Path) -> Iterator[None]:
+    """Within it one process at a time is: a lock whose file another removes holds nobody off."""
+    with RecordStore(store, create=True) as records, records.changing():
+        yield
 
 
 def lock_folder(store: Path) -> Path:
