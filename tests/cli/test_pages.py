@@ -42,13 +42,21 @@ def test_a_short_page_and_a_whole_one(zsntta, name):
     short, whole = zsntta(name, "-h").stdout, zsntta(name, "--help", "--all").stdout
     options = {option for of in SHORT_PAGES[name].values() for option in of}
     assert len(options) <= 25
-    assert len(short.splitlines()) <= 80
+    assert short.index("Examples:") < short.index(" -h, --help")
     for parameter in COMMANDS[name].params:
         [option, *_] = parameter.opts
         if option.startswith("-"):
             assert re.search(rf" {option}[ ,]", whole), option
             assert (f"\n  {option} " in short) == (option in options), option
     assert {option for p in COMMANDS[name].params for option in p.opts} >= options - {"--help"}
+
+
+def test_every_page_fits_a_screen_and_every_command_knows_all(zsntta):
+    for words in [(), *(name.split() for name, _ in runnable()), *([name] for name in COMMANDS)]:
+        assert len(zsntta(*words, "-h").stdout.splitlines()) <= 60, words
+        whole = zsntta(*words, "-h", "--all")
+        assert whole.exit_code == 0, words
+        assert "Usage: " in whole.stdout, words
 
 
 def runnable():

@@ -50,8 +50,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
-        if ctx.info_name in SHORT_PAGES and "--all" in args and {"-h", "--help"} & set(args):
-            ctx.meta[_ALL], args = True, [word for word in args if word != "--all"]
+        ctx.meta[_ALL], args = _whole_page(args)
         with _usage_in_a_line(ctx):
             args = written_out(args, _by_name(super().get_params(ctx)))
             ctx.meta[LINE] = args
@@ -93,6 +92,7 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Options under the headings that they name, in order; of a short page, under its own."""
+        _write_examples(ctx, formatter)
         short = {} if ctx.meta.get(_ALL) else SHORT_PAGES.get(ctx.info_name, {})
         heading_of = {option: heading for heading in short for option in short[heading]}
         panels: dict[str, list[tuple[str, str]]] = {heading: [] for heading in short}
@@ -116,11 +116,10 @@ class Command(TyperCommand):
         if any(name.endswith(REPEATED) for rows in panels.values() for name, _ in rows):
             formatter.write_paragraph()
             formatter.write_text(f"What is marked {REPEATED} may be given several times.")
-        _write_examples(ctx, formatter)
         if short:
             with formatter.section(f"All {len(parameters)} options"):
                 formatter.write_text(f"{ctx.command_path} -h --all")
-                if "--method" in {option for p in self.params for option in p.opts}:
+                if hasattr(self, "foreign"):  # with the settings of named methods
                     formatter.write_text(
                         "with --method NAME it also shows the settings of a method"
                     )
@@ -147,6 +146,13 @@ class Command(TyperCommand):
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
             end(f"error: {foreign(error)}", 1, error)
+
+
+def _whole_page(args: list[str]) -> tuple[bool, list[str]]:
+    """Whether a line asks for help on all options, and the line without the word for that."""
+    if "--all" not in args or not {"-h", "--help"} & {*args}:
+        return False, args
+    return True, [word for word in args if word != "--all"]
 
 
 def _by_name(parameters: Iterable[Any]) -> dict[str, Any]:
@@ -226,6 +232,8 @@ class Group(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the default command in where there is none, or show the help and end."""
+        if all(word.startswith("-") for word in args):  # else that is a command's
+            _, args = _whole_page(args)
         if not (args or self.default or ctx.resilient_parsing):
             typer.echo(ctx.get_help())
             ctx.exit()

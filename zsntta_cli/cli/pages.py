@@ -13,15 +13,34 @@ COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
 
 # The short pages of commands that have very many options, by heading; `-h --all` shows the rest.
 SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "extract": {
+        "What is encoded": (
+            "--dataset", "--words", "--class-names", "--limit", "--from", "--paper",
+        ),
+        "By which encoder": ("--model", "--pretrained", "--precision", "--prompt", "--device"),
+        "Where from, and where to": (
+            "--data-root", "--features-dir", "--skip-broken", "--overwrite", "--part", "--dry-run",
+            "--help",
+        ),
+    },
     "simulate": {
         "What is run": (
             "--method", "--id", "--ood", "--ratio", "--seed", "--order", "--noise", "--limit",
-            "--preset", "--prompt", "--set",
+            "--preset", "--set",
         ),
-        "On which features": ("--encoder", "--model", "--features-dir", "--features"),
+        "On which features": ("--model", "--features-dir"),
         "What comes out": (
-            "--report", "--columns", "--format", "--output", "--scores", "--jobs", "--records",
-            "--fresh", "--dry-run", "--help",
+            "--report", "--columns", "--format", "--output", "--jobs", "--fresh", "--dry-run",
+            "--help",
+        ),
+    },
+    "paper": {
+        "What is measured": (
+            "name", "--published", "--check", "--all", "--seed", "--method", "--preset", "--live",
+        ),
+        "On which features": ("--model", "--encoder", "--features-dir"),
+        "What comes out": (
+            "--format", "--output", "--jobs", "--fresh", "--dry-run", "--help",
         ),
     },
     "detect": {
