@@ -68,7 +68,7 @@ def test_who_lacks_a_pair_is_not_compared_and_named():
     more = PairContest(METRICS["acc_h"], {**whole.by_label, "adand": lacking, "mcm": undefined})
     assert texts(more.rows()) == texts(whole.rows())
     first, second = more.notes()
-    assert first.startswith("adand is not compared over pairs: it has 5 of 6 sets")
+    assert first.startswith("adand is not compared over pairs: it has 5 of 6 sets (id1 / ")
     assert second == "mcm is not compared over pairs: it has an undefined Acc_H."
 
 

@@ -60,7 +60,10 @@ class PairContest:
     @cached_property
     def lacking(self) -> dict[str, str]:
         """The methods without an average over all pairs, and what each has."""
-        values = {label: average(self._on_all(label)) for label in self.by_label}
+        values = {
+            label: average({" / ".join(filter(None, pair)): v for pair, v in by_pair.items()})
+            for label, by_pair in ((label, self._on_all(label)) for label in self.by_label)
+        }
         return {label: value.lacks for label, value in values.items() if math.isnan(value.mean)}
 
     @cached_property

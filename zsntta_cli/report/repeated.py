@@ -1,7 +1,7 @@
 """Recorded runs beside the same runs made here: old, new, difference."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zsntta_cli.report.forms import FORMS, draw, write_rows
@@ -60,10 +60,10 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
     news = [Kept(new, {}) for _, new in repeated]
     olds = {new.settings: old for old, new in map(_both, repeated)}
     for table in frame.tables(news):
-        varying = frame.varying(table.rows)
+        names = frame.labels(table.rows, without=())
         rows = [
             SheetRow(
-                (_label(row, varying, view), ood_set or "-"),
+                (_label(row, names[row], view), ood_set or "-"),
                 {view.head(metric): _texts(row, ood_set, metric, olds) for metric in view.shown},
             )
             for row in table.rows
@@ -77,11 +77,8 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
         yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)
 
 
-def _label(
-    row: ResultRow[Kept], varying: Mapping[str, Sequence[str]], view: View
-) -> str:  # fmt: skip
-    """A row's method, as the view names it, and the settings that distinguish it."""
-    label = frame.label(row, varying, ())
+def _label(row: ResultRow[Kept], label: str, view: View) -> str:
+    """A row's label with its method as the view names it."""
     return view.labels.get(row.method, row.method) + label.removeprefix(row.method)
 
 

@@ -362,6 +362,17 @@ def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
     }
 
 
+def labels(
+    rows: Sequence[ResultRow[R]], without: Sequence[str] = OF_STREAM
+) -> dict[ResultRow[R], str]:
+    """What the rows of one table are called: the method, and what its rows in it differ in.
+
+    `without` are the settings that stand elsewhere in the table: in its title, in a column.
+    """
+    names = varying(rows)
+    return {row: label(row, names, without) for row in rows}
+
+
 def label(
     row: ResultRow[Any],
     names: Mapping[str, Sequence[str]],

@@ -444,3 +444,19 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
     assert made_of.html.count("published: table") >= 220
     assert len(made_of.html.encode()) <= 470_000
+
+
+def test_two_kinds_of_injected_noise_are_named_in_the_tables_that_have_both():
+    both = [
+        kept_run("adand", "glyphs", ratio, noise=noise, curves=curves())
+        for ratio, noise in ((0.0, "gaussian"), (0.5, "gaussian"), (0.5, "none"))
+    ]
+    others = [kept_run("zs-clip", "glyphs", ratio) for ratio in (0.0, 0.5)]
+    shown = made(*both, *others)
+    [noisy, clean] = re.findall(
+        r"(?:accuracies|clean streams, Acc_S) in %</div>.*?</tbody>", shown, re.DOTALL
+    )
+    assert noisy.count("adand (injected noise ") == 2
+    assert "injected noise" not in clean
+    assert ">adand<" in clean
+    assert "zs-clip (" not in shown

@@ -18,7 +18,7 @@ from zsntta_cli.report.tables import (
 )
 from zsntta_cli.results import compare
 from zsntta_cli.results.compare import RankMark
-from zsntta_cli.results.frame import ResultStream, setting_name, shown
+from zsntta_cli.results.frame import ResultStream, labels, setting_name, shown
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 WORST_TENTH = "Worst tenth of runs"
@@ -75,7 +75,7 @@ def _sheet(
     table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric], marks: Marks
 ) -> PageSheet:
     """The table of some rows of one stream, with a body for each ratio."""
-    ood_sets = table.ood_sets(rows)
+    names, ood_sets = labels(rows), table.ood_sets(rows)
     columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
     shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
     bodies: dict[str, list[SheetRow]] = {}
@@ -89,10 +89,10 @@ def _sheet(
                     texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
         every_text |= texts
-        bodies[head] = [SheetRow((table.labels[row],), texts[row]) for row in contest]
+        bodies[head] = [SheetRow((names[row],), texts[row]) for row in contest]
     heads = {column: tuple(m.head for m in some) for column, some in shown_metrics.items()}
     notes = [
-        *_notes(table, rows, is_averaged=AVERAGE in columns),
+        *_notes(table, names, is_averaged=AVERAGE in columns),
         *sweep_notes(every_text),
         *unmeasured_notes([run.record for row in rows for run in row.every_run], metrics),
     ]
@@ -139,15 +139,15 @@ def legend(marks: Marks) -> str:
     return f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is."
 
 
-def _notes(table: PageTable, rows: Sequence[RunRow], is_averaged: bool) -> Iterator[str]:
-    """Which rows have no average, no rivals, or runs that were stopped."""
-    for row in rows if is_averaged else ():
+def _notes(table: PageTable, names: Mapping[RunRow, str], is_averaged: bool) -> Iterator[str]:
+    """Which rows, by name, have no average, no rivals, or runs that were stopped."""
+    for row in names if is_averaged else ():
         if lacks := row.average(table.results.ood_sets, "auroc").lacks:
             ratio = shown("ratio", row.ratio)
-            yield f"{table.labels[row]} has no average at {ratio} noise: it has {lacks}."
-    yield from reference_notes({row: table.labels[row] for row in rows})
-    stopped = stopped_notes([run.record for row in rows for run in row.every_run])
+            yield f"{names[row]} has no average at {ratio} noise: it has {lacks}."
+    yield from reference_notes(names)
+    stopped = stopped_notes([run.record for row in names for run in row.every_run])
     if stopped:
         yield f"{STOPPED} marks a value of a run that was stopped."
     yield from stopped
-    yield from run_notes([run.record for row in rows for run in row.every_run])
+    yield from run_notes([run.record for row in names for run in row.every_run])

@@ -11,7 +11,7 @@ from zsntta_cli.report.page.rows import RunRow
 from zsntta_cli.report.pairs import SPEAKS_ONCE, PairContest
 from zsntta_cli.report.tables import run_notes
 from zsntta_cli.results.compare import ByPair
-from zsntta_cli.results.frame import ResultStream, label, shown, varying
+from zsntta_cli.results.frame import ResultStream, labels, shown
 from zsntta_cli.settings.ratios import Ratio, ratio_place
 from zsntta_cli.simulation.metrics import METRICS, Metric
 
@@ -38,14 +38,21 @@ def contests(rows: Iterable[RunRow]) -> dict[Place, list[PairContest]]:
 
     Methods that see the whole stream before they decide are not compared.
     """
-    rivals = [row for row in rows if row.competes]
-    names = varying(rivals)
-    groups: dict[Place, dict[str, list[RunRow]]] = {}
-    for row in rivals:
-        place = Place(row.stream._replace(id_set=""), row.ratio)
-        groups.setdefault(place, {}).setdefault(label(row, names), []).append(row)
-    every = {place: list(_contests(place, groups[place])) for place in sorted(groups, key=_order)}
+    rivals: dict[Place, list[RunRow]] = {}
+    for row in rows:
+        if row.competes:
+            place = Place(row.stream._replace(id_set=""), row.ratio)
+            rivals.setdefault(place, []).append(row)
+    every = {p: list(_contests(p, _groups(rivals[p]))) for p in sorted(rivals, key=_order)}
     return {place: of_place for place, of_place in every.items() if of_place}
+
+
+def _groups(rows: Sequence[RunRow]) -> Groups:
+    """Rows of one place, those of each name together."""
+    groups: dict[str, list[RunRow]] = {}
+    for row, name in labels(rows).items():
+        groups.setdefault(name, []).append(row)
+    return groups
 
 
 def _order(place: Place) -> tuple[Any, ...]:

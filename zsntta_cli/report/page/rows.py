@@ -62,9 +62,8 @@ class PageTable:
 
     @functools.cached_property
     def labels(self) -> dict[RunRow, str]:
-        """The names of the rows: the method, and the settings that distinguish its rows."""
-        names = frame.varying(self.results.rows)
-        return {row: frame.label(row, names) for row in self.results.rows}
+        """The names of the rows where all are in one table, as in the leaderboard."""
+        return frame.labels(self.results.rows)
 
     @functools.cached_property
     def contests(self) -> list[Contest]:
