@@ -189,7 +189,7 @@ def test_verify_deep_names_what_is_broken(pets):
     fails(result, "pets: 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
-    assert two.startswith("broken: dog/0.png: cannot identify image file")
+    assert two.startswith("broken: dog/0.png: it is a text")
 
 
 def test_verify_what_is_not_there_and_cannot_be_had(pets):

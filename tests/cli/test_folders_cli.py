@@ -73,7 +73,10 @@ def test_the_folder_is_no_source(pictures):
     Path("list.txt").write_text(
         "".join(f"{path}\n" for path in Path("pictures/out").rglob("*.png"))
     )
-    done(pictures(*first, "list.txt"), left, "0 images,")
+    nothing = pictures(*first, "list.txt")
+    assert nothing.exit_code == 1
+    assert left in nothing.stderr
+    assert nothing.stderr.endswith("error: nothing was judged: there was no image.\n")
     assert len(photos_in(Path("pictures"))) == 120, "a run without images removes nothing"
 
 

@@ -158,7 +158,7 @@ def test_a_second_run_with_a_broken_file_does_not_load_torch(pictures):
                               check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         *said, last = done.stderr.splitlines()
         assert last == "0 False"
-        assert "1 not read, the first: pictures/x/broken.png: cannot identify image" in said[0]
+        assert "Not read: it is a text (1 file, the first pictures/x/broken.png)." in said
 
 
 def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):

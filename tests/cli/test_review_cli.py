@@ -38,7 +38,7 @@ def test_the_page_beside_all_other_results(pictures):
     assert result.exit_code == 0, result.output
     assert len(cards("review.html")) == 60, "--only is of rows"
     html = Path("review.html").read_text()
-    assert "<li>pictures/bad.png: cannot identify image file" in html
+    assert "<li>pictures/bad.png: it is a text" in html
     assert html.count("<img") == 60
     again = pictures("detect", "pictures", *SHAPES, "--review", "again.html")
     assert again.exit_code == 0

@@ -299,7 +299,7 @@ def test_other_files_that_are_cut_off_are_read_or_refused(form):
 
 def test_a_file_of_which_nothing_can_be_had_is_refused():
     for content in (b"", b"no image", file(PICTURE)[:50]):
-        with pytest.raises(OSError, match=r"cannot identify|cut off before its first pixels"):
+        with pytest.raises(OSError, match=r"it is (empty|a text|cut off before its first)"):
             as_shown(content)
 
 
@@ -320,7 +320,7 @@ def test_heic_photos_are_upright(monkeypatch):
     monkeypatch.setattr(Image, "open", unidentified)
     with pytest.raises(OSError, match=r"a HEIC photo: pip install 'zsntta\[heic\]' reads them"):
         as_shown(head)
-    with pytest.raises(Image.UnidentifiedImageError):
+    with pytest.raises(OSError, match="it is a text"):
         as_shown(b"no photo at all")
 
 

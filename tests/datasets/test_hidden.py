@@ -77,9 +77,9 @@ def test_a_class_folder_may_be_a_link_but_no_folder_is_listed_twice(tmp_path):
     assert found == ["cat/1.png", "dog/1.png"]
 
 
-def test_hidden_images_are_counted(tmp_path):
+def test_hidden_files_are_counted(tmp_path):
     for name in ("a.png", "._a.png", ".b.jpg", ".DS_Store"):
         (tmp_path / name).touch()
     left_out = LeftOut()
     assert [path.name for path in images_in(tmp_path, left_out)] == ["a.png"]
-    assert left_out.words() == "2 hidden images (._a.png, .b.jpg)"
+    assert left_out.words() == "3 hidden files (.DS_Store, ._a.png, .b.jpg)"

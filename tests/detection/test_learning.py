@@ -191,8 +191,13 @@ def test_a_state_with_other_answers_is_refused(name, value):
 
 def test_answers_are_one_an_image_and_true_or_false():
     online = detector()
-    for noise in ([True], np.ones(3), "yes", np.zeros((3, 1), bool)):
-        with pytest.raises(SettingsError, match="true or false for each of the 3 images"):
+    for noise, said in (
+        ([True], "1 answers, must have one for each of the 3"), ("yes", "1 answers, must have one"),
+        (np.ones(3), r"noise\[0\] is 1.0, must be True, False or one of the classes"),
+        ([True, False, "no"], r"noise\[2\] is 'no', must be True"),
+        (np.zeros((3, 1), bool), r"noise\[0\] is array"),
+    ):  # fmt: skip
+        with pytest.raises(SettingsError, match=said):
             online.feedback(FEATURES[:3], noise)
     assert online.labelled == 0
 

@@ -19,18 +19,19 @@ WORDS = {
     "RAW photo": (".CR2", ".nef"),
     "picture": (".psd", ".svg"),
 }
-UNSAID = (".txt", ".json", "", ".py", ".xmp", ".png")
-ENDINGS = [*sum(WORDS.values(), ()), *UNSAID]
+OTHERS = (".txt", ".json", "", ".py", ".xmp")
+WORDS["file"] = OTHERS
+ENDINGS = [*sum(WORDS.values(), ())]
 
 
 def counts(line):
     """Counts by kind that a line has."""
-    pattern = r"([\d,]+) (video|archive|RAW photo|picture)s?"
+    pattern = r"([\d,]+) (video|archive|RAW photo|picture|file)s?"
     return {kind: int(number.replace(",", "")) for number, kind in re.findall(pattern, line)}
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a/", "a/b/"]), st.sampled_from(ENDINGS))))
-def test_all_that_is_of_a_kind_is_counted_and_nothing_else(files):
+def test_every_file_is_counted_by_its_kind(files):
     left_out = LeftOut()
     for number, (folder, ending) in enumerate(files):
         left_out.add(f"{folder}x{number}{ending}")
@@ -39,6 +40,7 @@ def test_all_that_is_of_a_kind_is_counted_and_nothing_else(files):
     )
     line = left_out.words()
     assert counts(line) == expected
+    assert left_out.files == len(files)
     assert bool(line) == bool(expected)
     assert len(re.findall(r"x\d+", line)) == sum(min(3, count) for count in expected.values())
     assert line.count("…") == sum(count > 3 for count in expected.values())
@@ -52,7 +54,8 @@ def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
     scan = Scan(without=(tmp_path / "results",), left_out=left_out)
     assert [item.source for item in images_below(tmp_path, scan)] == [str(tmp_path / "a.png")]
     assert left_out.words() == (
-        "2 videos (b.mp4, d.mov), read only if you name them; 1 hidden folder (@eaDir)"
+        "2 videos (b.mp4, d.mov), read only if you name them; 1 hidden file (.c.mp4); "
+        "1 hidden folder (@eaDir)"
     )
 
 
@@ -63,8 +66,9 @@ def test_it_is_said_below_the_verdicts(pictures, tmp_path):
     said = [line for line in result.stderr.splitlines() if line.startswith("Left out")]
     assert said == [
         "Left out: 1 video (holiday.MP4) and 1 archive (old.zip), read only if you name them; "
-        "1 RAW photo (raw.NEF), which cannot be read."
+        "1 RAW photo (raw.NEF), which cannot be read; 1 file that is no picture (notes.txt)."
     ]
+    assert result.stderr.endswith("\n64 files: 60 judged, 4 left out.\n")
     assert "holiday" not in result.stdout
 
 
@@ -84,7 +88,8 @@ def test_a_folder_of_videos_alone_says_what_to_do(tmp_path, zsntta, is_packed):
     )
 
 
-def test_a_scan_without_a_count_counts_nothing(tmp_path):
+def test_scans_share_no_count(tmp_path):
     (tmp_path / "b.mp4").touch()
-    with pytest.raises(DatasetError, match=r"\(looked for [^)]*\)\.$"):
-        list(batches([str(tmp_path)]))
+    for _ in range(2):
+        with pytest.raises(DatasetError, match=r"left out: 1 video \(b.mp4\), read only"):
+            list(batches([str(tmp_path)]))

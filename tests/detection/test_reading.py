@@ -82,7 +82,7 @@ def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, pas
     assert [one.note for one in first] == [
         "", "brought to 8 bits from 16", f"{CUT}: read as far as it goes", "",
     ]  # fmt: skip
-    assert [one.error for one in first] == ["", "", "", "cannot identify image file"]
+    assert [one.error for one in first] == ["", "", "", "it is a text"]
     np.testing.assert_allclose(first[0].features, first[1].features, rtol=2e-3, atol=2e-3)
     assert passes == {"encoded": 3, "loaded": 1}
     for _ in range(2):
@@ -98,7 +98,7 @@ def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, pas
 def test_a_known_failure_is_not_even_read(folder, tmp_path, passes, monkeypatch):
     encoded(folder, tmp_path)
     monkeypatch.setattr(module, "read", lambda *_: pytest.fail("it was read"))
-    assert encoded(folder, tmp_path)[3].error == "cannot identify image file"
+    assert encoded(folder, tmp_path)[3].error == "it is a text"
 
 
 def test_what_could_not_be_read_is_tried_again_by_another_reader(
@@ -135,7 +135,7 @@ def test_only_broken_files_load_no_encoder(folder, tmp_path, passes, monkeypatch
     monkeypatch.setattr("zsntta_cli.detection.sources.item.read_input", refusing)
     errors = {Path(one.item.source).name: one.error for one in encoded(folder, tmp_path)}
     assert errors.pop("gone.png").startswith("No such file")
-    assert errors == {"3.png": "cannot identify image file", "locked.png": "Permission denied"}
+    assert errors == {"3.png": "it is a text", "locked.png": "Permission denied"}
     assert passes == {"encoded": 0, "loaded": 0}
 
 

@@ -94,18 +94,21 @@ def test_what_is_said_of_all():
         "2 images, 1 flagged as noise (ridge, 2 classes)."
     ]
     assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand", quiet=True) == [
-        "3 images, 2 flagged as noise (adand, 2 classes), 1 not read, the first: b\\n.png: gone.",
+        "3 images, 2 flagged as noise (adand, 2 classes), 1 not read.",
+        "Not read: gone (1 file, the first b\\n.png).",
         "1 of 2 by ZS-CLIP's rule: of fewer than 1,280 images adand cannot tell what is usual "
         "here.",
     ]
-    assert said(broken())[1:] == [], "of nothing that was judged nothing is said"
+    assert said(broken())[2:] == [], "of nothing that was judged nothing is said"
 
 
 def test_what_the_embedded_encoder_shows_is_said_to_show_little():
     clear = [row(evidence=1.0, kind="another kind", score=i / 100) for i in range(64)]
     assert said(*clear)[-1] == "Another kind of image shows clearly: 64 (100 %)."
-    assert said(*clear, is_embedded=True)[-1].startswith("But this is the embedded encoder")
-    assert not said(*doubtless(64), is_embedded=True)[-1].startswith("But")
+    for rows in (clear, doubtless(64)):
+        first, *others = said(*rows, is_embedded=True)
+        assert first.startswith("This is the embedded encoder: its verdicts are a demonstration")
+        assert len(others) == 1, "of its evidence nothing is said"
 
 
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():

@@ -6,12 +6,12 @@ published (`as_extracted`): nothing turned, transparency dropped, a damaged file
 images of more than 8 bits are brought to 8; Pillow's own conversion makes all above 255 white.
 """
 
+import contextlib
 import io
 import re
 import struct
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,18 +24,23 @@ from PIL import Image, UnidentifiedImageError
 from PIL.Image import Transpose
 from PIL.ImageFile import ImageFile
 
+from zsntta_cli.datasets.damage import ENDS, damage_in, without_large_texts
+from zsntta_cli.datasets.first_bytes import HEIF, why_unread
+from zsntta_cli.errors import first_line
 from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
 
-READING = 2  # goes up when a file gives other pixels; 1 was convert("RGB") alone
-BROUGHT, CUT, LARGE = "brought to 8 bits", "cut off", "large"  # what a note's parts begin with
+# Goes up when a file gives other pixels or notes; 1 was convert("RGB") alone, 2 saw no damage.
+READING = 3
+# What a note's parts begin with.
+BROUGHT, CUT, DAMAGED, LARGE = "brought to 8 bits", "cut off", "damaged", "large"
 _MILLION = 10**6
-_DAMAGED = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
+_BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
+_OF_DAMAGE = ("broken data stream", "unrecognized data stream", "decoder error")  # Pillow's words
 # Bits that cameras and scanners put into 16. A picture that looks black in 16 has 12 or fewer; one
 # of 14 looks dark, and as it is meant if it is a dark one of 16.
 _DEPTHS = (8, 10, 12, 16)
 _BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are not their range
-# ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
-_HEIF = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1"}
+UNKNOWN = "it is no picture of a known kind"
 _NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
 _END_OF_JPEG = b"\xff\xd9"
 _SEGMENT = re.compile(rb"\xff[\xc0-\xcf\xda-\xfe]")  # of JPEG: two bytes of its length follow
@@ -62,10 +67,11 @@ class Decoded(NamedTuple):
 def kinds_of(note: str) -> list[str]:
     """What was done to read an image, by the words that the parts of its note begin with."""
     parts = note.split("; ")
-    return [kind for kind in (BROUGHT, CUT, LARGE) if any(p.startswith(kind) for p in parts)]
+    kinds = (BROUGHT, CUT, DAMAGED, LARGE)
+    return [kind for kind in kinds if any(p.startswith(kind) for p in parts)]
 
 
-@contextmanager
+@contextlib.contextmanager
 def limited_to(megapixels: float | None) -> Iterator[None]:
     """Refuse larger images, of Pillow's limit without one; what Pillow warns of is a note instead.
 
@@ -94,11 +100,13 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
     data = source.read_bytes() if isinstance(source, Path) else source
     with _opened(data) as image:
         notes, is_of_16 = _about_size(image), _is_of_16(image)
+        damage = "" if small else damage_in(data, image)
         if small:
             image.draft("RGB", small)
-        if _is_whole(image):
+        failure = _failure_to_load(image)
+        notes += _about_damage(damage, failure)
+        if not failure:
             return _shown(image, is_of_16, notes)
-        notes.append(f"{CUT}: read as far as it goes")
         if image.format not in ("JPEG", "MPO"):
             return _shown(_with_content(image), is_of_16, notes)
     with _opened(_ended(data)) as image:
@@ -113,7 +121,7 @@ def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
     Raises:
         Exception: it is damaged.
     """
-    with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+    with _readable(source) as image:
         is_of_16 = _is_of_16(image)
         if shown:
             return _shown(image, is_of_16, []).image
@@ -145,19 +153,34 @@ def _heif_version() -> str:
     return version("pillow-heif")
 
 
+def _readable(source: bytes | Path) -> ImageFile:
+    """A file as Pillow opens it; of a PNG without the large texts that Pillow refuses.
+
+    Raises:
+        OSError: it is no picture, in words that say what it is instead.
+    """
+    data = source if isinstance(source, bytes) else source.read_bytes()
+    with contextlib.suppress(UnidentifiedImageError):
+        return Image.open(io.BytesIO(without_large_texts(data)))
+    if data[4:8] == b"ftyp" and data[8:12] in HEIF:
+        _register_heif()
+        with contextlib.suppress(UnidentifiedImageError):
+            return Image.open(io.BytesIO(data))
+    raise OSError(why_unread(data) or UNKNOWN)
+
+
+def _register_heif() -> None:
+    """Have Pillow read HEIC photos: OSError where what reads them is not installed."""
+    if find_spec("pillow_heif") is None:
+        raise OSError(_NO_HEIF)
+    from pillow_heif import register_heif_opener
+
+    register_heif_opener()
+
+
 def _opened(data: bytes) -> ImageFile:
     """A file whose head was read: OSError where it is no image, or too large."""
-    try:
-        image = Image.open(io.BytesIO(data))
-    except UnidentifiedImageError:
-        if data[4:8] != b"ftyp" or data[8:12] not in _HEIF:
-            raise
-        if find_spec("pillow_heif") is None:
-            raise OSError(_NO_HEIF) from None
-        from pillow_heif import register_heif_opener
-
-        register_heif_opener()
-        image = Image.open(io.BytesIO(data))
+    image = _readable(data)
     if _most is not None and image.width * image.height > _most * _MILLION:
         size = f"{image.width * image.height / _MILLION:,.4g} megapixels"
         raise OSError(f"it has {size}, more than {_most:,g}: --max-megapixels allows more")
@@ -170,17 +193,30 @@ def _about_size(image: Image.Image) -> list[str]:
     return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
 
 
-def _is_whole(image: ImageFile) -> bool:
-    """Decode an image; where it is cut off, it has what was decoded until there.
+def _failure_to_load(image: ImageFile) -> str:
+    """Decode an image; where that fails it has what was decoded until there. Why it failed.
 
     Pillow has a switch for this, but one for the whole process.
     """
     try:
         image.load()
-    except _DAMAGED:
+    except _BROKEN as error:
         image.tile = []  # what is still to be decoded
-        return False
-    return True
+        return first_line(error)
+    return ""
+
+
+def _about_damage(damage: str, failure: str) -> list[str]:
+    """A note on a file that is damaged within or cut off, by its checksums and by its decoder."""
+    is_cut = damage == ENDS or (failure and not damage and not _is_of_damage(failure))
+    if is_cut:
+        return [f"{CUT}: read as far as it goes"]
+    stopped = ", read as far as it goes" if failure else ""
+    return [f"{DAMAGED}: {damage or failure}{stopped}"] if damage or failure else []
+
+
+def _is_of_damage(failure: str) -> bool:
+    return failure.startswith(_OF_DAMAGE)
 
 
 def _ended(data: bytes) -> bytes:

@@ -13,6 +13,7 @@ TOOL_FOLDERS = frozenset({
     "@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin", "@synoresource",  # Synology
     "@recycle", "@recently-snapshot",  # QNAP
     "~snapshot",  # NetApp
+    "files_trashbin", "files_versions",  # Nextcloud
     "node_modules", "__pycache__",
 })  # fmt: skip
 

@@ -18,14 +18,22 @@ from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.deciding import RowMaker, in_hindsight, matrix, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.encoding import Encoded, Encoding
+from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
 from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.request import Request
 from zsntta_cli.detection.sources import Scan, batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
-from zsntta_cli.errors import DatasetError, MissingFeatures, SettingsError, StoreError, short
+from zsntta_cli.errors import (
+    DatasetError,
+    MissingFeatures,
+    SettingsError,
+    StoreError,
+    counted,
+    first_of,
+    short,
+)
 from zsntta_cli.methods.scores import scale_under
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
@@ -92,7 +100,10 @@ class DetectRun:
         if self.cached is not None:
             load = partial(refuse, "its features are cached, but not where it is stored")
             named = zip(read_sample_ids(self.cached.path), self.cached.image_features, strict=True)
-            encoded = (Encoded(Item(name, load), row) for name, row in named)
+            encoded = (
+                Encoded(Item(name, load), None if (wrong := wrong_with(row)) else row, wrong)
+                for name, row in named
+            )
             while batch := list(islice(encoded, AT_ONCE)):
                 yield batch
             return
@@ -199,10 +210,18 @@ def _named_classes(
     names = request.classes or (cached.class_names if cached else ())
     if not names:
         raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
+    encoding.reporter.note(f"note: {_listed(names)}.")
     text = texts(names, request.template)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
     return names, text
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The classes as they were understood; a name that has a comma stands in quotes."""
+    shown = [f"'{short(name)}'" if "," in name else short(name) for name in names]
+    quoted = " (in quotes are names with a comma)" if any("," in name for name in names) else ""
+    return f"{counted(len(names), 'class', 'classes')}: {first_of(shown)}{quoted}"
 
 
 def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:

@@ -270,14 +270,18 @@ class OnlineDetector:
         check(count >= 1, f"count is {count}, must be 1 or more.")
         return self._asked().named(count)
 
-    def answer(self, image: ImageId, belongs: bool) -> None:
+    def answer(self, image: ImageId, belongs: bool | str) -> None:
         """Say whether an image of `decide_all`, by its id, belongs to one of the classes.
 
+        `belongs` is true, false, or the class to which it belongs.
+
         Raises:
-            SettingsError: there is no such image, or nothing was decided in hindsight yet.
+            SettingsError: there is no such image, the answer is another value, or nothing was
+                decided in hindsight yet.
         """
         questions = self._asked()
-        questions.answer(questions.number(image), bool(belongs))
+        is_of_class = inputs.checked_answer("belongs", belongs, self.class_names)
+        questions.answer(questions.number(image), is_of_class)
 
     def answered(self) -> Verdicts:
         """The verdicts of `decide_all` with the answers, which may move the thresholds.
@@ -298,19 +302,18 @@ class OnlineDetector:
     def feedback(self, images: Any = None, noise: ArrayLike = (), *, features: Any = None) -> None:
         """Learn what a person says of images: `noise` (N,) marks those of none of the classes.
 
+        A value is true, false, or the class to which the image belongs.
+
         The order of the answers does not matter, nor whether the images were seen before; the last
         answer about an image counts. Verdicts on other images change as far as the answers
         distinguish noise from clean images better than the method alone.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: not one answer, true or false, an image, likewise.
+            SettingsError: not one answer an image, or another value, likewise.
         """
         rows, _ = self._checked(images, features, ())
-        answers = np.asarray(noise)
-        is_one_each = answers.dtype == bool and answers.shape == (len(rows),)
-        wanted = f"noise must be true or false for each of the {len(rows):,} images."
-        check(not len(rows) or is_one_each, wanted)
+        answers = inputs.checked_feedback(noise, len(rows), self.class_names)
         if not len(rows):
             return
         with self._lock, ONE_THREAD:

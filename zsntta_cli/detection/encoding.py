@@ -238,10 +238,17 @@ class Encoding:
 
 def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
     features, note, error = image or KeptImage(None)
-    if features is not None and not np.isfinite(features).all():
-        features, error = None, "its features are not finite"
+    if features is not None and (wrong := wrong_with(features)):
+        features, error = None, wrong
     is_file = item.frame is None and features is not None
     return Encoded(item, features, error, digest if is_file else b"", note)
+
+
+def wrong_with(features: NDArray[np.floating]) -> str:
+    """Why an image's features (D,) cannot be judged; empty if they can."""
+    if not np.isfinite(features).all():
+        return "its features are not finite"
+    return "its features are the same number in all dims" if not np.ptp(features) else ""
 
 
 def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, Read]:

@@ -3,6 +3,7 @@
 torch is not imported here: the encoder is loaded when it is first needed.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,7 @@ from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.others import OtherWords
+from zsntta_cli.detection.sources.item import ADDRESS, refuse
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods.scores import scale_under
@@ -92,7 +94,7 @@ class NoiseDetector(OnlineDetector):
         self._photos = None if class_photos is None else photos_of(class_photos)
         names = inputs.checked_names(class_names if self._photos is None else list(self._photos))
         self.prompt = prompt_template(DEFAULT_PROMPT if prompt is None else prompt)
-        self._device, self._encoder = device, encoder
+        self._device, self._encoder, self._process = device, encoder, os.getpid()
         precision = settings.pop("precision", "fp32")
         if encoder is not None:  # by whose names it can be loaded again
             model, pretrained, precision = map(
@@ -159,10 +161,17 @@ class NoiseDetector(OnlineDetector):
         Raises:
             EncoderError: no such model, or weights that cannot be had.
             StoreError: it is not the encoder of the state that was loaded.
+            SettingsError: it was loaded in another process, from which this one was forked.
         """
         if self._encoder is None:
             with self._lock:
                 self._encoder = self._encoder or self._loaded_encoder()
+                self._process = os.getpid()
+        check(
+            self._process == os.getpid(),
+            "this detector's encoder was used before a fork, which its threads did not survive: "
+            "make the detector in the child, or start processes by spawn.",
+        )
         return self._encoder
 
     def _loaded_encoder(self) -> "Encoder":
@@ -328,9 +337,9 @@ def _pixels(encoder: "Encoder", images: Sequence[Any]) -> Iterator[NDArray[np.ui
     """The pixels (B, H, W, 3) for the encoder, read by threads."""
     from zsntta_cli.encoders.batches import load_batches
 
-    names = [name or f"number {i}" for i, name in enumerate(sources_of(images))]
+    names = [name or f"images[{i}]" for i, name in enumerate(sources_of(images))]
     labels = np.full(len(images), -1, np.int32)
-    image_set = ImageSet("images", lambda i: open_image(images[i]), labels, names)
+    image_set = ImageSet("", lambda i: open_image(images[i]), labels, names)
     read = load_batches(image_set, [range(len(images))], encoder.resize, _WORKERS, False)
     return (pixels for pixels, _ in read)
 
@@ -345,7 +354,7 @@ def open_image(image: Any) -> Image.Image:
     if isinstance(image, _Content):
         image = image.data
     if isinstance(image, str):
-        image = Path(image)
+        image = refuse(ADDRESS) if "://" in image else Path(image)
     elif isinstance(image, _BYTES):
         image = bytes(image)
     elif not isinstance(image, Path | Image.Image):

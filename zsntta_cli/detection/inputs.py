@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, is_scale
-from zsntta_cli.errors import SettingsError, near, short
+from zsntta_cli.errors import SettingsError, first_of, near, short
 from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import AutocastScale, unit
@@ -118,7 +118,7 @@ def checked_names(names: Sequence[str] | None, classes: int | None = None) -> tu
 def check_class_names(names: Sequence[Any]) -> None:
     """Raise SettingsError if class names are no texts, are empty, or if two are equal."""
     check(len(names) > 0, "there are no class names: name one or more.")
-    for i, name in enumerate(names):
+    for i, name in enumerate(names, 1):
         check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
         check(bool(name.strip("\0 ")), f"class name {i} is empty.")
         check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
@@ -138,7 +138,54 @@ def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.fl
     check(
         rows.shape[1] == dim, f"features have {rows.shape[1]:,} dims, text_features have {dim:,}."
     )
+    _check_not_constant(rows)
     return rows * np.float32(_CLIP_NORM) if normalized else rows
+
+
+def _check_not_constant(rows: NDArray[np.float32]) -> None:
+    """Refuse rows whose numbers are all equal: no encoder gives them; zeros have no direction."""
+    same = (rows == rows[:, :1]).all(axis=1) if rows.shape[1] > 1 else ~rows.any(axis=1)
+    if same.any():
+        first = int(same.argmax())
+        raise SettingsError(
+            f"features[{first}] are {rows[first, 0]:g} in all dims, which no encoder gives: "
+            f"{same.sum():,} of {len(rows):,} rows are constant."
+        )
+
+
+def checked_answer(what: str, value: Any, classes: Sequence[str]) -> bool:
+    """Whether an image belongs, as a person says it: true, false, or its class.
+
+    Raises:
+        SettingsError: it is another value.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    is_class = isinstance(value, str) and value in classes
+    wanted = f"must be True, False or one of the classes: {first_of(classes)}"
+    check(is_class, f"{what} is {short(repr(_plain(value)))}, {wanted}.")
+    return True
+
+
+def checked_feedback(values: Any, count: int, classes: Sequence[str]) -> NDArray[np.bool_]:
+    """Which images (N,) are noise, as a person says it: true, false, or the class of each.
+
+    Raises:
+        SettingsError: not one answer an image, or another value.
+    """
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    is_list = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
+    answers = list(values) if is_list else [values]
+    check(
+        is_list and len(answers) == count,
+        f"noise has {len(answers):,} answers, must have one for each of the {count:,} images.",
+    )
+    is_noise = np.zeros(count, bool)
+    for i, answer in enumerate(answers):
+        is_true = checked_answer(f"noise[{i}]", answer, classes)
+        is_noise[i] = is_true and not isinstance(answer, str)  # an image of a class is clean
+    return is_noise
 
 
 def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.float32]:

@@ -16,13 +16,10 @@ from zsntta_cli.detection.inputs import (
 )
 from zsntta_cli.detection.sources import Scan, check_sources
 from zsntta_cli.detection.sources.item import PIPE
-from zsntta_cli.errors import SettingsError, first_line, short
-from zsntta_cli.files import read_input
+from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.settings import MCM, SCORES
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
-
-_LARGEST = 2**26  # bytes of a file of class names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,32 +123,3 @@ def _check_prompts(names: Sequence[str]) -> None:
             raise SettingsError(
                 f"the class names '{short(other)}' and '{short(name)}' are one to the encoder."
             )
-
-
-def read_classes(path: Path) -> tuple[str, ...]:
-    """Class names from a file, one per line.
-
-    Raises:
-        SettingsError: the file cannot be read, is no text, or has no names.
-    """
-    try:
-        lines = read_input(path, _LARGEST).decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read the class names {path} ({first_line(error)}).") from error
-    names = tuple(line.strip() for line in lines if line.strip())
-    check(bool(names), f"{path} has no class names: it must have one name per line.")
-    return names
-
-
-def split_classes(text: str) -> tuple[str, ...]:
-    """Class names that are typed, separated by commas.
-
-    Raises:
-        SettingsError: the names are separated by semicolons.
-    """
-    right = text.replace(";", ",")
-    check(
-        ";" not in text or "," in text,
-        f"classes is '{short(text)}': names have commas between them, '{short(right)}'.",
-    )
-    return tuple(name.strip() for name in text.split(","))

@@ -33,6 +33,7 @@ Stage = Literal["warm-up", "adapted", "judged"]
 WARM_UP: Stage = "warm-up"
 ADAPTED: Stage = "adapted"
 JUDGED: Stage = "judged"
+_DECIMALS = 12  # of one image's numbers: all that is beyond is of rounding
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Verdict:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise", self.answer == NOISE)  # it is frozen
-        object.__setattr__(self, "margin", self.score - self.threshold)
+        margin = self.score - self.threshold
+        object.__setattr__(self, "margin", _as_read(margin) or margin)
 
     def as_row(self, rank: int) -> dict[str, Any]:
         """The part of a verdict row from "class" to "top", for an image with this rank."""
@@ -72,6 +74,11 @@ class Verdict:
             "kind": self.kind,
             "top": [{"class": name, "score": score} for name, score in self.top],
         }
+
+
+def _as_read(value: float) -> float:
+    """A plain number as people read it: 0.01, where binary sums gave 0.010000000000000009."""
+    return round(float(value), _DECIMALS)
 
 
 @dataclass(frozen=True)
@@ -212,17 +219,20 @@ class Verdicts:
     def _one(self, i: int) -> Verdict:
         likely = zip(self.top_index[i].tolist(), self.top_score[i].tolist(), strict=True)
         class_index = int(self.class_index[i])
+        score, threshold = float(self.score[i]), float(self.threshold[i])
+        if _as_read(score) != _as_read(threshold):  # else they would no longer say which is above
+            score, threshold = _as_read(score), _as_read(threshold)
         return Verdict(
             self.sources[i] if self.sources else None,
             self.class_names[class_index],
             class_index,
             _answer(self.noise[i], self.unsure[i]),
-            float(self.score[i]),
-            float(self.threshold[i]),
+            score,
+            threshold,
             _stage(self.adapted[i], self.judged[i]),
-            None if np.isnan(self.evidence[i]) else float(self.evidence[i]),
+            None if np.isnan(self.evidence[i]) else _as_read(self.evidence[i]),
             None if np.isnan(self.evidence[i]) else _KINDS[self.evidence_kind[i]],
-            tuple((self.class_names[c], p) for c, p in likely),
+            tuple((self.class_names[c], _as_read(p)) for c, p in likely),
         )
 
 

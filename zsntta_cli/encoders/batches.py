@@ -100,8 +100,9 @@ def _read(
 
 def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
     """Make the error for a broken image."""
+    of_set = f" of '{images.name}'" if images.name else ""
     return DatasetError(
-        f"cannot read image '{images.sample_ids[i]}' of '{images.name}' ({first_line(error)})",
+        f"cannot read image '{images.sample_ids[i]}'{of_set} ({first_line(error)})",
         remedy="skip-broken",
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.datasets.decoding import BROUGHT, CUT, LARGE, kinds_of
+from zsntta_cli.datasets.decoding import BROUGHT, CUT, DAMAGED, LARGE, kinds_of
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.detecting import DetectRun
 from zsntta_cli.detection.flags import Flag
@@ -21,6 +21,11 @@ from zsntta_cli.settings import LARGE_MEGAPIXELS, is_tiny
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
+_REASONS = 5  # why images are not read, that one line names
+_DEMONSTRATION = (
+    "This is the embedded encoder: its verdicts are a demonstration, and a fifth of its own clean "
+    "shapes are called noise. Without --model tiny a real one decides, ViT-B-16."
+)
 _DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
 
 
@@ -70,6 +75,10 @@ _KINDS = {
 _READ = {
     BROUGHT: ("of more than 8 bits was brought to 8", "of more than 8 bits were brought to 8"),
     CUT: ("is cut off, and read as far as it goes", "are cut off, and read as far as they go"),
+    DAMAGED: (
+        "is damaged within: its note says how, and its verdict may be wrong",
+        "are damaged within: their notes say how, and their verdicts may be wrong",
+    ),
     LARGE: tuple(f"{has} more than {LARGE_MEGAPIXELS} megapixels" for has in ("has", "have")),
 }
 
@@ -91,7 +100,7 @@ class Tally:
     left_out: LeftOut = field(default_factory=LeftOut)  # of the folders that were looked through
     is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
     counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
-    first_error: str = ""
+    _unread: dict[str, list[str]] = field(default_factory=dict)  # places by the reason
     _different: set[float] = field(default_factory=set)  # scores, as many as matter
     _sure: deque[bool] = field(default_factory=partial(deque, maxlen=_LATEST))
 
@@ -110,10 +119,12 @@ class Tally:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
+            self.counts["frames"] += row["frame"] is not None
             self.counts.update(kinds_of(row["note"] or ""))
             if row["error"] is not None:
                 self.counts["errors"] += 1
-                self.first_error = self.first_error or f"{place(row)}: {row['error']}"
+                reason = row["error"].removesuffix(f": {row['source']}")
+                self._unread.setdefault(reason, []).append(place(row))
             else:
                 self._add_judged(row)
 
@@ -132,14 +143,17 @@ class Tally:
 
         `shown` is how many rows a table shows at most; `is_page`: the text is part of the review.
         """
-        flagged = self._flagged(is_page)
-        texts = [flagged, *self._notes(), *self._unknown(shown), *self._evidence()]
+        texts = [_DEMONSTRATION] if self.is_embedded else []
+        texts += [self._flagged(is_page), *self._why_unread(), *self._notes()]
+        texts += [*self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
             see = "it" if unsure == 1 else "them"
             texts.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
         if left_out := self.left_out.words():
-            texts.append(f"Left out: {left_out}.")
+            read_with = ": --all-folders reads folders, too" if self.left_out.folders else ""
+            texts.append(f"Left out: {left_out}{read_with}.")
+        texts += self._sum_of_files()
         return [printable(text) for text in texts]
 
     def _flagged(self, is_page: bool) -> str:
@@ -149,10 +163,33 @@ class Tally:
         noise, by = "flagged as noise", f" ({self.method}, {classes})"
         if is_page:
             noise, by = "do not belong (noise)", f"; decided by {self.method} with {classes}"
-        decided = f"{images}, {counts[NOISE]:,} {noise}{unsure}{by}"
-        if not counts["errors"]:
-            return f"{decided}."
-        return f"{decided}, {counts['errors']:,} not read, the first: {self.first_error}."
+        unread = f", {counts['errors']:,} not read" if counts["errors"] else ""
+        return f"{images}, {counts[NOISE]:,} {noise}{unsure}{by}{unread}."
+
+    def _why_unread(self) -> Iterator[str]:
+        """Why images could not be read: each reason with its number and the first of its images."""
+        if not self._unread:
+            return
+        by_number = sorted(self._unread.items(), key=lambda pair: -len(pair[1]))
+        reasons = [
+            f"{reason} ({counted(len(places), 'file')}, the first {places[0]})"
+            for reason, places in by_number[:_REASONS]
+        ]
+        if more := by_number[_REASONS:]:
+            reasons.append(f"{sum(len(places) for _, places in more):,} for other reasons")
+        yield f"Not read: {'; '.join(reasons)}."
+
+    def _sum_of_files(self) -> Iterator[str]:
+        """The files that were found, and what became of them; frames are no files."""
+        again, left = self.left_out.again, self.left_out.files
+        unread = self.counts["errors"]
+        if self.counts["frames"] or not again + left:
+            return
+        parts = {
+            "judged": self.judged, "not read": unread, "given again": again, "left out": left,
+        }  # fmt: skip
+        said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
+        yield f"{counted(sum(parts.values()), 'file')}: {said}."
 
     def _notes(self) -> Iterator[str]:
         """What was done to read images, a line for each kind."""
@@ -162,7 +199,7 @@ class Tally:
 
     def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:
-            few = "All" if warm == self._judged else f"{warm:,} of {self._judged:,}"
+            few = "All" if warm == self.judged else f"{warm:,} of {self.judged:,}"
             first = f"before {self.warm_up:,}"
             if self.hindsight:
                 first = f"of fewer than {fewest_for(self.warm_up):,}"
@@ -175,7 +212,7 @@ class Tally:
 
     def _evidence(self) -> Iterator[str]:
         """What the evidence says for or against noise."""
-        if self.is_asked or not self._sure:
+        if self.is_asked or self.is_embedded or not self._sure:
             return
         if len(self._different) < self.warm_up:
             yield (
@@ -186,17 +223,13 @@ class Tally:
         how = "clearly" if 2 * sum(self._sure) >= len(self._sure) else "at times"
         for kind, words in _KINDS.items():
             if count := self.counts[kind]:
-                yield f"{words} {how}: {count:,} ({_percent(count, self._judged)})."
-        if self.is_embedded and self.counts[NOISE]:
-            yield (
-                "But this is the embedded encoder, for trying things out: a fifth of its own clean "
-                "shapes are a group apart, and are called noise too."
-            )
+                yield f"{words} {how}: {count:,} ({_percent(count, self.judged)})."
         if not self.counts[NOISE] and not any(self._sure):
             yield "No kind of image beyond your classes shows."
 
     @property
-    def _judged(self) -> int:
+    def judged(self) -> int:
+        """How many images have a verdict."""
         return self.counts["images"] - self.counts["errors"]
 
 

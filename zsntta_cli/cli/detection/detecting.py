@@ -13,7 +13,7 @@ from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.request import Request
 from zsntta_cli.detection.teaching import LabelledImage, teach
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
-from zsntta_cli.errors import counted
+from zsntta_cli.errors import DatasetError, counted
 from zsntta_cli.report.review.corrections import Corrected, Correction
 from zsntta_cli.report.verdict_files import json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
@@ -149,6 +149,11 @@ def run_once(
             outputs.close()
         raise
     outputs.complete()
+    if not outputs.tally.judged:
+        images = counted(outputs.tally.counts["images"], "image")
+        is_any = outputs.tally.counts["images"]
+        why = f"not one of {images} could be read" if is_any else "there was no image"
+        raise DatasetError(f"nothing was judged: {why}.")
 
 
 def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:

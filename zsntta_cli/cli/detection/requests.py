@@ -6,13 +6,12 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     ResultOptions,
 )
+from zsntta_cli.detection.class_lists import read_classes, typed_classes
 from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.request import (
     DecisionRule,
     Images,
     Request,
-    read_classes,
-    split_classes,
 )
 from zsntta_cli.errors import short
 
@@ -49,7 +48,7 @@ def _classes(images: ImageOptions) -> tuple[str, ...]:
     """The class names that are given; none where the set or photos have them."""
     if images.classes_file:
         return read_classes(images.classes_file)
-    names = () if images.classes is None else split_classes(images.classes)
+    names = () if images.classes is None else typed_classes(images.classes)
     if len(names) == 1 and " " in names[0]:
         say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
     return names

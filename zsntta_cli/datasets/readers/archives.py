@@ -134,13 +134,24 @@ def images_among(
 
     Without what is hidden, and without paths that lead out of the archive.
     """
+    return {p: one for p, one in sorted_members(members).items() if _is_image(p, suffixes)}
+
+
+def sorted_members(members: Sequence[Member]) -> dict[tuple[str, ...], Member]:
+    """Members by the parts of their path, sorted; of two with one path the later, as tar has it.
+
+    Without paths that lead out of the archive.
+    """
     by_parts = {PurePosixPath(member.path).parts: member for member in members}
-    return {parts: by_parts[parts] for parts in sorted(by_parts) if _is_image(parts, suffixes)}
+    return {parts: by_parts[parts] for parts in sorted(by_parts) if _is_within(parts)}
+
+
+def _is_within(parts: tuple[str, ...]) -> bool:
+    return bool(parts) and parts[0] != "/" and ".." not in parts
 
 
 def _is_image(parts: tuple[str, ...], suffixes: Set[str]) -> bool:
-    outside = not parts or parts[0] == "/" or ".." in parts
-    if outside or hidden_part(parts) is not None:
+    if hidden_part(parts) is not None:
         return False
     return PurePosixPath(parts[-1]).suffix.lower() in suffixes
 

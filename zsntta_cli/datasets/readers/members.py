@@ -138,8 +138,9 @@ class _ZipReader:
         try:
             with self._lock:  # zipfile counts its readers without one
                 file = self._zip.open(member.path)
+                is_whole = member.size == self._zip.getinfo(member.path).file_size
             try:
-                return file.read()
+                return file.read() if is_whole else file.read(member.size)
             finally:
                 with self._lock:
                     file.close()

@@ -5,13 +5,14 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from zsntta_cli.datasets.hidden import is_hidden
-from zsntta_cli.datasets.left_out import VIDEOS, LeftOut
-from zsntta_cli.datasets.readers.archives import images_among, is_archive, open_archive
+from zsntta_cli.datasets.first_bytes import LOOKED_AT, TIFF, first_bytes, is_picture
+from zsntta_cli.datasets.hidden import hidden_part, is_hidden
+from zsntta_cli.datasets.left_out import RAW, VIDEOS, LeftOut
+from zsntta_cli.datasets.readers.archives import is_archive, open_archive, sorted_members
 from zsntta_cli.datasets.readers.members import KINDS, Member
 from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
@@ -54,7 +55,8 @@ class Scan:
 
     fps: float | None = None  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into
-    left_out: LeftOut | None = None  # counts what is not looked at
+    left_out: LeftOut = field(default_factory=LeftOut)  # counts what is found and not judged
+    all_folders: bool = False  # those of systems and tools, and hidden ones, too
 
     def holds(self, path: Path) -> bool:
         """Whether a path is in an excluded folder, whatever links lead there."""
@@ -79,14 +81,14 @@ def _is_same(path: Path, status: os.stat_result) -> bool:
         return False
 
 
-def batches(sources: Sequence[str], scan: Scan = Scan()) -> Iterator[list[Item]]:
+def batches(sources: Sequence[str], scan: Scan | None = None) -> Iterator[list[Item]]:
     """The images of all sources in order, as many at a time as are available.
 
     Raises:
         DatasetError: a source does not exist, holds no image, or is a list or archive that cannot
             be read. An image that cannot be read is an item with an error.
     """
-    seen = set[_Identity]()
+    scan, seen = scan or Scan(), set[_Identity]()
     for source in sources:
         if source == PIPE:
             for items in piped(_standard_input):
@@ -107,7 +109,7 @@ def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[
         identity = _identity(item)
         if identity is None or identity not in seen:
             kept.append(item)
-        elif scan.left_out:
+        else:
             scan.left_out.again += 1
         if identity is not None:
             seen.add(identity)
@@ -190,13 +192,44 @@ def _members(path: Path, scan: Scan) -> list[Item]:
         archived, read = open_archive(path.name, path)
     except OSError as error:
         raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
-    if scan.left_out:
-        for member in archived:
-            scan.left_out.add(member.path)
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
-        for parts, member in images_among(archived, PHOTOS).items()
+        for parts, member in sorted_members(archived).items()
+        if _is_judged(parts, member, read, scan)
     ]
+
+
+def _is_judged(
+    parts: tuple[str, ...], member: Member, read: Callable[[Member], bytes], scan: Scan
+) -> bool:
+    """Whether a member of an archive, by the parts of its path, is a picture; or it is counted."""
+    *folders, name = parts
+    is_left = not scan.all_folders and hidden_part(folders) is not None
+    if not is_left and _is_picture(name, partial(_head, read, member)):
+        return True
+    scan.left_out.add("/".join(parts if is_left else [name]))
+    return False
+
+
+def _head(read: Callable[[Member], bytes], member: Member) -> bytes:
+    return read(replace(member, size=min(member.size, LOOKED_AT)))
+
+
+def _is_picture(name: str, head: Callable[[], bytes]) -> bool:
+    """Whether a file is a picture by its name, or by its first bytes; a hidden one is none.
+
+    A RAW photo begins as a TIFF, and is none.
+    """
+    if name.startswith("."):
+        return False
+    if PurePath(name).suffix.lower() in PHOTOS:
+        return True
+    try:
+        first = head()
+    except OSError:
+        return False
+    is_raw = name.lower().endswith(RAW) and first.startswith(TIFF)
+    return is_picture(first) and not is_raw
 
 
 def _content(read: Callable[[Member], bytes], member: Member) -> Content:
@@ -208,23 +241,24 @@ def _content(read: Callable[[Member], bytes], member: Member) -> Content:
 def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
     if not items:
         suffixes = ", ".join(sorted(PHOTOS))
-        left_out = scan.left_out.words() if scan.left_out else ""
+        left_out = scan.left_out.words()
         raise DatasetError(
-            f"no image in {path} (looked for {suffixes})"
+            f"no image in {path} (looked for {suffixes}, and at first bytes)"
             f"{f'; left out: {left_out}' if left_out else ''}."
         )
     return items
 
 
 def images_below(
-    folder: Path, scan: Scan = Scan(), seen: set[tuple[int, int]] | None = None
+    folder: Path, scan: Scan | None = None, seen: set[tuple[int, int]] | None = None
 ) -> Iterator[Item]:
     """The images of a folder and of the folders within, ordered by the parts of their paths.
 
-    Hidden files are left out. Links are followed, and each folder is listed once, except those in
-    `seen`. A folder that cannot be listed is an item with an error.
+    Hidden files, and folders of systems and tools, are left out. Links are followed, and each
+    folder is listed once, except those in `seen`. A folder that cannot be listed is an item with an
+    error.
     """
-    seen = set() if seen is None else seen
+    scan, seen = scan or Scan(), set() if seen is None else seen
     try:
         status = folder.stat()
         if (status.st_dev, status.st_ino) in seen or scan.leaves_out(status):
@@ -237,18 +271,20 @@ def images_below(
         return
     for entry in ordered:
         path = folder / entry.name
-        if is_hidden(entry.name):
-            if scan.left_out and _is_folder(entry):
-                scan.left_out.add_hidden_folder(path.parts)
-            elif scan.left_out:
-                scan.left_out.add(entry.name)
-            continue
         if _is_folder(entry):
-            yield from images_below(path, scan, seen)
-        elif path.suffix.lower() in PHOTOS:
+            if is_hidden(entry.name) and not scan.all_folders:
+                scan.left_out.add_hidden_folder(path.parts)
+            else:
+                yield from images_below(path, scan, seen)
+        elif _is_picture(entry.name, partial(_first_bytes, entry)):
             yield of_file(path)
-        elif scan.left_out:
+        else:
             scan.left_out.add(entry.name)
+
+
+def _first_bytes(entry: "os.DirEntry[str]") -> bytes:
+    """A file's first bytes; none of a pipe or a device, which are not opened."""
+    return first_bytes(entry.path) if entry.is_file() else b""
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

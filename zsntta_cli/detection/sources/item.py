@@ -14,10 +14,14 @@ from zsntta_cli.datasets.decoding import Decoded, as_shown
 from zsntta_cli.datasets.images import SUFFIXES
 from zsntta_cli.files import read_input
 
+ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it
 PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
-# Photos that cannot be read without a plug-in are rows that say so, rather than left out.
-PHOTOS = SUFFIXES | {".jfif", ".heic", ".heif", ".avif", ".jxl", ".jp2"}
+# What calls itself a picture is a row, and one that says why where it cannot be read. What has
+# another name is looked into.
+PHOTOS = SUFFIXES | {
+    ".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from zsntta_cli.detection.sources.item import Item, failed, of_file
+from zsntta_cli.detection.sources.item import ADDRESS, Item, failed, of_file
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import read_input
 
@@ -49,6 +49,8 @@ def _column(text: str) -> list[str]:
 
 def _beside(folder: Path, name: str) -> Item:
     path = Path(name)
+    if "://" in name:
+        return named_file(name)
     if not path.is_absolute() and not path.exists() and (folder / path).exists():
         path = folder / path
     return named_file(str(path))
@@ -59,6 +61,8 @@ def named_file(name: str) -> Item:
     path = Path(name)
     if "\0" in name:
         return failed(name, "it is no path")
+    if "://" in name:
+        return failed(name, ADDRESS)
     return failed(name, "it is a folder, not an image") if path.is_dir() else of_file(path)
 
 
