@@ -29,12 +29,13 @@ class Images:
     sources: tuple[str, ...] = ()
     set_name: str | None = None
     fps: float | None = None  # frames of a second of video
+    all_folders: bool = False  # hidden ones, and those of systems and tools, too
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
 
     @property
     def scan(self) -> Scan:
         """How the sources are searched for images."""
-        return Scan(fps=self.fps, without=self.without)
+        return Scan(fps=self.fps, without=self.without, all_folders=self.all_folders)
 
     def __post_init__(self) -> None:
         check(

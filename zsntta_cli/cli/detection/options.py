@@ -41,6 +41,12 @@ class ImageOptions:
             autocompletion=completion.cached,
         ),
     ] = None
+    all_folders: Annotated[
+        bool,
+        typer.Option(
+            "--all-folders", help="Read hidden folders, trash and thumbnails of systems, too."
+        ),
+    ] = False
     fps: Annotated[
         float | None,
         typer.Option(help="Frames that are judged per second of video. [1]"),

@@ -27,6 +27,7 @@ def request_of(
             sources=tuple(images.sources or ()),
             set_name=images.set_name,
             fps=images.fps,
+            all_folders=images.all_folders,
             without=(result.copy_to,) if result.copy_to else (),
         ),
         classes=_classes(images),

@@ -95,10 +95,10 @@ def content_of(data: bytes) -> Content:
     return Content(hashlib.sha256(data).digest(), partial(as_shown, data), data)
 
 
-def content_of_pixels(image: Image.Image) -> Content:
-    """The content of an image that is already decoded."""
-    head = f"{image.mode} {image.size}\0".encode()  # no image file begins like this
-    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: Decoded(image))
+def content_of_pixels(image: Image.Image, note: str = "") -> Content:
+    """The content of an image that is already decoded; `note` says what is wrong with it."""
+    head = f"{image.mode} {image.size}{note}\0".encode()  # no image file begins like this
+    return Content(hashlib.sha256(head + image.tobytes()).digest(), lambda: Decoded(image, note))
 
 
 def _read(path: Path) -> Content:

@@ -2,12 +2,14 @@
 
 import contextlib
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
+from zsntta_cli.datasets.decoding import DAMAGED
 from zsntta_cli.detection.sources.item import HeldContent, Item, content_of_pixels, failed
 from zsntta_cli.errors import DatasetError, first_line
 
@@ -52,7 +54,7 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
 
     last = max(numbers, default=-1)
     with contextlib.suppress(av.FFmpegError, OSError, ValueError), av.open(str(path)) as container:
-        for number, frame in enumerate(container.decode(video=0)):
+        for number, frame in enumerate(_decoded(av, container, _Decoding())):
             if number in numbers:
                 yield number, _image(frame)
             if number >= last:
@@ -66,9 +68,41 @@ def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
             if not container.streams.video:
                 yield failed(str(path), "it has no pictures"), 0
                 return
-            yield from _on_grid(path, container.decode(video=0), fps)
+            decoding = _Decoding()
+            yield from _on_grid(path, _decoded(av, container, decoding), fps)
+            if wrong := decoding.about_missing(container.streams.video[0].frames):
+                yield failed(str(path), wrong), 0
     except (av.FFmpegError, OSError, ValueError) as error:
         yield failed(str(path), first_line(error)), 0
+
+
+@dataclass
+class _Decoding:
+    """How a video is decoded: how many of its frames, and the errors of the others."""
+
+    frames: int = 0
+    errors: list[Exception] = field(default_factory=list)
+
+    def about_missing(self, declared: int) -> str:
+        """What could not be decoded; empty if all was, as far as the head `declared` frames."""
+        if not self.frames and self.errors:
+            return first_line(self.errors[0])
+        missing = max(declared - self.frames, len(self.errors))
+        of = max(declared, self.frames + missing)
+        lost = f"{missing:,} of its {of:,} frames are lost or cannot be decoded"
+        return lost if missing > 0 else ""
+
+
+def _decoded(av: Any, container: Any, decoding: _Decoding) -> Iterator[Any]:
+    """The frames of a video; a packet that cannot be decoded is an error, and the rest goes on."""
+    for packet in container.demux(container.streams.video[0]):
+        try:
+            decoded = packet.decode()
+        except av.FFmpegError as error:
+            decoding.errors.append(error)
+            continue
+        decoding.frames += len(decoded)
+        yield from decoded
 
 
 def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tuple[Item, int]]:
@@ -82,7 +116,8 @@ def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tupl
         if time - first < due:
             continue
         due = (int((time - first) * fps) + 1) / fps
-        held = HeldContent(content_of_pixels(_image(frame)))
+        note = f"{DAMAGED}: its decoder marked the frame as corrupt" if frame.is_corrupt else ""
+        held = HeldContent(content_of_pixels(_image(frame), note))
         yield Item(str(path), held, frame=number, time_s=float(time)), frame.width * frame.height
 
 
