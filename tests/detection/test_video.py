@@ -137,10 +137,10 @@ def test_in_hindsight_no_pixels_are_held(tmp_path, monkeypatch):
     content = item.content_of_pixels
     held, most = [], []
 
-    def watched(image):
+    def watched(image, *note):
         held.append(weakref.ref(image))
         most.append(sum(one() is not None for one in held))
-        return content(image)
+        return content(image, *note)
 
     monkeypatch.setattr(video, "content_of_pixels", watched)
     monkeypatch.setattr(video, "_PIXELS", 4 * 32 * 32)
