@@ -9,7 +9,8 @@ ZsnttaError
 │   ├── UnknownMethod   a method of a record that only its own code can run again
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
-│   └── IncompleteSet   a known set that is not, or not whole, in the data root
+│   ├── IncompleteSet   a known set that is not, or not whole, in the data root
+│   └── FlawedSet       a known set that is there, but not as it is published
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
@@ -140,6 +141,19 @@ class IncompleteSet(DatasetError):
             f"data set '{self.name}' is not whole in {self.where}: put {self.wanted} there; it is "
             f"to be had from {self.home}"
         )
+
+
+class FlawedSet(DatasetError):
+    """A known set that lies in the data root, but not as it is published."""
+
+    def __init__(self, name: str, flaw: str, place: str, is_fetched: bool, is_usable: bool) -> None:
+        super().__init__(name, flaw, place, is_fetched, is_usable)
+        self.name, self.flaw, self.place = name, flaw, place
+        self.is_fetched = is_fetched  # by `datasets get`
+        self.is_usable = is_usable  # with --as-is
+
+    def __str__(self) -> str:
+        return f"data set '{self.name}' is there, but {self.flaw}"
 
 
 class MissingFeatures(StoreError):

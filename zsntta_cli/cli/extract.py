@@ -122,6 +122,12 @@ def extract(
             help="Type of the features in the file; float32 takes twice the space.",
         ),
     ] = _EXTRACT.store,
+    as_is: Annotated[
+        bool,
+        typer.Option(
+            "--as-is", help="Take known sets with other checksums, and without missing images."
+        ),
+    ] = False,
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
     tpt: Annotated[
@@ -194,7 +200,7 @@ def extract(
     plan = ExtractPlan(
         tuple(dataset or ()), data_root, tuple(words or ()), limit, (*(prompt or ()), *joined),
         tuple(noise) if noise else None, noise_count, partners, class_names,
-        as_shown, sentences=_sentences(prompts or ()),
+        as_is=as_is, as_shown=as_shown, sentences=_sentences(prompts or ()),
     )  # fmt: skip
     choice, reporter = model.choice(), ConsoleReporter()
     settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)

@@ -13,6 +13,7 @@ from typing import Any
 from zsntta_cli.cli.gone import gone
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import (
+    FlawedSet,
     IncompleteSet,
     MissingFeatures,
     MissingParts,
@@ -114,6 +115,14 @@ def _mending(error: ZsnttaError, given: Given) -> str:
         case IncompleteSet():
             fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
             return fetch * error.is_fetched + _REMEDIES["data-root"]
+        case FlawedSet():
+            base = SetName.parse(error.name).base
+            anew = f" and type zsntta datasets get {base}" if error.is_fetched else ""
+            ways = ["take it as it is with --as-is"] if error.is_usable else []
+            return ", or ".join([
+                *ways, f"use another folder as my-{base}=PATH",
+                f"to have it anew, move {error.place} away{anew}",
+            ])  # fmt: skip
         case MissingParts():
             first = f"--part {error.missing[0]}/{error.of}"
             return f"zsntta extract with the options of the others and {first}"

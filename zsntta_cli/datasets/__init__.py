@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
+from zsntta_cli.datasets import presence
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry
 from zsntta_cli.datasets.names import HF, SetName
-from zsntta_cli.errors import DatasetError, IncompleteSet, first_line, near, short
+from zsntta_cli.errors import DatasetError, FlawedSet, IncompleteSet, first_line, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "has_text",
     "known",
     "load_images",
+    "look",
     "miscounted",
     "needs_no_hand",
     "partners",
@@ -27,15 +29,23 @@ __all__ = [
 ]
 
 
-def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet":
+def load_images(
+    spec: str, data_root: Path, as_shown: bool = False, as_is: bool = False
+) -> "ImageSet":
     """The images of a known set, of NAME=PATH, or of the hub, as published or as shown.
+
+    `as_is`: a known set is taken with other checksums, and without images that are missing.
 
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
-    again = partial(load_images, name.absolute, data_root.absolute(), as_shown)
-    images = _load(name, data_root)
+    again = partial(load_images, name.absolute, data_root.absolute(), as_shown, as_is)
+    token = presence.AS_IS.set(as_is)
+    try:
+        images = _load(name, data_root)
+    finally:
+        presence.AS_IS.reset(token)
     if as_shown:
         from zsntta_cli.datasets import images as image_sets
 
@@ -139,13 +149,47 @@ def _entry(name: str) -> DatasetEntry | None:
 def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
-    except OSError as error:
+    except (OSError, DatasetError) as error:
+        if flaw := presence.flaw(entry, root, error):
+            place = str(presence.traces(entry, root)[0])
+            is_usable = getattr(error, "remedy", "") == presence.USABLE
+            raise FlawedSet(name, flaw, place, bool(entry.files), is_usable) from error
+        if isinstance(error, DatasetError):
+            raise
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
         packed = " and ".join(entry.packed)
         wanted = f"{entry.layout}, or {packed}," if packed else entry.layout
         where = f"{root} ({reason})"
         raise IncompleteSet(name, where, wanted, entry.home, bool(entry.files)) from error
+
+
+def look(name: str, root: Path) -> presence.Presence:
+    """What there is of a known set in the data root; nothing is fetched or unpacked.
+
+    Sets with parameters are told by the names of files.
+
+    Raises:
+        DatasetError: the name is unknown.
+    """
+    from zsntta_cli.datasets import status
+
+    entry = known(name)
+    state = status.on_disk(entry, root)
+    if state == status.BUILT_IN or not presence.traces(entry, root):
+        return presence.Presence(presence.ABSENT if entry.layout else state)
+    if archive := presence.still_packed(entry, root):
+        return presence.Presence(presence.FLAWED, presence.packed_in(archive))
+    if entry.parameters and not SetName.parse(name).parameters:
+        flaw = "" if state == status.YES else f"{state}: {entry.layout} is wanted"
+        return presence.Presence(presence.FLAWED if flaw else presence.WHOLE, flaw)
+    try:
+        wrong = "; ".join(status.problems(_read(entry, name, root), entry))
+    except FlawedSet as error:
+        wrong = error.flaw
+    except DatasetError as error:
+        wrong = first_line(error)
+    return presence.Presence(presence.FLAWED if wrong else presence.WHOLE, wrong)
 
 
 def has_text(images: "ImageSet") -> bool:

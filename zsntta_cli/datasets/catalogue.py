@@ -467,4 +467,22 @@ BUILTIN: dict[str, DatasetEntry] = {
 
 CATALOGUE: dict[str, DatasetEntry] = _ID_SETS | _OOD_SETS | _SHIFTED_SETS | _COOP_SETS | BUILTIN
 
+ALIASES = {  # what people type, by the name here
+    "cifar-10": "cifar10", "cifar-100": "cifar100",
+    "cub": "cub200", "cub-200": "cub200", "cub200-2011": "cub200", "birds": "cub200",
+    "cars": "cars196", "stanford-cars": "cars196",
+    "food": "food101", "food-101": "food101",
+    "pets": "pets37", "oxford-pets": "pets37", "oxford-iiit-pet": "pets37",
+    "imagenet1k": "imagenet", "imagenet-1k": "imagenet", "in1k": "imagenet", "ilsvrc2012": "imagenet",
+    "imagenet-k": "imagenet-sketch", "sketch": "imagenet-sketch",
+    "imageneta": "imagenet-a", "imagenetr": "imagenet-r", "imageneto": "imagenet-o",
+    "imagenetv2": "imagenet-v2",
+    "dtd": "texture", "inat": "inaturalist", "inat21": "inaturalist",
+    "sun397": "sun", "places365": "places",
+    "aircraft": "coop-aircraft", "fgvc-aircraft": "coop-aircraft",
+    "caltech101": "coop-caltech101", "caltech-101": "coop-caltech101",
+    "flowers": "coop-flowers102", "flowers102": "coop-flowers102", "eurosat": "coop-eurosat",
+    "ucf101": "coop-ucf101",
+}  # fmt: skip
+
 plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")

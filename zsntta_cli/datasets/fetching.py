@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
+from zsntta_cli.datasets.presence import FLAWED, WHOLE, still_packed, traces
 from zsntta_cli.datasets.status import BUILT_IN, YES, on_disk
 from zsntta_cli.datasets.transfer import PartialFile, transfer
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import DatasetError, FlawedSet, first_line
 from zsntta_cli.files import scratch_folder, writing
 from zsntta_cli.progress import Advance, Reporter
 
@@ -41,6 +43,13 @@ def fetch(
     state = on_disk(unpacked, root)
     if state in (BUILT_IN, YES):
         return ["it is built in" if state == BUILT_IN else f"it is in {root} already"]
+    found = traces(entry, root)
+    if found and not still_packed(entry, root):
+        there = look(name, root)
+        if there.state == WHOLE and not any(file.unpacks for file in entry.files):
+            return [f"it is in {root} already"]
+        if there.state == FLAWED and found[0] not in [root / f.file for f in entry.files]:
+            raise FlawedSet(name, there.flaw, str(found[0]), bool(entry.files), False)
     if not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "

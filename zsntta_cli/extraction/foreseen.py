@@ -12,7 +12,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name, parts_path
 from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import HF, NOISE, SetName, noise_name, words_name
-from zsntta_cli.datasets.status import BUILT_IN, NO, YES, on_disk
+from zsntta_cli.datasets.presence import FLAWED, WHOLE
 from zsntta_cli.datasets.words import built_in_words, read_words
 from zsntta_cli.errors import counted
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, noise_pools, wanted_partners
@@ -117,12 +117,16 @@ def _is_here(name: SetName, data_root: Path) -> bool:
 def _origin(name: str, data_root: Path) -> str:
     """The origin of a known set."""
     entry = datasets.known(name)
-    state = on_disk(entry, data_root)
-    if state in (BUILT_IN, YES):
-        return f", {state}" if state == BUILT_IN else f", in {data_root}"
+    there = datasets.look(name, data_root)
+    if not entry.layout:
+        return f", {there.state}"
+    if there.state == WHOLE:
+        return f", in {data_root}"
+    if there.state == FLAWED:
+        return f"; it is {there}"
     if entry.downloads:
         return f", {entry.megabytes:,} MB to download from {entry.home}"
-    return f"{_ABSENT} {data_root}" + f" ({state})" * (state != NO)
+    return f"{_ABSENT} {data_root}"
 
 
 def _word_lists(spec: str) -> list[tuple[str, int]]:

@@ -61,6 +61,7 @@ class ExtractPlan:
     noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
     class_names: Path | None = None  # of the sets that are not in the catalogue
+    as_is: bool = False  # known sets are taken with other checksums and missing images
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
     published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
@@ -232,7 +233,7 @@ def planned_names(plan: ExtractPlan) -> list[str]:
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; the user's own get the class names that are given for them."""
-    images = datasets.load_images(spec, plan.data_root, plan.as_shown)
+    images = datasets.load_images(spec, plan.data_root, plan.as_shown, plan.as_is)
     if DEEP in images.reading:
         reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
     if plan.class_names and SetName.parse(spec).says_where:

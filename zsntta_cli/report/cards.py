@@ -10,8 +10,9 @@ from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with, parts_folder
 from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
-from zsntta_cli.datasets import status
+from zsntta_cli.datasets import look, status
 from zsntta_cli.datasets.catalogue import DatasetEntry
+from zsntta_cli.datasets.presence import traces
 from zsntta_cli.errors import counted, printable
 
 SUSPECT = " !"  # beside an accuracy that is off
@@ -176,7 +177,7 @@ def set_card(
         "licence": entry.licence,
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
-        "on disk": status.on_disk(entry, data_root),
+        "on disk": str(look(name, data_root)),
         "cached for": "\n".join(encoders_with(features_dir, name, bool(entry.parameters)))
         or "no encoder",
         "to get it": _way(name, entry, data_root),
@@ -188,6 +189,8 @@ def set_card(
 def _way(name: str, entry: DatasetEntry, data_root: Path) -> str:
     if not entry.layout:
         return "nothing to do: it is built in"
+    if traces(entry, data_root):
+        return ""
     if entry.downloads:
         return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
     if entry.files:

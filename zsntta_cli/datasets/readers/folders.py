@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.datasets.presence import AS_IS, USABLE
 from zsntta_cli.errors import DatasetError
 
 
@@ -92,11 +93,15 @@ def listed_images(
         DatasetError: a file is missing or a label has no class name.
         OSError: a file cannot be looked at.
     """
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
+    missing = {path for path in paths if not path.is_file()}
+    if missing and AS_IS.get() and len(missing) < len(paths):
+        pairs = zip(paths, labels, strict=True)
+        paths, labels = map(list, zip(*(p for p in pairs if p[0] not in missing), strict=True))
+    elif missing:
         raise DatasetError(
             f"data set '{name}' is not whole: {len(missing):,} of {len(paths):,} images are "
-            f"missing, such as {missing[0]}."
+            f"missing, such as {min(missing)}.",
+            remedy=USABLE,
         )
     checked = _check_labels(name, labels, class_names)
     sizes = ",".join(str(path.stat().st_size) for path in paths)

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.images import ImageSet, numbered
+from zsntta_cli.datasets.presence import AS_IS, USABLE, traces
 from zsntta_cli.datasets.readers.folders import folder, listed_images, require_path
 from zsntta_cli.errors import DatasetError, first_line
 
@@ -39,27 +42,130 @@ def _arrays(
 
 def cifar10(name: str, root: Path) -> ImageSet:
     """CIFAR-10, test split."""
-    data = torchvision_set("CIFAR10", root, train=False)
-    return _arrays(name, data.data, data.targets, data.classes)
+    return _cifar(name, "CIFAR10", root, "labels")
 
 
 def cifar100(name: str, root: Path) -> ImageSet:
     """CIFAR-100, test split, fine labels."""
-    data = torchvision_set("CIFAR100", root, train=False)
-    return _arrays(name, data.data, data.targets, data.classes)
+    return _cifar(name, "CIFAR100", root, "fine_labels")
+
+
+def _cifar(name: str, kind: str, root: Path, labels: str) -> ImageSet:
+    """The test split of CIFAR: a pickle of the images, and one of the class names."""
+    import torchvision
+
+    facts = getattr(torchvision.datasets, kind)
+    base = root / facts.base_folder
+    _have(name, kind, root, base, train=False)
+    (file, checksum), meta = facts.test_list[0], facts.meta
+    batch = _pickled(name, base / file, checksum, ("data", labels))
+    names = _pickled(name, base / meta["filename"], meta["md5"], (meta["key"],))
+    pixels = np.asarray(batch["data"])
+    if pixels.shape != (len(batch[labels]), 3072) or pixels.dtype != np.uint8:
+        raise DatasetError(
+            f"data set '{name}': 'data' in {base / file} is {pixels.dtype} {pixels.shape}, must be "
+            f"bytes ({len(batch[labels])}, 3072)."
+        )
+    planes = pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    return _arrays(name, planes, batch[labels], names[meta["key"]])
+
+
+class _Plain(pickle.Unpickler):
+    """Unpickle arrays, lists and texts alone: a file whose checksum differs is anybody's."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Refuse what is no part of an array."""
+        is_array = module.partition(".")[0] == "numpy" and name in (
+            "_reconstruct", "ndarray", "dtype", "_frombuffer",
+        )  # fmt: skip
+        if is_array or (module, name) == ("_codecs", "encode"):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"it has a {module}.{name}, must have arrays and lists")
+
+
+def _pickled(name: str, path: Path, checksum: str, keys: Sequence[str]) -> Any:
+    """The dict of a pickle, with some keys at least."""
+    _check_digest(name, require_path(path), checksum)
+    try:
+        with path.open("rb") as file:
+            content = _Plain(file, encoding="latin1").load()
+    except Exception as error:  # of a damaged pickle nearly anything
+        raise DatasetError(
+            f"data set '{name}': {path} is no whole pickle ({first_line(error)})."
+        ) from error
+    held = list(content) if isinstance(content, dict) else [f"a {type(content).__name__}"]
+    if missing := [key for key in keys if key not in held]:
+        raise DatasetError(
+            f"data set '{name}': {path} holds {', '.join(map(str, held)) or 'nothing'}, must hold "
+            f"{' and '.join(missing)}."
+        )
+    return content
+
+
+def _check_digest(name: str, path: Path, checksum: str) -> None:
+    """Refuse a file that is not as published, unless it is taken as it is."""
+    with path.open("rb") as file:
+        actual = hashlib.file_digest(file, "md5").hexdigest()
+    if actual != checksum and not AS_IS.get():
+        raise DatasetError(
+            f"data set '{name}': {path} is not the published file: its md5 is {actual}, must be "
+            f"{checksum}.",
+            remedy=USABLE,
+        )
+
+
+def _have(name: str, kind: str, root: Path, place: Path, **options: Any) -> None:
+    """Have the files of a set at a place: what lies there is left alone, else it comes.
+
+    An archive that lies where it would be fetched to is checked and unpacked; nothing is fetched
+    while it is there.
+    """
+    entry = CATALOGUE[name]
+    if place.exists():
+        return
+    for file in entry.files:
+        archive, target = root / file.file, root / file.unpacks
+        if file.unpacks and archive.is_file() and not target.exists():
+            from zsntta_cli.datasets import fetching
+
+            _check_digest(name, archive, file.checksum.partition(":")[2])
+            fetching.unpack(archive, target)
+    if place.exists() or traces(entry, root):
+        require_path(place)
+        return
+    torchvision_set(kind, place.parent if kind == "SVHN" else root, **options)
 
 
 def svhn(name: str, root: Path) -> ImageSet:
-    """Street View House Numbers, test split."""
-    data = torchvision_set("SVHN", root / "svhn", split="test")
-    digits = [str(digit) for digit in range(10)]
-    return _arrays(name, data.data.transpose(0, 2, 3, 1), data.labels, digits)
+    """Street View House Numbers, test split: the digit 0 is the label 10 in its file."""
+    import scipy.io
+    import torchvision
+
+    _, file, checksum = torchvision.datasets.SVHN.split_list["test"]
+    path = root / "svhn" / file
+    _have(name, "SVHN", root, path, split="test")
+    _check_digest(name, path, checksum)
+    try:
+        content = scipy.io.loadmat(path)
+    except Exception as error:  # whatever scipy raises of a file that is none
+        raise DatasetError(
+            f"data set '{name}': {path} is no whole .mat file ({first_line(error)})."
+        ) from error
+    if missing := [key for key in ("X", "y") if key not in content]:
+        held = ", ".join(key for key in content if not key.startswith("__"))
+        raise DatasetError(
+            f"data set '{name}': {path} holds {held or 'nothing'}, must hold "
+            f"{' and '.join(missing)}."
+        )
+    labels = content["y"].astype(np.int64).ravel() % 10
+    return _arrays(name, content["X"].transpose(3, 0, 1, 2), labels, [str(i) for i in range(10)])
 
 
 def texture(name: str, root: Path) -> ImageSet:
-    """Describable Textures (DTD), all three splits: the paper's Texture."""
-    torchvision_set("DTD", root, split="test")
-    return folder(name, root / "dtd" / "dtd" / "images")
+    """Describable Textures (DTD), all three splits: the paper's Texture; labels/ is not needed."""
+    base = root / "dtd" / "dtd"
+    _have(name, "DTD", root, base, split="test")
+    return folder(name, require_path(base / "images"))
 
 
 _CARS_FILES = (
@@ -117,14 +223,24 @@ def food101(name: str, root: Path) -> ImageSet:
 
     The paper's released code names these two the other way round.
     """
-    data = torchvision_set("Food101", root, split="test")
+    base = root / "food-101"
+    _have(name, "Food101", root, base, split="test")
+    for file in ("meta/test.json", "images"):
+        require_path(base / file)
+    data = torchvision_set("Food101", root, download=False, split="test")
     names = [class_name.replace("_", " ") for class_name in data.classes]
     return listed_images(name, root / "food-101" / "images", data._image_files, data._labels, names)
 
 
 def pets37(name: str, root: Path) -> ImageSet:
     """Oxford-IIIT Pet, trainval and test."""
-    parts = [torchvision_set("OxfordIIITPet", root, split=s) for s in ("trainval", "test")]
+    base = root / "oxford-iiit-pet"
+    for folder_name in ("images", "annotations"):
+        _have(name, "OxfordIIITPet", root, base / folder_name, split="test")
+    for file in ("annotations/trainval.txt", "annotations/test.txt", "images"):
+        require_path(base / file)
+    splits = ("trainval", "test")
+    parts = [torchvision_set("OxfordIIITPet", root, download=False, split=s) for s in splits]
     if parts[0].classes != parts[1].classes:
         raise DatasetError(
             f"data set '{name}': trainval.txt and test.txt in {root} name different breeds."
@@ -134,7 +250,7 @@ def pets37(name: str, root: Path) -> ImageSet:
     return listed_images(name, root / "oxford-iiit-pet" / "images", paths, labels, parts[0].classes)
 
 
-def torchvision_set(kind: str, root: Path, **options: Any) -> Any:
+def torchvision_set(kind: str, root: Path, download: bool = True, **options: Any) -> Any:
     """A torchvision data set from `root`, downloaded to it where it is not there.
 
     Raises:
@@ -146,8 +262,9 @@ def torchvision_set(kind: str, root: Path, **options: Any) -> Any:
     with contextlib.redirect_stdout(sys.stderr):  # its notes on downloads
         try:
             return make(root, **options)
-        except Exception:  # not on disk, or not whole
-            pass
+        except Exception as error:  # not on disk, or not whole
+            if not download:
+                raise OSError(f"torchvision cannot read {kind}: {first_line(error)}") from error
         try:
             return make(root, **options, download=True)
         except Exception as error:  # whatever urllib, tarfile or torchvision raise
