@@ -112,7 +112,9 @@ def test_a_part_without_whole_classes_has_no_verdict(take_in, shapes):
 def test_extract_says_which_classes_it_has_found(zsntta, picture_folder):
     result = zsntta("extract", *TINY, "--dataset", f"own={picture_folder}", "--noise", "none")
     assert result.exit_code == 0, result.output
-    assert "note: own: 2 classes: big_cat, dog\n" in result.stderr
+    assert (
+        "note: own: 12 images, labels from the folders, 2 classes: big_cat, dog\n" in result.stderr
+    )
     assert "own: zero-shot accuracy " in result.stderr
     assert "hold" not in result.stderr
 
@@ -126,10 +128,10 @@ def test_class_folders_one_deeper_are_noticed(zsntta, picture_folder, tmp_path):
             for file in folder.iterdir():
                 (target / file.name).write_bytes(file.read_bytes())
     result = zsntta("extract", *TINY, "--dataset", "own=deep", "--noise", "none")
-    assert "note: own: 2 classes: train, val\n" in result.stderr
+    assert "note: own: 24 images, labels from the folders, 2 classes: train, val\n" in result.stderr
     assert (
         "note: the 2 class folders of own hold 2 folders of images (big_cat, dog). If those are "
-        "the classes, name the folder above them: --dataset own=deep/train" in result.stderr
+        "the classes, name the folders above them: --dataset own=deep/val\n" in result.stderr
     )
 
 

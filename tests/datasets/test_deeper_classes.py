@@ -5,7 +5,7 @@ import tarfile
 import pytest
 from made import TINY
 
-from zsntta_cli.datasets.readers.folders import DeeperClasses, deeper_classes
+from zsntta_cli.datasets.readers.levels import DeeperClasses, deeper_classes
 
 
 def ids(*folders, each=1):
@@ -13,7 +13,8 @@ def ids(*folders, each=1):
 
 
 @pytest.mark.parametrize(("sample_ids", "deeper"), [
-    (ids("train/cat", "train/dog", "val/cat"), DeeperClasses("train", ["cat", "dog"])),
+    (ids("train/cat", "train/dog", "val/cat", "val/dog"), DeeperClasses("val", ["cat", "dog"])),
+    (ids("train/cat", "train/dog", "val/cat"), DeeperClasses("val", ["cat"])),
     (ids("all/cat", "all/dog"), DeeperClasses("all", ["cat", "dog"])),
     (ids("all/x/cat", "all/x/dog"), DeeperClasses("all/x", ["cat", "dog"])),
     (ids("all/train/cat", "all/val/cat"), DeeperClasses("all", ["train", "val"])),
@@ -41,6 +42,6 @@ def test_it_is_said_before_images_are_encoded(zsntta, picture_folder, tmp_path):
         archive.add(broken, "val/dog/broken.png")
     result = zsntta("extract", *TINY, "--dataset", "own=own.tar", "--noise", "none")
     assert result.exit_code == 1
-    assert "own: 2 classes: train, val\n" in result.stderr
+    assert "own: 25 images, labels from the folders, 2 classes: train, val\n" in result.stderr
     assert "hold 2 folders of images (big_cat, dog)" in result.stderr
-    assert "name the folder above them: unpack it and name its train\n" in result.stderr
+    assert "name the folders above them: --dataset own=own.tar/val\n" in result.stderr

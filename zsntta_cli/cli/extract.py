@@ -64,6 +64,13 @@ def extract(
             "line. [the folders']"
         ),
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIELD",
+            help="What has the labels of shards: a field of the JSON, or the ending of files.",
+        ),
+    ] = None,
     class_photos: Annotated[
         Path | None,
         typer.Option(
@@ -191,6 +198,7 @@ def extract(
     if class_photos and len(dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.cli.cache import say_accuracies
+    from zsntta_cli.datasets.names import with_label
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.extraction.plan import extract as extract_all
@@ -198,7 +206,8 @@ def extract(
 
     joined = [averaged_prompt(template)] if template else []
     plan = ExtractPlan(
-        tuple(dataset or ()), data_root, tuple(words or ()), limit, (*(prompt or ()), *joined),
+        with_label(dataset or (), label), data_root, tuple(words or ()), limit,
+        (*(prompt or ()), *joined),
         tuple(noise) if noise else None, noise_count, partners, class_names,
         as_is=as_is, as_shown=as_shown, sentences=_sentences(prompts or ()),
     )  # fmt: skip

@@ -65,32 +65,41 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
         return _load_from_hub(name, data_root)
     assert name.path is not None
     name.check_own(is_known=name.base in CATALOGUE)
-    from zsntta_cli.datasets.images import translate_wnids
-    from zsntta_cli.datasets.readers import archives, clip_benchmark, databases, folders, shards
+    from zsntta_cli.datasets.class_names import names_of_folders
+    from zsntta_cli.datasets.readers import (
+        archives,
+        clip_benchmark,
+        databases,
+        folders,
+        levels,
+        shards,
+    )
 
-    if shards.is_pattern(name.path) or shards.is_shard(name.path):
-        return shards.shards(name.base, name.path)
+    if shards.is_pattern(name.path):
+        return shards.shards(name.base, name.path, name.label)
+    place = levels.level_of(name.path)
     try:
         if split := clip_benchmark.split_folder(name.base, name.path):
-            return clip_benchmark.web_dataset(name.base, split)
+            return clip_benchmark.web_dataset(name.base, split, name.label)
         if databases.is_database(name.path):
             return databases.database(name.base, name.path)
-        read = archives.archive if archives.is_archive(name.path) else folders.folder
-        return translate_wnids(read(name.base, name.path))
+        if archives.is_archive(place.base):
+            return shards.shard_or_archive(name.base, place, name.label)
+        return names_of_folders(folders.folder(name.base, *place))
     except OSError as error:
         reason = first_line(error)
         raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
 
 
 def _load_from_hub(name: SetName, data_root: Path) -> "ImageSet":
-    from zsntta_cli.datasets.images import translate_wnids
+    from zsntta_cli.datasets.class_names import names_of_folders
     from zsntta_cli.datasets.readers import clip_benchmark, hub_images
 
     if not name.hub.startswith(HF):
         return clip_benchmark.from_hub(name.base, name.hub, data_root)
     name.check_own(is_known=name.base in CATALOGUE)
     address = hub_images.Address.parse(name.base, name.hub)
-    return translate_wnids(hub_images.hub_images(name.base, address))
+    return names_of_folders(hub_images.hub_images(name.base, address))
 
 
 def known(name: str) -> DatasetEntry:

@@ -1,7 +1,6 @@
 """An image set as the extraction sees it, whatever it is read from."""
 
 import hashlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_extracted, is_deep
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import counted, short
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
@@ -22,6 +21,7 @@ UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  #
 AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
+_SHOWN = 3  # names of classes in a line
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
 
 
@@ -41,6 +41,9 @@ class ImageSet:
     reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
     templates: Sequence[str] = ()  # prompts that it brings along; their features are averaged
+    labels_from: str = ""  # what told the labels: "the folders", ".cls files"
+    left_out: str = ""  # what of its files was not read, in words
+    notes: Sequence[str] = ()  # what should be known of how it was read
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -56,6 +59,24 @@ class ImageSet:
             "dataset": self.name, "images": len(self), "limit": self.limit,
             "digest": digest.hexdigest(), **self.reading,
         }  # fmt: skip
+
+
+def account(images: ImageSet) -> str:
+    """One line on what was read of a set: images, labels and classes, and what was left out."""
+    classes, labelled = images.class_names, int((images.labels >= 0).sum())
+    origin = f"labels from {images.labels_from}, " if images.labels_from else ""
+    told = f"{origin}{counted(len(classes), 'class', 'classes')}: {_first(classes)}"
+    if not labelled:
+        told = "no labels"
+    elif not classes:
+        told = f"{origin}without class names"
+    some = "" if labelled in (0, len(images)) else f" ({labelled:,} with a label)"
+    left_out = f"; left out: {images.left_out}" if images.left_out else ""
+    return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
 
 
 @dataclass(frozen=True)
@@ -149,56 +170,3 @@ class _Rows:
 def numbered(count: int) -> list[str]:
     """Sample ids of `count` images that have no names: their numbers."""
     return [f"{i:05d}" for i in range(count)]
-
-
-_WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
-
-
-def translate_wnids(images: ImageSet) -> ImageSet:
-    """Give a set whose folders are all named by wnids of ImageNet CLIP's names of these classes."""
-    if not images.class_names or not all(map(_WNID.fullmatch, images.class_names)):
-        return images
-    from zsntta_cli.datasets.readers import imagenet
-
-    names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
-    if not all(name in names_by_wnid for name in images.class_names):
-        return images
-    return _rename_classes(images, images.class_names, names_by_wnid)
-
-
-def with_class_names(images: ImageSet, path: Path) -> ImageSet:
-    """The set with the class names that a file gives.
-
-    It has a name a line, in the order of the folders, or lines of a folder and, behind a tab or a
-    space, its class name.
-
-    Raises:
-        DatasetError: no such file, or lines that do not fit the folders.
-    """
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
-    lines = [line for line in lines if line]
-    folders = _folders(images, len(lines))
-    pairs = [re.split(r"[\t ]+", line, maxsplit=1) for line in lines]
-    by_folder = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-    if folders and all(folder in by_folder for folder in folders):
-        return _rename_classes(images, folders, by_folder)
-    if len(lines) != len(folders):
-        raise DatasetError(
-            f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders: must "
-            f"be a name a line in their order, or lines of a folder and its name."
-        )
-    return _rename_classes(images, folders, dict(zip(folders, lines, strict=True)))
-
-
-def _folders(images: ImageSet, count: int) -> Sequence[str]:
-    """The folders of a set's classes; of labels without names their numbers, `count` at least."""
-    highest = int(images.labels.max(initial=-1))
-    numbers = [str(i) for i in range(max(highest + 1, count))] if highest >= 0 else []
-    return images.folder_names or images.class_names or numbers
-
-
-def _rename_classes(images: ImageSet, folders: Sequence[str], names: Mapping[str, str]) -> ImageSet:
-    return replace(images, class_names=[names[folder] for folder in folders], folder_names=folders)

@@ -1,7 +1,7 @@
 """What is not judged of the folders and archives that are searched, in words and in numbers."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -33,7 +33,11 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "picture of another format": _OTHER_FORMATS,
     _NO_PICTURE: ("",),
 }
+_EMPTY, _ELSEWHERE = "folder without images", "image elsewhere"  # of a set with classes
+_TEXTS = (".cls", ".json", ".txt", ".xml", ".label")  # that may be beside each image
 _MANY = {
+    _EMPTY: "folders without images",
+    _ELSEWHERE: "images elsewhere",
     "picture of another format": "pictures of other formats",
     "archive of another kind": "archives of other kinds",
     _NO_PICTURE: "files that are no pictures",
@@ -53,6 +57,7 @@ class LeftOut:
     _counts: Counter[str] = field(default_factory=Counter)
     _names: dict[str, list[str]] = field(default_factory=dict)  # of each kind, the first few
     folders: set[tuple[str, ...]] = field(default_factory=set)  # not looked into, by their paths
+    beside: Counter[str] = field(default_factory=Counter)  # endings of texts that were left out
     again: int = 0
 
     @property
@@ -71,6 +76,19 @@ class LeftOut:
             ending = last.lower()
             self._count(next(kind for kind in _KINDS if ending.endswith(_KINDS[kind])), last)
 
+            if ending.endswith(_TEXTS):
+                self.beside[PurePath(ending).suffix] += 1
+
+    def add_empty(self, folders: Iterable[str]) -> None:
+        """Count folders beside those of the classes that hold no image."""
+        for folder in folders:
+            self._count(_EMPTY, folder)
+
+    def add_others(self, places: Iterable[tuple[str, ...]]) -> None:
+        """Count images, by the parts of their paths, that lie elsewhere than the set does."""
+        for place in places:
+            self._count(_ELSEWHERE, "/".join(place))
+
     def add_hidden_folder(self, place: tuple[str, ...]) -> None:
         """Count a folder that is not looked into, by the parts of its path, once."""
         self.folders.add(place)
@@ -87,7 +105,7 @@ class LeftOut:
         parts = (
             f"{readable}, read only if you name them" if readable else "",
             f"{unreadable}, which cannot be read" if unreadable else "",
-            *self._of((_HIDDEN, _NO_PICTURE)),
+            *self._of((_EMPTY, _ELSEWHERE, _HIDDEN, _NO_PICTURE)),
             self._of_folders(),
         )
         return "; ".join(filter(None, parts))

@@ -7,6 +7,7 @@ Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which nee
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ _IMAGENET_SETS = ("imagenet", "imagenet-sketch", "imagenet-a", "imagenet-v2", "i
 
 HF = "hf:"  # before what the library `datasets` loads
 CLIP_BENCHMARK, WEB = "clip-benchmark", "wds_"  # on the hub: who has web data sets, and their names
+LABEL = "?label="  # behind a path: what has the labels of shards
+_LABEL = re.compile(r"(.+)\?label=([^?/]+)")
 # Of such a set, by whomever.
 _REPOSITORY = rf"([\w-][\w.-]*/({WEB}\w[\w.-]*))"
 # What of CLIP_benchmark's has the images and classes of a known set; of Cars, Pets and others it
@@ -47,14 +50,18 @@ class SetName:
     path: Path | None = None  # of NAME=PATH
     hub: str = ""  # "hf:ORG/NAME:SPLIT", or "clip-benchmark/wds_NAME"
     address: str = ""  # of tars: "https://host/shards-{000..063}.tar"
+    label: str = ""  # the field of JSON, or the ending of files, that has the labels of shards
 
     @classmethod
     def parse(cls, text: str) -> "SetName":
         """A name as it is typed or as a feature file has it."""
         name, equals, path = text.partition("=")
         base, _, parameters = name.partition(":")
+        label = ""
+        if not path.startswith(HF) and (asked := _LABEL.fullmatch(path)):
+            path, label = asked[1], asked[2]
         if equals and path.endswith(".tar") and is_address(path):
-            return cls(base, parameters, address=path)
+            return cls(base, parameters, address=path, label=label)
         if equals and path.startswith(HF):
             return cls(base, parameters, hub=_absolute(path))
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
@@ -62,7 +69,7 @@ class SetName:
             return cls(_SAME_SETS.get(original, web[2]), hub=web[1])
         if equals and path:  # "mine=" names no folder, least of all the one that one is in
             path = os.path.expanduser(path)  # "~nobody" stays as it is
-            return cls(base, parameters, path=Path(path))
+            return cls(base, parameters, path=Path(path), label=label)
         return cls(base, parameters)
 
     def __str__(self) -> str:
@@ -76,10 +83,11 @@ class SetName:
     @property
     def absolute(self) -> str:
         """What names the same images in any working folder."""
+        label = f"{LABEL}{self.label}" if self.label else ""
         if self.path is not None:
-            return f"{self}={self.path.absolute()}"
+            return f"{self}={self.path.absolute()}{label}"
         if self.address:
-            return f"{self}={self.address}"
+            return f"{self}={self.address}{label}"
         if self.hub.startswith(HF):
             return f"{self}={self.hub}"
         return self.hub or str(self)
@@ -153,3 +161,17 @@ def noise_name(noise_type: str) -> str:
 def words_name(words: str) -> str:
     """The name of the features of a word list."""
     return f"{WORDS}-{words}"
+
+
+def with_label(specs: Sequence[str], label: str | None) -> tuple[str, ...]:
+    """Sets as they are typed, with what has the labels of those whose files are named.
+
+    Raises:
+        DatasetError: none of them is such a set.
+    """
+    if label is None:
+        return tuple(specs)
+    own = [spec for spec in specs if SetName.parse(spec).path or SetName.parse(spec).address]
+    if not own:
+        raise DatasetError("--label is for shards of your own: --dataset NAME=PATH.tar.")
+    return tuple(f"{spec}{LABEL}{label}" if spec in own else spec for spec in specs)

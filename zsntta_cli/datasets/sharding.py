@@ -17,7 +17,8 @@ import numpy as np
 
 from zsntta_cli.addresses import fetch_file, read_text, remove_fetched
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, as_shown, pick_rows, with_class_names
+from zsntta_cli.datasets.class_names import with_class_names
+from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, as_shown, pick_rows
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers import clip_benchmark, shards
 from zsntta_cli.errors import DatasetError, SettingsError
@@ -104,6 +105,7 @@ class TarShards(ShardedSet):
     where: Path  # what they are called in an error; texts lie beside it
     shown: bool = False
     class_names: Path | None = None  # a file of names in place of those beside the shards
+    label: str = ""  # what has the labels, as `shards` takes it
 
     @property
     def shards(self) -> Sequence[str]:
@@ -133,6 +135,7 @@ class TarShards(ShardedSet):
             digest.update(f"{file} {hashlib.sha256(text).hexdigest()}\0".encode())
         if self.class_names:
             digest.update(self.class_names.read_bytes())
+        digest.update(self.label.encode())
         shown = {AS_SHOWN: True} if self.shown else {}
         count = len(self.paths)
         return {"dataset": self.name, "shards": count, "digest": digest.hexdigest(), **shown}
@@ -140,7 +143,7 @@ class TarShards(ShardedSet):
     def read(self, run: range) -> tuple[ImageSet, list[int]]:
         """The images of some tars, whose members are listed now."""
         paths = self.paths[run.start : run.stop]
-        images, counts = shards.images_of_some_shards(self.name, paths, self.where)
+        images, counts = shards.images_of_some_shards(self.name, paths, self.where, self.label)
         if self.class_names:
             images = with_class_names(images, self.class_names)
         return (as_shown(images) if self.shown else images), counts
@@ -159,6 +162,7 @@ class RemoteShards(ShardedSet):
     folder: Path  # where they are fetched to
     shown: bool = False
     class_names: Path | None = None
+    label: str = ""
 
     @property
     def shards(self) -> Sequence[str]:
@@ -179,6 +183,7 @@ class RemoteShards(ShardedSet):
             digest.update(f"{file} {hashlib.sha256(content).hexdigest()}\0".encode())
         if self.class_names:
             digest.update(self.class_names.read_bytes())
+        digest.update(self.label.encode())
         shown = {AS_SHOWN: True} if self.shown else {}
         count = len(self.addresses)
         return {"dataset": self.name, "shards": count, "digest": digest.hexdigest(), **shown}
@@ -192,7 +197,8 @@ class RemoteShards(ShardedSet):
         for file, content in self._texts.items():
             write_whole(folder / file, content)
         paths = tuple(folder / shard for shard in names)
-        local = TarShards(self.name, paths, folder / "*.tar", self.shown, self.class_names)
+        where, of_own = folder / "*.tar", self.class_names
+        local = TarShards(self.name, paths, where, self.shown, of_own, self.label)
         return local.read(range(len(paths)))
 
     @staticmethod
@@ -258,7 +264,7 @@ def remote_shards(
     name.check_own(is_known=name.base in CATALOGUE)
     addresses = tuple(shards.expand_braces(name.address))
     folder = data_root / f".{name.base}.fetched"
-    return RemoteShards(name.base, addresses, folder.absolute(), shown, class_names)
+    return RemoteShards(name.base, addresses, folder.absolute(), shown, class_names, name.label)
 
 
 def fetched_apart(sharded: ShardedSet, root: Path, encoder: str) -> ShardedSet:
@@ -290,7 +296,7 @@ def tar_shards(
     if name.path and shards.is_pattern(name.path):
         pattern = name.path.absolute()
         paths = tuple(Path(path) for path in shards.expand_braces(str(pattern)))
-        return TarShards(name.base, paths, pattern, shown, class_names)
+        return TarShards(name.base, paths, pattern, shown, class_names, name.label)
     split = None
     if name.path:
         split = clip_benchmark.split_folder(name.base, name.path.absolute())
@@ -299,4 +305,4 @@ def tar_shards(
     if split is None:
         return None
     paths = tuple(clip_benchmark.shard_paths(name.base, split))
-    return TarShards(name.base, paths, split / "*.tar", shown, class_names)
+    return TarShards(name.base, paths, split / "*.tar", shown, class_names, name.label)

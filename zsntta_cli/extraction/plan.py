@@ -1,6 +1,7 @@
 """The work of `zsntta extract`: sets, word lists, noise images and OOD partners in turn."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from pathlib import Path
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.features import Header
+from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import DEEP, ImageSet, limited, with_class_names
+from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
-from zsntta_cli.datasets.readers.folders import deeper_classes
+from zsntta_cli.datasets.readers.levels import deeper_classes
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, remote_shards, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
@@ -44,7 +46,7 @@ from zsntta_cli.settings.sentences import Sentences, is_filed
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
 Failures = dict[str, Exception]  # sets that could not be extracted, as they were named, and why
 
-_SHOWN = 5  # names of classes in a note
+_SHOWN = 3  # names of classes in a note
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
 
@@ -61,12 +63,12 @@ class ExtractPlan:
     noise_count: int | None = None  # None: a quarter of the largest ID set, enough for 50 %, M = 8
     partners: bool = True  # the ID sets' OOD partners too, where no OOD set is named
     class_names: Path | None = None  # of the sets that are not in the catalogue
-    as_is: bool = False  # known sets are taken with other checksums and missing images
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
     published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
 
     sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
+    as_is: bool = False  # known sets are taken with other checksums and missing images
 
     @property
     def templates(self) -> list[str]:
@@ -238,9 +240,8 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
         reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
     if plan.class_names and SetName.parse(spec).says_where:
         images = with_class_names(images, plan.class_names)
-    elif images.folder_names:
-        first, *_ = images.class_names
-        reporter.note(f"{images.name}: folders are wnids, so classes are '{first}' and so on.")
+    for note in _notes(images, SetName.parse(spec).path):
+        reporter.note(f"note: {note}")
     if (images.labels >= 0).any() and not images.class_names:
         reporter.note(
             f"note: {images.name}: its labels have no class names, so it can only be an OOD set: "
@@ -252,27 +253,31 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
             f"are averaged ('{ensemble}'), beside '{datasets.default_prompt(images.name)}'."
         )
-    for note in _class_notes(images, SetName.parse(spec).path):
-        reporter.note(note)
     return images
 
 
-def _class_notes(images: ImageSet, path: Path | None) -> Iterator[str]:
-    """How many classes a set has, the first of them, and whether others seem to be meant.
+def _notes(images: ImageSet, path: Path | None) -> Iterator[str]:
+    """What was read of a set, and what should be known of its classes.
 
-    `path`: the folder of the user's own images. There are no notes on known OOD sets.
+    `path`: the folder of the user's own images.
     """
-    names = images.class_names
-    if names and (path or datasets.has_text(images)):
-        yield f"note: {images.name}: {counted(len(names), 'class', 'classes')}: {_first(names)}"
-    deeper = deeper_classes(images.sample_ids) if path else None
+    yield account(images)
+    for note in (*images.notes, *twins(images.class_names, images.folder_names)):
+        yield f"{images.name}: {note}"
+    may_be_deeper = path and images.class_names and "*" not in path.parts
+    deeper = deeper_classes(images.sample_ids) if may_be_deeper else None
     if deeper:
-        folder = f"--dataset {images.name}={path}/{deeper.above}"
-        where = folder if path and path.is_dir() else f"unpack it and name its {deeper.above}"
+        place = f"{path}/{deeper.above}"
+        leaves = (
+            f" (with {shlex.quote(f'{place}/**')} each of {deeper.leaves:,} folders is a class)"
+            if deeper.leaves
+            else ""
+        )
         yield (
-            f"note: the {len(names):,} class folders of {images.name} hold "
+            f"the {counted(len(images.class_names), 'class folder')} of {images.name} hold "
             f"{len(deeper.names):,} folders of images ({_first(deeper.names)}). If those are the "
-            f"classes, name the folder above them: {where}"
+            f"classes, name the folders above them: --dataset {images.name}={shlex.quote(place)}"
+            f"{leaves}"
         )
 
 

@@ -5,7 +5,7 @@ An archive is what its folder would be: the same labels, order, sample ids and d
 
 import math
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tokenize import TokenError
 from typing import Any, Literal
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from zsntta_cli.datasets.hidden import hidden_part
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
-from zsntta_cli.datasets.readers.folders import by_folder, folder, require_path
+from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.datasets.readers.folders import by_folder, folder, no_image, require_path
+from zsntta_cli.datasets.readers.levels import Place, at_level, literal
 from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
@@ -37,17 +39,42 @@ def archive(name: str, path: Path, within: str = "") -> ImageSet:
         DatasetError: not there, cut off, of another kind, without images, or with images beside
             class folders.
     """
-    members, read = open_archive(name, path)
-    every = images_among(members)
+    return archived(name, path, *open_archive(name, path), within=within)
+
+
+def archived(
+    name: str,
+    path: Path,
+    members: Sequence[Member],
+    read: Read,
+    *,
+    within: str = "",
+    above: Place = (),
+) -> ImageSet:
+    """The images of an archive that was opened; `above` are folders above those of its classes."""
+    every, left_out = images_among(members), LeftOut()
+    for member in members:
+        if PurePosixPath(member.path).parts not in every:
+            left_out.add(member.path)
     images = {parts: every[parts] for parts in every if within in parts[:-1]} or every
     if not images:
-        raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    places = below_common_folder(list(images))
-    labels, class_names = by_folder(name, path, places)
-    ids = ["/".join(place) for place in places]
-    return member_images(
-        name, [(read, member) for member in images.values()], labels, ids, class_names
+        raise no_image(name, path, left_out)
+    shared = dict(zip(images, below_common_folder(list(images)), strict=True))
+    below = at_level(list(shared.values()), above)
+    if above and not below:  # named from the archive's root
+        shared = {parts: parts for parts in images}
+        below = at_level(list(images), above)
+    if not below:
+        raise no_image(name, path.joinpath(*above), left_out)
+    left_out.add_others([place for place in shared.values() if place not in below])
+    chosen = {place: images[parts] for parts, place in shared.items() if place in below}
+    labels, class_names = by_folder(name, path, list(below.values()))
+    ids = ["/".join(place[literal(above) :]) for place in below]
+    found = member_images(
+        name, [(read, member) for member in chosen.values()], labels, ids, class_names
     )
+    origin = "the folders" if class_names else ""
+    return replace(found, labels_from=origin, left_out=left_out.words())
 
 
 def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:

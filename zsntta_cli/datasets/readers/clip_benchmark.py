@@ -42,8 +42,8 @@ def split_folder(name: str, path: Path) -> Path | None:
     return None
 
 
-def web_dataset(name: str, split: Path) -> "ImageSet":
-    """The images of a split: a folder of as many shards as it says.
+def web_dataset(name: str, split: Path, label: str = "") -> "ImageSet":
+    """The images of a split: a folder of as many shards as it says; `label` as of all shards.
 
     Raises:
         DatasetError: there are fewer shards, or more.
@@ -59,7 +59,7 @@ def web_dataset(name: str, split: Path) -> "ImageSet":
             f"data set '{name}': {split / _COUNT} says {len(shards):,} shards, but there is "
             f"{more.name}: remove what is not of the set."
         )
-    return images_of_shards(name, shards, split / "*.tar")
+    return images_of_shards(name, shards, split / "*.tar", label)
 
 
 def shard_paths(name: str, split: Path) -> list[Path]:

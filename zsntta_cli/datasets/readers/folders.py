@@ -2,11 +2,10 @@
 
 import errno
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import takewhile
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +14,72 @@ from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.datasets.presence import AS_IS, USABLE
+from zsntta_cli.datasets.readers.levels import Place, at_level, literal
 from zsntta_cli.errors import DatasetError
 
+_SHOWN = 3  # names in an error
 
-def folder(name: str, path: Path) -> ImageSet:
+
+def folder(name: str, path: Path, above: Place = ()) -> ImageSet:
     """The images of a folder: class subfolders are labels; without subfolders there are no labels.
+
+    `above` are folders above those of the classes, as `levels` has them.
 
     Raises:
         DatasetError: no such folder, no image in it, or images beside class folders.
     """
     if not path.is_dir():
         raise DatasetError(f"data set '{name}': there is no folder {path}.")
-    paths = images_in(path)
+    left_out = LeftOut()
+    paths = images_in(path, left_out)
+    places = {p.relative_to(path).parts: p for p in paths}
+    below = at_level(list(places), above)
+    left_out.add_others([place for place in places if place not in below])
+    paths = [places[place] for place in below]
     if not paths:
-        raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
-    labels, class_names = by_folder(name, path, [p.relative_to(path).parts for p in paths])
-    return listed_images(name, path, paths, labels, class_names)
+        raise no_image(name, path.joinpath(*above), left_out)
+    labels, class_names = by_folder(name, path, list(below.values()))
+    if class_names and not above:
+        left_out.add_empty(sorted(_folders_in(path) - set(class_names)))
+    base = path.joinpath(*above[: literal(above)])
+    images = listed_images(name, base, paths, labels, class_names)
+    origin = "the folders" if class_names else ""
+    notes = _about_files_beside(name, path, len(paths), origin, left_out)
+    return replace(images, labels_from=origin, left_out=left_out.words(), notes=tuple(notes))
+
+
+def _about_files_beside(
+    name: str, path: Path, images: int, origin: str, left_out: LeftOut
+) -> Iterator[str]:
+    """What to do with files that may have labels, if most images have one."""
+    endings = [ending for ending, count in left_out.beside.items() if 2 * count >= images]
+    if endings:
+        where = shlex.quote(str(path))
+        yield (
+            f"{f'labels are from {origin}' if origin else 'labels?'} {', '.join(endings)} files "
+            f"are beside the images, and are read in a shard: tar --sort=name -cf {name}.tar -C "
+            f"{where} . && zsntta extract --dataset {name}={name}.tar"
+        )
+
+
+def _folders_in(path: Path) -> set[str]:
+    return {entry.name for entry in path.iterdir() if entry.is_dir() and not is_hidden(entry.name)}
+
+
+def no_image(name: str, where: Path, left_out: LeftOut) -> DatasetError:
+    """The error for a set in which there is no image, with what there is."""
+    words = left_out.words()
+    tars = sorted(where.glob("*.tar")) if where.is_dir() else []
+    if tars:
+        stems = ",".join(tar.stem for tar in tars[:_SHOWN]) + ",…" * (len(tars) > _SHOWN)
+        if all(tar.stem.isdecimal() for tar in tars):
+            stems = f"{tars[0].stem}..{tars[-1].stem}" if len(tars) > 1 else tars[0].stem
+        pattern = shlex.quote(f"{where}/{{{stems}}}.tar")
+        words += f". If these are shards of one set, name them: {name}={pattern}"
+    return DatasetError(
+        f"data set '{name}': no image in {where} (looked for .jpg, .png, …)"
+        f"{f'; left out: {words}' if words else ''}."
+    )
 
 
 def by_folder(
@@ -52,36 +101,6 @@ def by_folder(
         )
     index = {class_name: -1 if class_name == "" else i for i, class_name in enumerate(names)}
     return [index[class_name] for class_name in classes], [] if names == [""] else names
-
-
-class DeeperClasses(NamedTuple):
-    """Folders within class folders that look like the classes."""
-
-    above: str  # the folder that holds them
-    names: list[str]
-
-
-_FEW = 4  # class folders that may be the parts of a set: train, val, test
-_MOST = 0.9  # of the images, that lie in deeper folders where classes do
-
-
-def deeper_classes(sample_ids: Sequence[str]) -> DeeperClasses | None:
-    """The folders within class folders, by the images' ids, if they look more like classes.
-
-    They do where there are few class folders, nearly all images lie deeper, and there are more
-    folders there: `train/cat/1.png` and `val/cat/2.png` are of two classes, train and val.
-    """
-    folders = [PurePosixPath(sample_id).parts[:-1] for sample_id in sample_ids]
-    outer = {parts[0] for parts in folders if parts}
-    deep = [parts for parts in folders if len(parts) > 1]
-    if not deep or len(outer) > _FEW or len(deep) < _MOST * len(folders):
-        return None
-    ends = zip(min(deep), max(deep), strict=False)
-    level = max(1, sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends)))
-    inner = {parts[: level + 1] for parts in deep if len(parts) > level}
-    if len(inner) <= len(outer):
-        return None
-    return DeeperClasses("/".join(deep[0][:level]), sorted({parts[level] for parts in inner}))
 
 
 def listed_images(
