@@ -16,6 +16,7 @@ from served import serving
 
 from zsntta_cli.datasets import fetching, transfer
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
+from zsntta_cli.datasets.readers import folders
 from zsntta_cli.datasets.status import on_disk
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.progress import Silent
@@ -33,7 +34,8 @@ def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
     digest = hashlib.md5(served.content).hexdigest()
     download = Download(f"{served.address}/{file}", file,
                         f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
-    return DatasetEntry("ood", 1, 1, "all", None, layout=layout or file, files=(download,))
+    read = lambda name, root: folders.folder(name, root / (unpacks or "."))  # noqa: E731
+    return DatasetEntry("ood", 2, 2, "all", read, layout=layout or file, files=(download,))
 
 
 def fetch(served, root, **how):
@@ -249,7 +251,10 @@ def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, step,
 def test_what_is_there_is_not_fetched(tmp_path):
     (tmp_path / "photos.bin").write_bytes(b"mine")
     with serving(content=CONTENT) as served:
-        assert fetch(served, tmp_path) == [f"it is in {tmp_path} already"]
+        with pytest.raises(DatasetError, match=r"photos.bin is not the file .* Move .* away"):
+            fetch(served, tmp_path)
+        (tmp_path / "photos.bin").write_bytes(CONTENT)
+        assert "md5 as published" in fetch(served, tmp_path)[0]
     assert served.asked == []
 
 
@@ -364,7 +369,7 @@ def test_a_folder_that_is_not_whole_is_not_taken_for_the_set(tmp_path):
     (tmp_path / "photos" / "a").mkdir(parents=True)
     with (
         serving(content=tar(PHOTOS)) as served,
-        pytest.raises(DatasetError, match="should be the whole set"),
+        pytest.raises(DatasetError, match="is there, but no image in"),
     ):
         fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
 

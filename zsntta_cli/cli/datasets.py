@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from zsntta_cli.cli.command import Command, group, say
-from zsntta_cli.cli.lists import in_known_case
+from zsntta_cli.cli.lists import known_set
 from zsntta_cli.cli.options import DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
@@ -49,7 +49,7 @@ def show(
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import set_card
 
-    name = in_known_case(name)
+    name = known_set(name)
     entry = known(name)
     commands = set_commands(name, entry.parameters, is_id=entry.role != "ood")
     console().print(set_card(name, entry, data_root, features_dir, commands))
@@ -69,7 +69,7 @@ def get(
     from zsntta_cli.datasets import fetching, known
     from zsntta_cli.progress import ConsoleReporter
 
-    names = [*map(in_known_case, names)]
+    names = [*map(known_set, names)]
     entries = {name: known(name) for name in names}  # unknown ones are refused before the first
     failures = {}
     for name, entry in entries.items():
@@ -100,7 +100,7 @@ def verify(
     from zsntta_cli.datasets.names import SetName
     from zsntta_cli.progress import ConsoleReporter
 
-    name = in_known_case(name)
+    name = known_set(name)
     parsed = SetName.parse(name)
     entry = CATALOGUE.get(parsed.base) if parsed.says_where else known(name)
     images, broken = load_images(name, data_root), []

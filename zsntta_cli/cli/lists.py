@@ -55,14 +55,23 @@ def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
 
 def in_known_case(name: str) -> str:
     """A known method, set, preset or encoder typed in any case, as it is written; others as is."""
+    base, colon, rest = name.partition(":")
     if name == name.lower():
         return name
     from zsntta_cli.datasets import CATALOGUE
     from zsntta_cli.simulation.runs import PRESETS
 
-    base, colon, rest = name.partition(":")
     is_known = base.lower() in {*METHODS, *CATALOGUE, *PRESETS, "tiny"}
     return base.lower() + colon + rest if is_known and "=" not in name else name
+
+
+def known_set(name: str) -> str:
+    """A known set by its name, in any case, or by another name that people type for it."""
+    from zsntta_cli.datasets.catalogue import ALIASES, CATALOGUE
+
+    base, colon, rest = name.partition(":")
+    other = ALIASES.get(base.lower(), "") if base.lower() not in CATALOGUE else ""
+    return other + colon + rest if other else in_known_case(name)
 
 
 def _in_known_case(words: Sequence[str]) -> Iterator[str]:
@@ -80,7 +89,8 @@ def _in_known_case(words: Sequence[str]) -> Iterator[str]:
 def _known(option: str, value: str) -> str:
     if option == "--format":
         return _FORMATS.get(value.lower(), value.lower())
-    return ",".join(map(in_known_case, value.split(",")))
+    read = known_set if option == "--dataset" else in_known_case
+    return ",".join(map(read, value.split(",")))
 
 
 def _next(words: Iterator[str]) -> Iterator[str]:

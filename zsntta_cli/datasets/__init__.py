@@ -159,11 +159,14 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
     except (OSError, DatasetError) as error:
+        is_usable = getattr(error, "remedy", "") == presence.USABLE
+        is_plain = isinstance(error, DatasetError) and not is_usable  # which says all there is
+        if is_plain and not presence.is_misplaced(entry, root):
+            raise
         if flaw := presence.flaw(entry, root, error):
             place = str(presence.traces(entry, root)[0])
-            is_usable = getattr(error, "remedy", "") == presence.USABLE
             raise FlawedSet(name, flaw, place, bool(entry.files), is_usable) from error
-        if isinstance(error, DatasetError):
+        if is_plain:
             raise
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
@@ -173,7 +176,7 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
         raise IncompleteSet(name, where, wanted, entry.home, bool(entry.files)) from error
 
 
-def look(name: str, root: Path) -> presence.Presence:
+def look(name: str, root: Path, entry: DatasetEntry | None = None) -> presence.Presence:
     """What there is of a known set in the data root; nothing is fetched or unpacked.
 
     Sets with parameters are told by the names of files.
@@ -183,7 +186,7 @@ def look(name: str, root: Path) -> presence.Presence:
     """
     from zsntta_cli.datasets import status
 
-    entry = known(name)
+    entry = entry or known(name)
     state = status.on_disk(entry, root)
     if state == status.BUILT_IN or not presence.traces(entry, root):
         return presence.Presence(presence.ABSENT if entry.layout else state)
@@ -197,7 +200,7 @@ def look(name: str, root: Path) -> presence.Presence:
     except FlawedSet as error:
         wrong = error.flaw
     except DatasetError as error:
-        wrong = first_line(error)
+        wrong = presence.worded(error)
     return presence.Presence(presence.FLAWED if wrong else presence.WHOLE, wrong)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
-from zsntta_cli.datasets.presence import FLAWED, WHOLE, still_packed, traces
+from zsntta_cli.datasets.presence import WHOLE, traces
 from zsntta_cli.datasets.status import BUILT_IN, YES, on_disk
 from zsntta_cli.datasets.transfer import PartialFile, transfer
 from zsntta_cli.errors import DatasetError, FlawedSet, first_line
@@ -41,15 +41,18 @@ def fetch(
     """
     unpacked = replace(entry, packed=()) if any(file.unpacks for file in entry.files) else entry
     state = on_disk(unpacked, root)
-    if state in (BUILT_IN, YES):
-        return ["it is built in" if state == BUILT_IN else f"it is in {root} already"]
+    if state == BUILT_IN:
+        return ["it is built in"]
     found = traces(entry, root)
-    if found and not still_packed(entry, root):
-        there = look(name, root)
-        if there.state == WHOLE and not any(file.unpacks for file in entry.files):
-            return [f"it is in {root} already"]
-        if there.state == FLAWED and found[0] not in [root / f.file for f in entry.files]:
-            raise FlawedSet(name, there.flaw, str(found[0]), bool(entry.files), False)
+    read_in_place = [root / file.file for file in entry.files if not file.unpacks]
+    is_fetched = bool(read_in_place) and all(path.is_file() for path in read_in_place)
+    if found and not is_fetched and found[0] not in [root / f.file for f in entry.files]:
+        there = look(name, root, entry)
+        if there.state == WHOLE:
+            return [f"it is in {root} already, as published"]
+        raise FlawedSet(name, there.flaw, str(found[0]), bool(entry.files), False)
+    if state == YES and not is_fetched:
+        return [f"it is in {root} already"]
     if not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "

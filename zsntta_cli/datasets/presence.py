@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.hidden import is_hidden
-from zsntta_cli.errors import first_line
+from zsntta_cli.errors import DatasetError
 
 ABSENT, WHOLE, FLAWED = "not there", "there, as published", "there, but"
 USABLE = "as-is"  # remedy of an error that --as-is passes over
@@ -42,9 +42,14 @@ def flaw(entry: DatasetEntry, root: Path, error: Exception) -> str:
         target = root / _top(entry)
         return f"it lies a folder too deep, in {deeper}: move what is in there to {target}"
     if found[0] != root / _top(entry):
-        archive = still_packed(entry, root)
-        return packed_in(archive) if archive else _worded(error)
-    return _worded(error)
+        archive = None if isinstance(error, DatasetError) else still_packed(entry, root)
+        return packed_in(archive) if archive else worded(error)
+    return worded(error)
+
+
+def is_misplaced(entry: DatasetEntry, root: Path) -> bool:
+    """Whether a set lies a folder too deep, or only in an archive that no reader takes."""
+    return next(_deeper(entry, root), None) is not None or still_packed(entry, root) is not None
 
 
 def packed_in(archive: Path) -> str:
@@ -60,11 +65,11 @@ def still_packed(entry: DatasetEntry, root: Path) -> Path | None:
     return None
 
 
-def _worded(error: Exception) -> str:
+def worded(error: Exception) -> str:
     """What an error says, without the set's name before it."""
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"there is no {error.filename}"
-    line = first_line(error).removesuffix(".")
+    line = str(error).removesuffix(".")
     return line.partition("': ")[2] if line.startswith("data set '") and "': " in line else line
 
 

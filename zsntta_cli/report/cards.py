@@ -189,7 +189,7 @@ def set_card(
 def _way(name: str, entry: DatasetEntry, data_root: Path) -> str:
     if not entry.layout:
         return "nothing to do: it is built in"
-    if traces(entry, data_root):
+    if entry.downloads and traces(entry, data_root):
         return ""
     if entry.downloads:
         return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
