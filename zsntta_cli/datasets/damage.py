@@ -19,6 +19,7 @@ _MOST_TEXT, _MOST_TEXTS = 2**20, 2**25  # bytes of one, and of all: Pillow refus
 _CORRUPT, _PREMATURE = "Corrupt JPEG data: ", "Premature end of JPEG file"
 ENDS = "it ends too early"
 _SCALE = 8  # of a JPEG that is decoded for its warnings alone: an eighth of its sides
+_DEFLATE_IN_TIFF = (8, 32946)
 _JPEG_IN_TIFF, _COMPRESSION, _TABLES = 7, 259, 347  # a TIFF's tags and a value of the first
 _PIECES = ((324, 325), (273, 279))  # tags of offsets and sizes: of tiles, of strips
 
@@ -127,14 +128,30 @@ def _unpacked_size(kind: bytes, content: bytes) -> int:
 
 
 def _damage_in_tiff(data: bytes, tags: Any) -> str:
-    """What libjpeg warns of in a TIFF's strips or tiles; Pillow tells libtiff's own errors."""
-    if tags.get(_COMPRESSION) != _JPEG_IN_TIFF:
+    """What libjpeg warns of in a TIFF's strips or tiles, and deflate's checksums that are wrong.
+
+    Pillow tells libtiff's own errors, and libtiff leaves checksums out.
+    """
+    kind = tags.get(_COMPRESSION)
+    if kind != _JPEG_IN_TIFF and kind not in _DEFLATE_IN_TIFF:
         return ""
     tables = bytes(tags.get(_TABLES, b""))[:-2]  # without their own end mark
     for offsets, sizes in _PIECES:
         pieces = zip(tags.get(offsets, ()), tags.get(sizes, ()), strict=False)
         for offset, size in pieces:
             piece = data[offset : offset + size]
-            if wrong := _damage_in_jpeg(tables + piece[2:] if tables else piece):
+            is_jpeg, whole = kind == _JPEG_IN_TIFF, tables + piece[2:] if tables else piece
+            if wrong := _damage_in_jpeg(whole) if is_jpeg else _damage_in_deflated(piece):
                 return wrong
     return ""
+
+
+def _damage_in_deflated(piece: bytes) -> str:
+    stream = zlib.decompressobj()
+    try:
+        while piece and not stream.eof:
+            stream.decompress(piece, _MOST_TEXT)  # a part at a time: it may be large
+            piece = stream.unconsumed_tail
+    except zlib.error:
+        return "the checksum of a strip is wrong"
+    return "" if stream.eof else ENDS

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import PIL
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from PIL.Image import Transpose
 from PIL.ImageFile import ImageFile
 
@@ -160,11 +160,11 @@ def _readable(source: bytes | Path) -> ImageFile:
         OSError: it is no picture, in words that say what it is instead.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    with contextlib.suppress(UnidentifiedImageError):
+    with contextlib.suppress(OSError, KeyError):  # also of a head that is cut off or damaged
         return Image.open(io.BytesIO(without_large_texts(data)))
     if data[4:8] == b"ftyp" and data[8:12] in HEIF:
         _register_heif()
-        with contextlib.suppress(UnidentifiedImageError):
+        with contextlib.suppress(OSError):
             return Image.open(io.BytesIO(data))
     raise OSError(why_unread(data) or UNKNOWN)
 

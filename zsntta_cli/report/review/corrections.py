@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.detection.detecting import Batch
 from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
-from zsntta_cli.errors import StoreError, counted, first_line
+from zsntta_cli.errors import StoreError, counted, first_line, short
 from zsntta_cli.files import read_input
 
 _FORMATS = (1, 2, 3, 4)  # of rows, as the page had them that exported
@@ -86,6 +86,8 @@ def _wrong(row: Any) -> str:
         ("verdict.class", isinstance(values.get("class"), str)),
     ]
     wrong = [name for name, is_right in fields if not is_right]
+    if wrong == ["noise"] and row.get("noise") is not None:
+        return f"'noise' is {short(repr(row['noise']))}, must be true or false"
     if wrong:
         return f"'{wrong[0]}' is missing or of another kind"
     return "an image that is noise has a class" if row["noise"] and row["class"] is not None else ""
