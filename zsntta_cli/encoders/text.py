@@ -73,6 +73,27 @@ def load_tokenizer(model: str) -> "Tokenize":
     return tokenizer
 
 
+@contextmanager
+def _one_thread(device: "torch.device") -> Iterator[None]:
+    """Compute on one thread of the CPU, whatever the process has.
+
+    Several threads add up in another order: text features differed by 2e-8, and are stored as they
+    are. (Image features are rounded to float16.) Rounding them would not do: a value beside the
+    middle of two would still be rounded either way.
+    """
+    import torch
+
+    if device.type != "cpu":
+        yield
+        return
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 class TextTower:
     """The text side of a CLIP model, which turns prompts into features."""
 
@@ -91,7 +112,7 @@ class TextTower:
         import torch
 
         parts = []
-        with torch.inference_mode():
+        with torch.inference_mode(), _one_thread(self._device):
             for start in range(0, len(prompts), BATCH):
                 features = self.features(self.tokens(prompts[start : start + BATCH]))
                 parts.append(features.cpu().numpy())
