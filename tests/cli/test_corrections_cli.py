@@ -1,4 +1,4 @@
-"""`detect --corrections` and `--learn` as they are typed."""
+"""`detect --learn` as it is typed: answers become verdicts, and teach others."""
 
 import hashlib
 import json
@@ -45,7 +45,7 @@ def test_rows_folders_and_page_obey(pictures):
         correction(letter, False, "circle"), correction(shape, True), correction("gone.png", True)
     )
     result = pictures(
-        "detect", "pictures", *SHAPES, "--corrections", "c.jsonl", "--copy-to", "sorted",
+        "detect", "pictures", *SHAPES, "--learn", "c.jsonl", "--copy-to", "sorted",
         "--review", "r.html",
     )  # fmt: skip
     after = rows(result)
@@ -55,9 +55,9 @@ def test_rows_folders_and_page_obey(pictures):
     )  # fmt: skip
     assert one["class_index"] == NAMES.split(",").index("circle")
     assert (other["noise"], other["answer"], other["stage"]) == (True, "noise", "judged")
-    assert other["score"] == before[str(shape)]["score"]
     rest = before.keys() - {str(letter), str(shape)}
-    assert all(after[source] == before[source] for source in rest)
+    assert all(after[source]["class"] == before[source]["class"] for source in rest)
+    assert {after[source]["stage"] for source in rest} == {"adapted"}
     copies = [path.read_bytes() for path in Path("sorted/circle").iterdir()]
     assert letter.read_bytes() in copies
     assert Path("sorted/_noise", shape.name).read_bytes() == shape.read_bytes()
@@ -73,7 +73,7 @@ def test_an_image_is_told_by_its_content_wherever_it_lies(pictures):
     )
     shutil.move("pictures/star/00043.png", "pictures/star/renamed.png")
     shutil.copy("pictures/star/renamed.png", "pictures/copy.png")
-    result = pictures("detect", "pictures", *SHAPES, "--corrections", "c.jsonl")
+    result = pictures("detect", "pictures", *SHAPES, "--learn", "c.jsonl")
     judged = {source for source, row in rows(result).items() if row["stage"] == "judged"}
     assert judged == {"pictures/star/renamed.png", "pictures/copy.png"}
     assert "2 images judged by a person: 1 of 1 corrections" in result.stderr
@@ -82,9 +82,6 @@ def test_an_image_is_told_by_its_content_wherever_it_lies(pictures):
 def test_another_image_at_the_same_path_is_not_judged(pictures):
     path = "pictures/star/00043.png"
     write(correction(path, True, format=2, content="0" * 64))
-    result = pictures("detect", "pictures", *SHAPES, "--corrections", "c.jsonl")
-    assert all(row["stage"] != "judged" for row in rows(result).values())
-    assert "0 images judged by a person: 0 of 1 corrections" in result.stderr
     fails(pictures("detect", "pictures", *SHAPES, "--learn", "c.jsonl"), "not one of the 1 images")
 
 
@@ -92,9 +89,7 @@ def test_cached_features_by_their_ids_and_a_class_of_others(cached):
     before = rows(cached("detect", "--set", "shapes", *TINY))
     source = next(iter(before))
     write(correction(source, False, "a unicorn"))
-    result = cached(
-        "detect", "--set", "shapes", *TINY, "--corrections", "c.jsonl", "--learn", "c.jsonl"
-    )
+    result = cached("detect", "--set", "shapes", *TINY, "--learn", "c.jsonl")
     row = rows(result)[source]
     assert (row["stage"], row["class"]) == ("judged", before[source]["class"])
     assert "1 image corrected to a class that is none of yours" in result.stderr
@@ -108,26 +103,23 @@ def test_what_was_corrected_is_learned_from(pictures):
     after = rows(result)
     assert "Learned from 16 of 17 corrections." in result.stderr
     assert all(row["threshold"] == 0 for row in after.values())
-    assert {row["stage"] for row in after.values()} == {"adapted"}, "nobody judged these rows"
-    assert [row["class"] for row in after.values()] == [row["class"] for row in before.values()]
-    assert all(row["noise"] == (row["margin"] > 0) for row in after.values())
-    both = pictures("detect", "pictures", *SHAPES, "--learn", "c.jsonl", "--corrections", "c.jsonl")
-    judged = rows(both)
-    for source, row in judged.items():
+    for source, row in after.items():
         assert (row["stage"] == "judged") == (source in Path("c.jsonl").read_text())
-        assert row["score"] == after[source]["score"]
-    assert all(judged[str(path)]["noise"] for path in Path("pictures/x").iterdir())
+        if row["stage"] != "judged":
+            assert row["noise"] == (row["margin"] > 0)
+            assert row["class"] == before[source]["class"]
+    assert all(after[str(path)]["noise"] for path in Path("pictures/x").iterdir())
 
 
 def test_strangers_files_are_told_with_their_line(pictures):
     write(correction("a", True), {"format": 1})
     write(correction("a", True, format=2, content="7"), path="d.jsonl")
-    for option in ("--corrections", "--learn"):
-        fails(pictures("detect", "pictures", *SHAPES, option, "c.jsonl"), "c.jsonl, line 2")
-        fails(pictures("detect", "pictures", *SHAPES, option, "d.jsonl"), "line 1: 'content'")
-        fails(pictures("detect", "pictures", *SHAPES, option, "e.jsonl"), "cannot read")
-        result = pictures("detect", "--judge", "c.jsonl", option, "c.jsonl")
-        assert "--judge reads corrections only" in result.stderr
+    learn = ("detect", "pictures", *SHAPES, "--learn")
+    fails(pictures(*learn, "c.jsonl"), "c.jsonl, line 2")
+    fails(pictures(*learn, "d.jsonl"), "line 1: 'content'")
+    fails(pictures(*learn, "e.jsonl"), "cannot read")
+    result = pictures("detect", "--judge", "c.jsonl", "--learn", "c.jsonl")
+    assert "--judge reads corrections only" in result.stderr
 
 
 def test_what_a_person_had_judged_says_nothing_of_verdicts(zsntta):

@@ -66,6 +66,7 @@ GONE = {
     "detect --interval": _WATCH,
     "detect --looks": _WATCH,
     "detect --warm": "zsntta detect photos/ more/ decides all of them together",
+    "detect --corrections": "--learn FILE gives these images your verdict, and learns from them",
     "detect --ask": _ANSWERS,
     "detect --answers": _ANSWERS,
     "detect --raw": _FRAMES,

@@ -50,7 +50,7 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
         "How they are decided": ("--method", "--flag", "--decide", "--others", "--learn"),
         "What comes out": (
-            "--out", "--only", "--copy-to", "--review", "--corrections",
+            "--out", "--only", "--copy-to", "--review",
             "--dry-run", "--help",
         ),
     },

@@ -65,8 +65,8 @@ def detect(
     everything = [ReviewFile(review, most, workers)] if review and not is_dry else []
     has_file = bool(out) or is_dry
     screen = Screen(result.print0 and not is_dry, has_file, is_alone=not (out or folder or review))
-    corrected = Corrected(read_corrections(result.corrections)[0]) if result.corrections else None
     lessons = read_corrections(decision.learn)[0] if decision.learn else []
+    corrected = Corrected(lessons) if lessons else None
     sinks = [sink for sink in wanted if sink]
     outputs = Outputs(sinks, everything, result.only, screen, corrected)
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
@@ -83,7 +83,7 @@ def _check_alone(images: ImageOptions, decision: DecisionOptions, result: Result
     beside = (
         images.sources, images.set_name, images.classes_file, images.class_photos, decision.flag,
         decision.clean, decision.learn, result.out, result.only, result.print0, result.copy_to,
-        result.keep_folders, result.corrections, result.review, result.dry_run,
+        result.keep_folders, result.review, result.dry_run,
     )  # fmt: skip
     if any(beside) or images.classes is not None or decision.others is not None:
         raise misused("--judge reads corrections only: leave images and classes out.")

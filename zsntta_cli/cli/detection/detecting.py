@@ -162,6 +162,7 @@ def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
     Raises:
         DatasetError: not one of their images is to be had.
     """
+    lessons = [one for one in lessons if one.frame is None]  # frames are not kept, to learn from
     if not lessons:
         return
     images = [LabelledImage(one.noise, one.source, one.frame, one.content) for one in lessons]

@@ -123,7 +123,11 @@ class DecisionOptions:
     ] = None
     seed: Annotated[int, _decision("Seed of the orders in which a folder is shown.")] = 0
     learn: Annotated[
-        Path | None, _decision("File of corrections to learn from, for all other images.")
+        Path | None,
+        _decision(
+            "File of the page's corrections: these images get your verdict, and others are decided "
+            "by what they teach."
+        ),
     ] = None
 
 
@@ -155,9 +159,6 @@ class ResultOptions:
     ] = None
     embed: Annotated[
         int | None, _result(f"Largest number of pictures in the page. [{EMBEDDED}]", min=0)
-    ] = None
-    corrections: Annotated[
-        Path | None, _result("File of the page's corrections: these images get your verdict.")
     ] = None
     judge: Annotated[
         Path | None,
