@@ -125,3 +125,22 @@ def test_exported_records_are_of_the_form_that_their_ending_says(cached, tmp_pat
 def test_the_ending_of_scores_may_be_in_capitals(cached, tmp_path):
     assert cached(*SIMULATE, "--ood", "glyphs", "--scores", "S.H5").exit_code == 0
     assert (tmp_path / "S.H5").read_bytes().startswith(b"\x89HDF")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_below", "is_on_stderr"),
+    [
+        ((), True, False),
+        (("--format", "markdown"), True, False),
+        (("--format", "json"), True, True),  # a record has its notes, too
+        (("--format", "csv"), False, True),
+        (("--output", "table.md"), False, True),
+        (("--output", "runs.csv"), False, True),
+    ],
+)
+def test_a_note_stands_once_below_a_table_or_on_stderr(cached, options, is_below, is_on_stderr):
+    run = ("simulate", "--model", "tiny", "--method", "zs-clip", "--ood", "glyphs")
+    result = cached(*run, "--ratio", "0.75", *options)
+    note = "'glyphs' is smaller than the streams need"
+    assert result.stdout.count(note) == is_below
+    assert result.stderr.count(note) == is_on_stderr

@@ -46,6 +46,7 @@ def run(
 
     Results are tables and figures; runs that are kept are not made again.
     """
+    from zsntta_cli.report.forms import FORMS
     from zsntta_cli.results.experiment.reading import read_experiment
     from zsntta_cli.results.keeping import Keeping
 
@@ -63,6 +64,8 @@ def run(
         _say_outputs(experiment)
         say_foresight(experiment.features, runs, keeping, ctx.params)
         return
+    if all(table.output or FORMS[table.form or _TABLE].of_rows for table in experiment.tables):
+        _tell_notes(experiment.features, runs)
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
     kept_runs = _kept_runs(experiment, runs, jobs.chosen(), live, keeping)
     outputs = _tables(experiment.tables, views, kept_runs) + _figures(experiment, kept_runs)
@@ -148,6 +151,14 @@ def _say_outputs(experiment: "Experiment") -> None:
         say(f"To be written: {', '.join(named)}.")
 
 
+def _tell_notes(root: Path, runs: "Sequence[RunSettings]") -> None:
+    """Say on stderr what is to be known of runs, where no table on stdout has it."""
+    from zsntta_cli.simulation.notes import notes_before
+
+    for note in notes_before(root, runs):
+        say(note, err=True)
+
+
 def _kept_runs(
     experiment: "Experiment",
     runs: "Sequence[RunSettings]",
@@ -163,11 +174,8 @@ def _kept_runs(
     from zsntta_cli.results.keeping import kept_before
     from zsntta_cli.results.kept import Kept
     from zsntta_cli.simulation import LiveDevices
-    from zsntta_cli.simulation.notes import notes_before
 
     reporter, root = ConsoleReporter(), experiment.features
-    for note in notes_before(root, runs):
-        reporter.note(note)
     records = run_all(root, runs, jobs, LiveDevices(live, reporter), reporter, keeping)
     stop_if_unfinished(records)
     before = kept_before(root, runs, replace(keeping, fresh=False)) if experiment.figures else {}

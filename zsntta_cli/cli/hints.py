@@ -32,7 +32,7 @@ from zsntta_cli.settings.sentences import is_filed
 
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
-    "Another stream: zsntta simulate --model tiny --method zs-clip --method adand --ratio 0.4"
+    "Another stream: zsntta simulate --model tiny --method zs-clip,adand --ratio 0.4"
 )
 NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "

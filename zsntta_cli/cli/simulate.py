@@ -24,7 +24,6 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import Form, command_line, form_of, put
 from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, LiveSettings
 from zsntta_cli.simulation import LiveDevices
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
-_FEW = 8  # replays that are done in a second or two
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _repeatable = partial(under, None, metavar="NAME")
 _result = partial(under, "Result")
@@ -186,7 +184,8 @@ def simulate(
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     differing = _differences(features_dir, recorded)
-    _tell_notes(features_dir, runs, differing, is_below=not FORMS[form].of_rows)
+    if output or FORMS[form].of_rows:  # else they stand below the table
+        _tell_notes(features_dir, runs, differing)
     show = partial(_show, form=form, view=view, output=output)
     if recorded:
         show = partial(_show_both, recorded, differing, form=form, view=view, output=output)
@@ -278,13 +277,8 @@ def _run(
     return [record], replay
 
 
-def _tell_notes(
-    root: Path, runs: "Sequence[RunSettings]", differing: "Sequence[str]", is_below: bool
-) -> None:
-    """Say on stderr what is to be known of runs, where no table says it at once."""
-    is_soon = len(runs) <= _FEW and not any(METHODS[run.method].live for run in runs)
-    if is_below and is_soon:
-        return
+def _tell_notes(root: Path, runs: "Sequence[RunSettings]", differing: "Sequence[str]") -> None:
+    """Say on stderr what is to be known of runs."""
     from zsntta_cli.simulation.notes import notes_before
 
     for note in [*notes_before(root, runs), *(f"note: {line}" for line in differing)]:
@@ -327,7 +321,7 @@ def _show_both(
 
     repeated = pair_up(recorded, records)
     said = outcomes(repeated)
-    if FORMS[form].of_rows:  # which have no place for it
+    if output or FORMS[form].of_rows:
         for line in said:
             say(line, err=True)
     put(render_both(repeated, [*differing, *said], form, view, to_file=output is not None), output)

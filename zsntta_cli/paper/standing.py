@@ -51,6 +51,7 @@ class Execution:
     device: str = "auto"  # of runs that are timed
     samples: int = SAMPLES
     goes_on: bool = False  # other runs go on if some lack features or fail
+    tells_notes: bool = True  # what is to be known of runs; else it stands below their table
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs and not execution.goes_on:
         raise MissingSets(missing, str(wishes.root))
-    for note in notes_before(wishes.root, runs):
+    for note in notes_before(wishes.root, runs) if execution.tells_notes else ():
         execution.reporter.note(note)
     by_images = needing_images(wishes.root, runs)
     replays = [run for run in runs if run not in by_images]

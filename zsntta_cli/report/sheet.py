@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
+AVERAGE = "Average"  # the name of the column of averages
 CLOSE_MEANS = "is not distinguishable from the best over seeds (5 % level, docs/results.md)"
 
 
@@ -46,6 +47,14 @@ class Sheet:
     reference: str = ""  # by which LaTeX refers to it
     command: str = ""  # that makes it again
     above: Sequence[str] = ()  # lines above it: of sheets that are parts of one, of the first
+
+    def __post_init__(self) -> None:
+        """Tell the only metric of a table in its title, in place of above every column."""
+        heads = {head for heads in self.columns.values() for head in heads}
+        is_one = len(heads) == 1 and all(len(heads) == 1 for heads in self.columns.values())
+        if is_one and "" not in heads:
+            self.title = ": ".join(filter(None, [self.title, *heads]))
+            self.columns = dict.fromkeys(self.columns, ("",))
 
     def texts(self, column: str) -> list[Sequence[str]]:
         """A column's values in all rows, its heads first."""

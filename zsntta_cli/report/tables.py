@@ -11,7 +11,7 @@ from typing import Any
 from zsntta_cli import datasets
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
-from zsntta_cli.report.sheet import Best, Close, Labels, Sheet, SheetRow
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Sheet, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
@@ -22,7 +22,6 @@ from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
-AVERAGE = "Average"
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
 _NO_SET = "-"  # heads the column of streams that are all clean
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at

@@ -91,12 +91,16 @@ def show_tables(
     given: "Given",
 ) -> None:
     """Run what tables lack, and show them in a form, on stdout or in a file."""
+    from dataclasses import replace
+
     from zsntta_cli.paper.sheets import published_content, render
     from zsntta_cli.paper.standing import stand
+    from zsntta_cli.report.forms import FORMS
 
     if not tables:
         return
     form, output = where
+    execution = replace(execution, tells_notes=output is not None or FORMS[form].of_rows)
     command, standing, unfinished = command_line(), None, False
     measured = [table for table in tables if table.is_measured]
     if measured:

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
-from zsntta_cli.report.sheet import CLOSE_MEANS, SheetRow
+from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
-    AVERAGE,
     marked_text,
     reference_notes,
     run_notes,

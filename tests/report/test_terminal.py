@@ -1,0 +1,91 @@
+"""Tables on a terminal: what fits is shown in its width, and no value is cut or folded."""
+
+import os
+import re
+from unittest import mock
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from zsntta_cli.report.forms import draw
+from zsntta_cli.report.forms.terminal import tables
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Sheet, SheetRow
+
+NAMES = st.text("abcdefgh", min_size=1, max_size=14)
+VALUES = st.builds(
+    lambda kind, text: kind(text),
+    st.sampled_from([str, Best, Close]),
+    st.sampled_from(["-", "7.25", "81.50", "100.00", "81.50±0.25", "100.00±12.25"]),
+) | st.sampled_from([Marked("+1.50="), Marked("-10.25±0.50!")])
+
+
+@st.composite
+def sheets_of_any_size(draw):
+    """Tables of 1 to 3 labels, 1 to 6 sets with or without their average, 1 to 5 metrics."""
+    labels = draw(st.integers(1, 3))
+    metrics = tuple(draw(st.lists(NAMES, min_size=1, max_size=5)))
+    names = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
+    columns = dict.fromkeys([*names, *[AVERAGE] * draw(st.booleans())], metrics)
+    rows = [
+        SheetRow(
+            tuple(draw(st.text("xyz ", min_size=1, max_size=30)) for _ in range(labels)),
+            {name: [draw(VALUES) for _ in heads] for name, heads in columns.items()},
+        )
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    return Sheet("title", ("Method", "Noise", "warmup")[:labels], columns, rows)
+
+
+def on_terminal(sheet, width):
+    """The lines that a terminal of some width gets, without colours."""
+    env = {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": str(width), "LINES": "50"}
+    with mock.patch.dict(os.environ, env):
+        return re.sub(r"\x1b\[[0-9;]*m", "", draw([sheet], "table")).splitlines()
+
+
+def blocks_of(lines, labels):
+    """The cells of each table behind its labels, line by line."""
+    blocks = []
+    for line in lines:
+        if line.startswith("┏"):
+            blocks.append([])
+        if line.startswith(("┃", "│")):
+            blocks[-1].append([c.strip() for c in re.split("[┃│]", line)[1:-1]][labels:])
+    return blocks
+
+
+def values_of(rows):
+    return sorted(text.rstrip("~ ") for row in rows for cell in row for text in cell.split())
+
+
+@settings(max_examples=300, deadline=None)
+@given(sheets_of_any_size(), st.integers(60, 200))
+@example(Sheet("", ("Method",), {"a": ("b",)}, [SheetRow(("x",), {"a": ["81.50"]})]), 60)
+def test_a_table_fits_the_terminal_and_has_every_value_whole(sheet, width):
+    lines = on_terminal(sheet, width)
+    assert max(map(len, lines)) <= width
+    heads = 1 + any(head for heads in sheet.columns.values() for head in heads)
+    blocks = blocks_of(lines, len(sheet.heads))
+    shown = values_of(row for block in blocks for row in block[heads:])
+    wanted = [text for row in sheet.rows for texts in row.values.values() for text in texts]
+    assert shown == sorted(wanted)
+    if len(blocks) > 1 and AVERAGE in sheet.columns:
+        assert blocks[0][0][0] == AVERAGE
+    if len(blocks) > 1:  # it would not have fitted
+        wide = max(map(len, draw([sheet], "table", to_file=True).splitlines()[1:]))
+        assert wide > width
+
+
+def test_in_a_file_a_table_is_as_wide_as_it_needs():
+    columns = dict.fromkeys([*"abcdefghij", AVERAGE], ("Acc_S", "Acc_N", "Acc_H"))
+    row = SheetRow(("adand",), {name: ["81.50±0.25"] * 3 for name in columns})
+    lines = tables([Sheet("", ("Method",), columns, [row])], to_file=True).splitlines()
+    assert lines[1].split("┃")[-2].strip() == AVERAGE
+    assert lines[-2].count("81.50±0.25") == 33
+
+
+def test_a_single_metric_stands_in_the_title_once():
+    sheet = Sheet("ID: shapes", ("Method",), {"a": ("Acc_H",), "b": ("Acc_H",)})
+    assert (sheet.title, sheet.columns) == ("ID: shapes: Acc_H", {"a": ("",), "b": ("",)})
+    several = {"a": ("Acc_H",), "b": ("AUROC",)}
+    assert Sheet("ID: shapes", ("Method",), several).columns == several
