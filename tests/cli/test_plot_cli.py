@@ -1,16 +1,20 @@
 """`zsntta plot`: what it reads, writes and refuses."""
 
 import csv
+import dataclasses
+import re
 import subprocess
 import sys
 
 import pytest
 from made import fails, kept_run
+from PIL import Image
 
 from zsntta_cli.cli.results.plot import KINDS
 from zsntta_cli.report import plots
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore
+from zsntta_cli.simulation.notes import RunNote
 
 RUNS = [
     kept_run(method, (value, value), ood_set=ood, ratio=ratio)
@@ -33,7 +37,7 @@ def numbers(path):
 
 
 def test_the_command_names_all_kinds():
-    assert tuple(plots.KINDS) == KINDS
+    assert tuple(plots.KINDS) == tuple(KINDS)
 
 
 def test_a_figure_of_the_store(stored, tmp_path):
@@ -63,7 +67,7 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "parts", "code"),
     [
-        (["roc"], ["kind is 'roc'", "must be one of: scores, difference"], 2),
+        (["roc"], ["kind is 'roc'", "must be one of: ratio, means"], 2),
         (["rank"], ["did you mean 'ranks'?"], 2),
         (["ranks", "--output", "f.jpg"], ["must end in one of .pdf, .svg, .png, .csv"], 2),
         (["ranks", "--setting", "warmup"], ["setting is 'warmup', must be NAME=VALUE"], 2),
@@ -81,7 +85,8 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
         (["fixed", "--metric", "acc_s"], ["which fixed does not show: none"], 2),
         (["ranks", "--records", "elsewhere.sqlite"], ["no kept results at elsewhere.sqlite"], 1),
         (["ranks", "lines.jsonl"], ["lines.jsonl", "No such file"], 1),
-        (["ranks", "--width", "1"], ["width"], 2),
+        (["ranks", "--width", "1"], ["--width is '1', must be column, page, or inches"], 2),
+        (["ranks", "--width", "wide"], ["--width is 'wide', must be column, page"], 2),
     ],
 )  # fmt: skip
 def test_what_cannot_be_plotted_is_said_in_a_line(stored, arguments, parts, code):
@@ -93,11 +98,33 @@ def test_nothing_is_written_where_it_fails(stored, tmp_path):
     assert not (tmp_path / "f.png").exists()
 
 
-def test_without_matplotlib_the_numbers_are_to_be_had(stored, monkeypatch):
-    monkeypatch.setattr(plots, "find_spec", lambda _name: None)
-    result = stored("plot", "ranks", "--output", "f.png")
-    fails(result, "not installed: pip install 'zsntta[report]', or --output FILE.csv", code=2)
-    assert stored("plot", "ranks", "--output", "f.csv").exit_code == 0
+def test_alone_it_says_what_each_kind_shows(zsntta):
+    result = zsntta("plot")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line.split()[2] for line in result.stdout.splitlines()] == list(KINDS)
+
+
+def test_many_panels_are_files_of_one_scale_with_one_caption_beside_them(zsntta, tmp_path):
+    note = RunNote("method", "adand", "adand learns.")
+    runs = [kept_run("adand", (0.5 + 0.02 * i, 0.6), ood_set=f"set-{i}") for i in range(13)]
+    record = dataclasses.replace(runs[0].record, notes=(note,))
+    runs[0] = dataclasses.replace(runs[0], record=record)
+    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
+        store.add(runs)
+    result = zsntta("plot", "ratio", "--output", "r.svg")
+    names = ["r-1.svg", "r-2.svg", "r.caption.txt"]
+    assert (result.exit_code, result.stdout.split()) == (0, names)
+    assert result.stderr == "note: adand learns.\n"
+    assert (tmp_path / "r.caption.txt").read_text() == "adand learns.\n"
+    drawings = [(tmp_path / name).read_text() for name in names[:2]]
+    titles = re.findall(r"<!-- (set-\d+) -->", "".join(drawings))
+    assert sorted(titles) == sorted(f"set-{i}" for i in range(13))
+    scales = [set(re.findall(r"<!-- (\d\d) -->", drawing)) for drawing in drawings]
+    assert scales[0] == scales[1]
+    assert not any("learns" in drawing for drawing in drawings)
+    assert zsntta("plot", "ratio", "--output", "wide.png", "--width", "page").exit_code == 0
+    with Image.open(tmp_path / "wide-1.png") as picture:
+        assert picture.width == 6.9 * 300
 
 
 def test_numbers_are_written_and_help_is_shown_without_what_draws_them(stored, tmp_path):

@@ -9,7 +9,7 @@ import typer
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.dry import DryRun, say_foresight
 from zsntta_cli.cli.options import JobOptions, with_groups
-from zsntta_cli.cli.output import command_line, form_of
+from zsntta_cli.cli.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError, UnknownName
 from zsntta_cli.settings import LiveSettings
@@ -141,7 +141,7 @@ def _check_figures(experiment: "Experiment") -> None:
         if figure.metric:
             allowed = tuple(plots.KINDS[figure.kind].metrics) or tuple(METRICS)
             check_choice(f"{experiment.path}: metric", figure.metric, allowed)
-        plots.check_drawable(_form_of(experiment.path, figure.output, plots.FORMS))
+        _form_of(experiment.path, figure.output, plots.FORMS)
 
 
 def _say_outputs(experiment: "Experiment") -> None:
@@ -208,11 +208,8 @@ def _figures(
         from zsntta_cli.report import plots
 
         figure = plots.plot(kept_runs, request.kind, request.filters, request.metric)
-        for note in figure.notes:
-            say(f"note: {note}.", err=True)
-        outputs.append(
-            (request.output, plots.content(request.output.suffix, figure, request.width))
-        )
+        say_notes(figure)
+        outputs += plots.contents(request.output, figure, request.width)
     return outputs
 
 

@@ -63,12 +63,15 @@ def put_figure(figure: "Figure", width: float, output: Path) -> None:
     """Write a figure of some inches to a file, and say what is to be known of it."""
     from zsntta_cli.report.plots import write
 
-    for note in figure.notes:
-        say(f"note: {note}.", err=True)
-    for sentence in figure.caption:
+    say_notes(figure)
+    for path in write(output, figure, width):
+        say(str(path))
+
+
+def say_notes(figure: "Figure") -> None:
+    """Say what is to be known of a figure; it stands in a file beside its drawing, too."""
+    for sentence in figure.sentences:
         say(f"note: {sentence}", err=True)
-    write(output, figure, width)
-    say(str(output))
 
 
 def command_line() -> str:

@@ -24,7 +24,7 @@ from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
 _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive threshold first
-_COLUMN, _PAGE = 3.25, 6.75  # inches
+_COLUMN, _PAGE = 3.3, 6.9  # inches
 SCHEMATICS = {1: "four settings compared", 5: "AdaND's framework"}
 SHOWN_FIGURES = tuple(number for number, _, _ in FIGURE_NAMES if number not in SCHEMATICS)
 

@@ -93,12 +93,11 @@ class PaperReproduction:
 
     def add_figure(self, number: int, execution: Execution) -> None:
         """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
-        from zsntta_cli.report.plots import check_drawable, write
+        from zsntta_cli.report.plots import write
 
         illustration = illustrate(number, self.wishes, execution)
         self.obtained[f"figure {number}"] = illustration
         try:
-            check_drawable("svg")
             figure = illustration.figure()
             write(self.figure_path(number), figure, find_figure(number).width)
             self.undrawn.pop(number, None)

@@ -1,7 +1,7 @@
 """A figure as plain values: its drawing and its CSV have the same numbers.
 
 All figures of the program are such values: those of `plot`, of the paper and of the page. Nothing
-is computed while a figure is drawn; forms/matplotlib.py and forms/svg.py draw it.
+is computed while a figure is drawn; forms/matplotlib.py draws it.
 """
 
 import math
@@ -86,8 +86,13 @@ class Figure:
     """Panels side by side, with notes on what they show and what they leave out."""
 
     panels: tuple[Panel, ...]
-    notes: tuple[str, ...] = ()  # on what is not in it: told beside the figure
-    caption: tuple[str, ...] = ()  # sentences on what is: drawn below it
+    notes: tuple[str, ...] = ()  # on what is not in it, without a full stop
+    caption: tuple[str, ...] = ()  # sentences on what is
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is to be known of it: none of it is drawn, it stands beside the figure."""
+        return (*(f"{note[:1].upper()}{note[1:]}." for note in self.notes), *self.caption)
 
 
 def tick_text(value: float) -> str:

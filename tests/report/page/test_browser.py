@@ -241,7 +241,7 @@ def test_dark_print_and_forced_colours_are_other_styles(browser, file):
                     "print": "rgb(255, 255, 255)"}  # fmt: skip
     assert not watched.page.locator("#controls").is_visible()
     watched.page.emulate_media(media="screen", forced_colors="active")
-    line = "getComputedStyle(document.querySelector('.c1 path')).stroke"
+    line = "getComputedStyle(document.querySelector('.plot [stroke="  # d55e00"]')).stroke"
     assert watched.page.evaluate(line) != "rgb(213, 94, 0)"
     watched.context.close()
 

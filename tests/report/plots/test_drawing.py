@@ -1,7 +1,6 @@
 """Figures as files: the same bytes for the same records, letters that stay letters."""
 
 import dataclasses
-import io
 import os
 import re
 import subprocess
@@ -13,7 +12,7 @@ from PIL import Image
 
 from zsntta_cli.report import plots
 from zsntta_cli.report.figure import Axis, Figure, Panel, Series
-from zsntta_cli.report.forms.matplotlib import drawn, looks_of
+from zsntta_cli.report.forms.matplotlib import drawn, series_looks
 from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
 from zsntta_cli.simulation.notes import RunNote
 
@@ -96,21 +95,14 @@ def test_a_figure_is_as_wide_as_asked_and_not_empty(kind, tmp_path):
         assert len(picture.convert("RGB").getcolors(10**6)) > 20
 
 
-def test_what_has_to_be_known_of_a_run_stands_below_its_figure(tmp_path):
+def test_what_has_to_be_known_of_a_run_stands_beside_its_figure_and_not_in_it():
     sentence = "adand decides as zs-clip does throughout: a stream of 337 items ends before."
     note = RunNote("warm-up", "adand", sentence, -337)
     [plain] = [kept_run("adand", curves=CURVES)]
     noted = dataclasses.replace(plain, record=dataclasses.replace(plain.record, notes=(note,)))
     figure = plots.plot([noted], "scores", Filters())
     assert figure.caption == (sentence,)
-    drawing = drawn(figure, "svg").decode()
-    lines = re.findall(r"<!-- (.*?) -->", drawing)
-    assert " ".join(lines).endswith(sentence)
-    sizes = [Image.open(io.BytesIO(drawn(one, "png"))).size for one in (
-        plots.plot([plain], "scores", Filters()), figure,
-    )]  # fmt: skip
-    assert sizes[0][0] == sizes[1][0]
-    assert sizes[0][1] < sizes[1][1] < 1.5 * sizes[0][1]
+    assert drawn(figure, "svg") == drawn(plots.plot([plain], "scores", Filters()), "svg")
 
 
 def test_a_pdf_has_true_type_letters_and_no_clock():
@@ -127,10 +119,10 @@ def test_an_svg_has_no_clock_and_no_links_but_to_itself():
 
 
 def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
-    first = looks_of(comparisons.ratio(adaptive(runs())))
-    second = looks_of(over_pairs.means(one_ratio()[::-1]))
+    first = series_looks(comparisons.ratio(adaptive(runs())))
+    second = series_looks(over_pairs.means(one_ratio()[::-1]))
     assert {name: first[name] for name in METHODS} == {name: second[name] for name in METHODS}
-    several = looks_of(comparisons.ratio([kept_run("adand", warmup=n) for n in range(8)]))
+    several = series_looks(comparisons.ratio([kept_run("adand", warmup=n) for n in range(8)]))
     assert len({colour for colour, _, _ in several.values()}) == 8, "bars have no markers"
     assert len({marker for _, marker, _ in several.values()}) == 8, "lines have both"
 
@@ -165,11 +157,11 @@ def test_a_histogram_of_one_kind_is_drawn():
 def test_a_method_is_found_in_a_label_that_tells_its_settings():
     names = ("adand", "adand (batch size 8)", "ridge (preset code)")
     panel = Panel("t", Axis("x"), Axis("y"), tuple(Series(n, (0,), (0,)) for n in names[1:]))
-    adand, ridge = (looks_of(Figure((panel,)))[name] for name in names[1:])
-    alone = looks_of(comparisons.ratio([kept_run("adand"), kept_run("ridge")]))
+    adand, ridge = (series_looks(Figure((panel,)))[name] for name in names[1:])
+    alone = series_looks(comparisons.ratio([kept_run("adand"), kept_run("ridge")]))
     assert (adand, ridge) == (alone["adand"], alone["ridge"])
     both = comparisons.ratio([kept_run("adand"), kept_run("adand", batch_size=8)])
-    first, second = looks_of(both).values()
+    first, second = series_looks(both).values()
     assert first == adand
     assert second[0] != adand[0]
 

@@ -6,6 +6,8 @@ import io
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made import kept_run
 
 from zsntta_cli.errors import SettingsError
@@ -24,6 +26,7 @@ from zsntta_cli.results import tidy
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import Filters, chosen, latest, usual
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
+from zsntta_cli.simulation.notes import RunNote
 
 NAN = math.nan
 
@@ -171,8 +174,8 @@ def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_
     ]
     panels = with_ends(streams.thresholds(runs).panels)
     assert [(panel.title, panel.y.name) for panel in panels] == [
-        ("shapes / glyphs", "zero-shot threshold"), ("shapes / textures", "zero-shot threshold"),
-        ("shapes / glyphs", "ridge's threshold"), ("shapes / textures", "ridge's threshold"),
+        ("glyphs", "zero-shot threshold"), ("textures", "zero-shot threshold"),
+        ("glyphs", "ridge's threshold"), ("textures", "ridge's threshold"),
     ]  # fmt: skip
     assert panels[2].y == panels[3].y
     assert panels[2].y.high == pytest.approx(2.05)
@@ -249,7 +252,7 @@ def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_no
     runs += [kept_run("zs-clip", id_set="digits", noise="gaussian")]  # alone there: no difference
     runs += [kept_run("zs-clip", id_set="imagenet")]
     figure = comparisons.ratio(runs)
-    [panel] = [panel for panel in figure.panels if panel.title == "shapes / glyphs"]
+    [panel] = [panel for panel in figure.panels if panel.title == "shapes"]  # all against glyphs
     names = [one.name for one in panel.series]
     assert names == ["zs-clip", "adand (warmup 5)", "adand (warmup 10)"]
 
@@ -565,7 +568,59 @@ def test_points_that_are_results_have_the_one_schema_first():
 SETS = ("glyphs", "textures")
 
 
-def test_more_panels_than_a_page_has_are_refused():
-    runs = [kept_run("adand", ood_set=f"set-{i}") for i in range(13)]
-    with pytest.raises(SettingsError, match="make 13 panels, 12 at most"):
-        plots.plot(runs, "ratio", Filters())
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["adand", "zs-clip"]), st.sampled_from("ab"), st.sampled_from("cd"),
+            st.sampled_from([8, 64]), st.sampled_from([0.25, "natural"]), st.booleans(),
+        ),
+        min_size=1, max_size=8, unique=True,
+    )
+)  # fmt: skip
+def test_titles_and_legends_tell_what_varies_in_their_own_figure_and_no_more(kinds):
+    runs = [
+        kept_run(
+            method, (0.5, 0.5 if decides else math.nan), id_set=id_set, ood_set=ood, ratio=share,
+            warmup=warmup,
+        )
+        for method, id_set, ood, warmup, share, decides in kinds
+    ]  # fmt: skip
+    drawn = [one for one in kinds if one[-1] and one[-2] != "natural"]
+    if not drawn:
+        with pytest.raises(SettingsError, match="no kept run that fits has Acc_H"):
+            comparisons.ratio(runs)
+        return
+    figure = comparisons.ratio(runs)
+    sets = [{one[place] for one in drawn} for place in (1, 2)]
+    for panel in figure.panels:
+        parts = panel.title.split(" / ")
+        is_told = [len(names) > 1 for names in sets] if len(figure.panels) > 1 else [True, True]
+        assert len(parts) == sum(is_told)
+    for name in {one.name for panel in figure.panels for one in panel.series}:
+        method, _, told = name.partition(" (")
+        warmups = [{one[3] for one in drawn if one[:2] == (method, s)} for s in sets[0]]
+        varies = method == "adand" and any(len(values) > 1 for values in warmups)  # who has one
+        assert told.startswith("warmup") == varies
+        assert not told.strip("warmup 8)64")
+
+
+def test_panels_without_a_point_are_left_out_and_a_figure_of_none_is_refused():
+    empty = {"scores": {**SCORES, "id": [0] * 4, "ood": [0] * 4}}
+    runs = [kept_run("adand", ood_set="glyphs", curves={"scores": SCORES})]
+    runs += [kept_run("adand", ood_set="textures", curves=empty)]
+    assert [panel.title for panel in plots.plot(runs, "scores", Filters()).panels] == [
+        "adand, glyphs"
+    ]
+    with pytest.raises(SettingsError, match="no kept run that fits has anything that scores shows"):
+        plots.plot(runs[1:], "scores", Filters())
+
+
+def test_a_note_on_a_method_that_is_not_drawn_is_not_told():
+    notes = (RunNote("method", "tda", "tda does something."),)
+    noted = [kept_run("tda", (0.5, math.nan)), kept_run("adand")]
+    noted = [
+        dataclasses.replace(run, record=dataclasses.replace(run.record, notes=notes[:at]))
+        for run, at in zip(noted, (1, 0), strict=True)
+    ]
+    assert plots.plot(noted, "ratio", Filters()).caption == ()
+    assert plots.plot(noted, "ratio", Filters(), "auroc").sentences == ("tda does something.",)

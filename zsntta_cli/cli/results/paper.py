@@ -139,7 +139,7 @@ def paper(
     if figures:
         from zsntta_cli.report import plots  # NumPy, which printed numbers do without
 
-        plots.check_drawable(form_of(output or Path("fig.pdf"), plots.FORMS))
+        form_of(output or Path("fig.pdf"), plots.FORMS)
     written = "table"
     if not figures and not everything:
         written = form_of(output, _OF_ROWS if check else ENDINGS, form, "table")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
+from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.gone import gone
 from zsntta_cli.cli.options import (
     StoreOptions,
@@ -24,18 +24,28 @@ from zsntta_cli.settings.ratios import parse_ratio
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
 
-KINDS = (  # those of report.plots, which --help is not to import
-    "scores", "difference", "gradients", "thresholds", "accuracy", "windows", "ratio", "fixed",
-    "ranks", "means",
-)  # fmt: skip
-_COLUMN = 3.25  # inches
+KINDS = {  # those of report.plots, which --help is not to import
+    "ratio": "Acc_H, or any metric, against the noise ratio",
+    "means": "mean Acc_S, Acc_N and Acc_H over ID-OOD pairs",
+    "ranks": "how often each method has which rank over ID-OOD pairs",
+    "fixed": "accuracies at fixed thresholds and at the adaptive one",
+    "scores": "histograms of the scores of ID and OOD samples, with the threshold",
+    "windows": "Acc_H in each twelfth of the stream",
+    "accuracy": "Acc_H over all samples so far, along the stream",
+    "thresholds": "thresholds along the stream",
+    "difference": "each sample's score after minus before adaptation (live methods)",
+    "gradients": "gradient norms of clean and noisy samples (live methods)",
+}
+_WIDTHS = {"column": 3.3, "page": 6.9}  # inches
 _filter = partial(under, "Runs")
 
 
 @with_groups
 def plot(
     *,
-    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")],
+    kind: Annotated[
+        str | None, typer.Argument(help=f"One of {', '.join(KINDS)}. [none: what they show]")
+    ] = None,
     files: Annotated[
         list[Path] | None,
         typer.Argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
@@ -61,25 +71,30 @@ def plot(
         ),
     ] = None,
     width: Annotated[
-        float, typer.Option(min=2, max=20, help="Width in inches; 6.75 is a page.")
-    ] = _COLUMN,
+        str, typer.Option(help="column (3.3 inches), page (6.9 inches), or inches, 2 to 20.")
+    ] = "column",
     output: Annotated[
         Path, typer.Option(help="File to write: .pdf, .svg, .png, or .csv of its numbers.")
     ] = Path("figure.pdf"),
 ) -> None:
     """Draw a figure of kept results: PDF, SVG, PNG or CSV.
 
-    The CSV has the numbers that are in the figure.
+    The CSV has the numbers that are in the figure. What is to be known of a figure is said, and
+    written beside it (figure.caption.txt). Many panels are split over several files.
 
     Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
     """
     from zsntta_cli.report import plots
     from zsntta_cli.settings.options import check_choice
 
+    if kind is None:
+        _say_kinds()
+        return
     if former := gone("plot", kind):
         raise misused(former)
-    check_choice("kind", kind, KINDS)
-    plots.check_drawable(form_of(output, plots.FORMS))
+    check_choice("kind", kind, tuple(KINDS))
+    form_of(output, plots.FORMS)
+    inches = _inches(width)
     filters = plots.Filters(
         method or (), id_set or (), ood_set or (), [*map(parse_ratio, ratio or ())], seed or (),
         encoder or (), setting_filters(setting or ()),
@@ -88,7 +103,23 @@ def plot(
     names = (name for kept in runs for name in kept.record.settings.flat())
     check_setting_names(filters.settings, names)
     figure = plots.plot(runs, kind, filters, metric)
-    put_figure(figure, width, output)
+    put_figure(figure, inches, output)
+
+
+def _say_kinds() -> None:
+    for name, what in KINDS.items():
+        say(f"zsntta plot {name:10}  {what}")
+
+
+def _inches(width: str) -> float:
+    """A width by its name, or in inches."""
+    try:
+        inches = _WIDTHS[width] if width in _WIDTHS else float(width)
+    except ValueError:
+        inches = 0.0
+    if not 2 <= inches <= 20:
+        raise misused(f"--width is '{width}', must be column, page, or inches from 2 to 20.")
+    return inches
 
 
 def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":

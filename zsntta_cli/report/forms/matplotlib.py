@@ -1,15 +1,15 @@
 """Draw figures with matplotlib: the only module that imports it.
 
 The same figure gives the same bytes: it uses no clock, no random names, no settings of the user's,
-and one backend for each format. Colours are Okabe and Ito's, which colour-blind readers can
-distinguish; markers and dashes say the same for black-and-white prints.
+and one backend for each format. `drawn` makes files, `panel_svg` and `key_svg` what a page embeds.
 """
 
 import io
 import math
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.figure import FigureBase
+from matplotlib.lines import Line2D
 
 from zsntta_cli.errors import printable, short
 from zsntta_cli.report.figure import (
@@ -35,15 +36,15 @@ from zsntta_cli.report.figure import (
     tick_text,
     with_ends,
 )
+from zsntta_cli.report.forms.looks import BLACK, DASHED, DOTTED, SOLID, Look, looks_of
 
-COLUMN = 3.25  # inches: a column of a paper
+COLUMN, PAGE = 3.3, 6.9  # inches: a column and the width of a paper's page
 _FONT = 8  # points
 _HEIGHT = 1.9  # inches of a row of panels …
 _LOW, _LOWEST = 1.4, 1.1  # … where there are several, and with one panel each
 _MARGIN = 0.45  # of the legend and the names of axes
 _LEGEND_ROW = 0.15
-_CAPTION_ROW, _CAPTION_MARGIN = 0.13, 0.06
-_WIDEST_ROW = 3
+_WIDEST_ROW, _MOST_ROWS = 3, 4  # panels of a file; more are split over several
 _DPI = 300
 _LONGEST, _LETTERS_OF_A_TITLE = 80, 15  # letters of a title: in all, and to an inch
 _LETTERS_AN_INCH, _LETTERS_OF_A_HANDLE = 17, 6
@@ -77,32 +78,127 @@ _METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
 }
 
 
-def drawn(figure: Figure, form: str, width: float = COLUMN) -> bytes:
-    """The bytes of a figure's file; `form` is pdf, svg or png, `width` in inches."""
+_POINT = 72  # to an inch: the unit of SVG
+_VIEW = (340, 200)  # of a panel within a page, in points
+_PLACE = (46, 34, 272, 158)  # of its axes there: left, bottom, width, height
+_KEY = (28, 10)  # of a line in a legend of a page
+_OF_PAGE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # the page's own letters
+    "font.size": 10,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 6,
+    "axes.linewidth": 1,
+    "grid.linewidth": 1,
+}
+GRID = "#b0b0b0"  # the colour of axes and grids in a page, which its style sheet changes
+
+
+def drawn(
+    figure: Figure, form: str, width: float = COLUMN, looks: Mapping[str, Look] | None = None
+) -> bytes:
+    """The bytes of a figure's file; `form` is pdf, svg or png, `width` in inches.
+
+    A part of a figure gets the looks of the whole.
+    """
+    with _style():
+        canvas = _canvas(_printable(figure), width, looks or series_looks(figure))
+        content = io.BytesIO()
+        canvas.savefig(content, format=form, metadata=_METADATA[form], dpi=_DPI)
+    return content.getvalue()
+
+
+def split(figure: Figure, width: float) -> list[Figure]:
+    """The parts of a figure that fit in a file each, about equally large, on the same scales."""
+    columns = _columns(len(figure.panels), width)
+    count = math.ceil(len(figure.panels) / (columns * _MOST_ROWS))
+    if count < 2:
+        return [figure]
+    size = math.ceil(len(figure.panels) / count / columns) * columns
+    panels = with_ends(figure.panels)
+    return [
+        replace(figure, panels=tuple(panels[start : start + size]))
+        for start in range(0, len(panels), size)
+    ]
+
+
+def series_looks(figure: Figure) -> dict[str, Look]:
+    """The look of each series of a figure."""
+    return looks_of(s.look or s.name for panel in figure.panels for s in panel.series)
+
+
+def panel_svg(panel: Panel, looks: Mapping[str, Look]) -> bytes:
+    """A panel for a page, which has its title and its legend: without a background."""
+    [panel] = with_ends([replace(_printable_panel(panel), title="")])
+    with _style(_OF_PAGE):
+        canvas = Canvas(figsize=(_VIEW[0] / _POINT, _VIEW[1] / _POINT))
+        left, bottom, across, up = _PLACE
+        axes = canvas.add_axes((
+            left / _VIEW[0], bottom / _VIEW[1], across / _VIEW[0], up / _VIEW[1],
+        ))  # fmt: skip
+        _draw(axes, panel, looks, _VIEW[0] / _POINT)
+        _scale(axes, panel, alone=True)
+        _name_axes(canvas, [axes], [panel])
+        axes.yaxis.set_label_coords((12 - left) / across, 0.5)
+        axes.xaxis.set_label_coords(0.5, -22 / up)
+        axes.grid(axis="y", color=GRID)
+        axes.set_axisbelow(True)
+        axes.tick_params(length=0, pad=5)
+        axes.spines["left"].set_visible(False)
+        axes.spines["bottom"].set_color(GRID)
+        for background in (canvas.patch, axes.patch):
+            background.set_visible(False)
+        return _svg(canvas)
+
+
+def key_svg(look: Look, has_marker: bool) -> bytes:
+    """A line with its marker, as a legend of a page shows it."""
+    colour, marker, dashes = look
+    with _style(_OF_PAGE):
+        canvas = Canvas(figsize=(_KEY[0] / _POINT, _KEY[1] / _POINT))
+        canvas.patch.set_visible(False)
+        canvas.add_artist(
+            Line2D(
+                (0, 0.5, 1),
+                (0.5, 0.5, 0.5),
+                color=colour,
+                linestyle=dashes,
+                markevery=[1],
+                marker=marker if has_marker else "",
+            )
+        )
+        return _svg(canvas)
+
+
+def _svg(canvas: Canvas) -> bytes:
+    content = io.BytesIO()
+    canvas.savefig(content, format="svg", metadata=_METADATA["svg"])
+    return content.getvalue()
+
+
+@contextmanager
+def _style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
+    """Draw with our own settings and with none of the user's."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_STYLE)
-        content = io.BytesIO()
-        _canvas(_printable(figure), width).savefig(
-            content, format=form, metadata=_METADATA[form], dpi=_DPI
-        )
-    return content.getvalue()
+        matplotlib.rcParams.update({**_STYLE, **(more or {})})
+        yield
 
 
 def _printable(figure: Figure) -> Figure:
     """A figure without characters that cannot be drawn: half of one raises an error in the font."""
-    return replace(
-        figure,
-        panels=tuple(map(_printable_panel, figure.panels)),
-        caption=tuple(map(printable, figure.caption)),
-    )
+    return replace(figure, panels=tuple(map(_printable_panel, figure.panels)))
 
 
 def _printable_panel(panel: Panel) -> Panel:
     x, y = (replace(axis, name=printable(axis.name)) for axis in (panel.x, panel.y))
     series = tuple(
-        replace(one, name=printable(one.name), x=tuple(map(_printable_place, one.x)))
+        replace(
+            one,
+            name=printable(one.name),
+            look=one.look or one.name,
+            x=tuple(map(_printable_place, one.x)),
+        )
         for one in panel.series
     )
     return replace(panel, title=printable(panel.title), x=x, y=y, series=series)
@@ -113,17 +209,15 @@ def _printable_place(place: Any) -> Any:
     return printable(place) if isinstance(place, str) else place
 
 
-def _canvas(figure: Figure, width: float) -> Canvas:
+def _canvas(figure: Figure, width: float, looks: Mapping[str, Look]) -> Canvas:
     """Draw all panels on their axes, with one legend above them."""
     panels = with_ends(figure.panels)
     columns = _columns(len(panels), width)
     rows = math.ceil(len(panels) / columns)
     height = (_HEIGHT if rows == 1 else _LOW if columns > 1 else _LOWEST) * rows + _MARGIN
     canvas = Canvas(figsize=(width, height), layout="constrained")
-    body = _above_caption(canvas, figure.caption)
-    grid = body.subplots(rows, columns, squeeze=False, **_shared(panels))
+    grid = canvas.subplots(rows, columns, squeeze=False, **_shared(panels))
     flat = list(grid.flat)
-    looks = looks_of(figure)
     for axes, panel in zip(flat, panels, strict=False):
         _draw(axes, panel, looks, width / columns)
     for axes, panel in zip(flat, panels, strict=False):
@@ -131,23 +225,9 @@ def _canvas(figure: Figure, width: float) -> Canvas:
     for i, axes in enumerate(flat[len(panels) :], len(panels)):
         axes.set_visible(False)
         flat[i - columns].tick_params(labelbottom=True)  # which shared axes leave to the last row
-    _name_axes(body, flat, panels)
-    _legend(canvas, body, flat[: len(panels)], panels, width)
+    _name_axes(canvas, flat, panels, columns)
+    _legend(canvas, flat[: len(panels)], panels, width)
     return canvas
-
-
-def _above_caption(canvas: Canvas, sentences: Sequence[str]) -> FigureBase:
-    """Write a caption at the bottom, and return the part of the canvas for the panels."""
-    width, height = canvas.get_size_inches()
-    lines = textwrap.wrap(" ".join(sentences), int(width * _LETTERS_AN_INCH))
-    if not lines:
-        return canvas
-    room = len(lines) * _CAPTION_ROW + _CAPTION_MARGIN
-    canvas.set_figheight(height + room)
-    parts: Any = canvas.subfigures(2, 1, height_ratios=(height, room))
-    body, below = parts
-    below.text(0.01, 0.95, "\n".join(lines), fontsize=_FONT - 1, va="top")
-    return body
 
 
 def _columns(panels: int, width: float) -> int:
@@ -167,7 +247,7 @@ def _has(panel: Panel, mark: str) -> bool:
     return any(series.mark == mark for series in panel.series)
 
 
-def _draw(axes: Axes, panel: Panel, looks: dict[str, "Look"], width: float) -> None:
+def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Look], width: float) -> None:
     """Draw a panel's series on axes that are `width` inches wide."""
     lines = textwrap.wrap(short(panel.title, _LONGEST), int(width * _LETTERS_OF_A_TITLE))
     axes.set_title("\n".join(lines), pad=3)
@@ -206,7 +286,9 @@ def _scale(axes: Axes, panel: Panel, alone: bool) -> None:
         axes.set_xlim(panel.x.low, panel.x.high)
 
 
-def _name_axes(body: FigureBase, flat: Sequence[Axes], panels: Sequence[Panel]) -> None:
+def _name_axes(
+    canvas: FigureBase, flat: Sequence[Axes], panels: Sequence[Panel], columns: int = 1
+) -> None:
     """Name the axes, once for all panels if the names are the same."""
     across = [panel.x.name for panel in panels]
     up = [panel.y.name for panel in panels]
@@ -219,19 +301,18 @@ def _name_axes(body: FigureBase, flat: Sequence[Axes], panels: Sequence[Panel]) 
         (up, "supylabel", "set_ylabel"),
     ):
         if len(set(names)) == 1 and len(names) > 1:
-            getattr(body, of_all)(names[0], fontsize=_FONT)
+            getattr(canvas, of_all)(names[0], fontsize=_FONT)
         else:
-            wraps = of_one == "set_ylabel" and len(panels) > 1  # or it runs into the next panel's
-            for axes, name in zip(flat, names, strict=False):
+            is_side = of_one == "set_ylabel"
+            wraps = is_side and len(panels) > 1  # or it runs into the next panel's
+            for i, (axes, name) in enumerate(zip(flat, names, strict=False)):
+                if is_side and i % columns and names[i - 1] == name:
+                    continue  # its neighbour on the left says it
                 getattr(axes, of_one)(textwrap.fill(name, _LETTERS_OF_A_SIDE) if wraps else name)
 
 
 def _legend(
-    canvas: Canvas,
-    body: FigureBase,
-    all_axes: Sequence[Axes],
-    panels: Sequence[Panel],
-    width: float,
+    canvas: Canvas, all_axes: Sequence[Axes], panels: Sequence[Panel], width: float
 ) -> None:
     """Draw one legend above all panels."""
     handles: dict[str, Any] = {}
@@ -244,7 +325,7 @@ def _legend(
     columns = _in_a_row(names, width)
     rows = math.ceil(len(names) / columns)
     canvas.set_figheight(canvas.get_figheight() + (rows - 1) * _LEGEND_ROW)
-    body.legend(
+    canvas.legend(
         [handles[name] for name in names], names, loc="outside upper center", ncols=columns,
         handlelength=2.2, columnspacing=1.2, borderaxespad=0.1,
     )  # fmt: skip
@@ -280,7 +361,7 @@ class _Place(NamedTuple):
     label: str  # in the legend
 
 
-def _line(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _line(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     colour, marker, dashes = look
     every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
     axes.plot(
@@ -293,7 +374,7 @@ def _line(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
         axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _histogram(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _histogram(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     colour, _, dashes = look
     half = (series.x[1] - series.x[0]) / 2
     edges = [series.x[0] - half, *(x + half for x in series.x)]
@@ -305,7 +386,7 @@ def _histogram(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     )  # fmt: skip
 
 
-def _points(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _points(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     colour, marker, _ = look
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle="none", markersize=2.2,
@@ -313,7 +394,7 @@ def _points(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     )  # fmt: skip
 
 
-def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _means(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     """Draw a mean ± its deviation in each group; published ones are hollow and further right."""
     colour, marker, _ = look
     room = 0.84 / place.of
@@ -329,7 +410,7 @@ def _means(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     axes.tick_params("x", length=0)
 
 
-def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _ranks(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     """Draw a box for each rank, as wide as its share; published ones right of measured ones."""
     boxes = [(x, 0.46 * y / 100) for x, y in zip(series.x, series.y, strict=True) if y]
     at, half = [x for x, _ in boxes], [h for _, h in boxes]
@@ -344,14 +425,14 @@ def _ranks(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     axes.barh(at, width, height, starts, **face, label=name)
 
 
-def _mean_rank(axes: Axes, series: Series, _look: "Look", place: _Place) -> None:
+def _mean_rank(axes: Axes, series: Series, _look: Look, place: _Place) -> None:
     axes.plot(
         place.at + 0.2 * place.side, series.x[0], marker="D", markersize=3.5, markeredgecolor=BLACK,
         markerfacecolor="white", markeredgewidth=0.7, linestyle="none", label=_MEAN,
     )  # fmt: skip
 
 
-def _level(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _level(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     """Draw a dashed level line, or a dotted one for published values."""
     dashes = DOTTED if series.is_published else DASHED
     for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
@@ -363,7 +444,7 @@ def _level(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
     axes.plot([], [], color=colour, linestyle=dashes, linewidth=0.9, label=place.label)
 
 
-def _upright(axes: Axes, series: Series, look: "Look", place: _Place) -> None:
+def _upright(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     colour, _, dashes = look
     axes.axvline(series.x[0], color=colour, linestyle=dashes, linewidth=1, label=place.label)
 
@@ -385,51 +466,3 @@ _MARKS = {
     LEVEL: _level,
     UPRIGHT: _upright,
 }
-
-# Looks: who has which colour, marker and dashes, in all figures the same.
-
-BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-_YELLOW, _BLUE, _RED, _PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
-Look = tuple[str, str, Any]  # colour, marker, dashes
-SOLID, DASHED, DOTTED, _MIXED = "-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5))
-
-# What has a look of its own in all figures; others take those that are left, in turn.
-_LOOKS: dict[str, Look] = {
-    "ID": (_BLUE, "o", SOLID),
-    "OOD": (_RED, "x", DASHED),
-    "threshold": (BLACK, "", DOTTED),
-    "Acc_S": (_BLUE, "o", SOLID),
-    "Acc_N": (_ORANGE, "s", SOLID),
-    "Acc_H": (BLACK, "D", SOLID),
-    "zs-clip": (BLACK, "o", SOLID),
-    "adand": (_RED, "s", SOLID),
-    "ridge": (_BLUE, "D", DASHED),
-    "tent": (_ORANGE, "^", _MIXED),
-    "sotta": (_GREEN, "v", DASHED),
-    "tpt": (_PURPLE, "P", DOTTED),
-    "tda": (_SKY, "X", _MIXED),
-}
-_OTHERS: list[Look] = [
-    (_SKY, "<", DASHED), (_GREEN, ">", _MIXED), (_PURPLE, "h", SOLID), (_ORANGE, "p", DOTTED),
-    (_BLUE, "*", _MIXED), (_RED, "d", DOTTED), (_YELLOW, "H", SOLID), (BLACK, "+", DASHED),
-]  # fmt: skip
-
-
-def looks_of(figure: Figure) -> dict[str, Look]:
-    """The look of each series: its own, that of its method, or one with a free colour."""
-    keys = dict.fromkeys(s.look or s.name for panel in figure.panels for s in panel.series)
-    looks: dict[str, Look] = {}
-    for key in keys:
-        look = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
-        if look and look not in looks.values():
-            looks[key] = look
-    for key in keys:
-        looks.setdefault(key, _free_look(list(looks.values())))
-    return looks
-
-
-def _free_look(used: Sequence[Look]) -> Look:
-    """The first unused look with an unused colour, or with any colour if all are used."""
-    colours = {colour for colour, _, _ in used}
-    free = [look for look in _OTHERS if look not in used] or _OTHERS
-    return next((look for look in free if look[0] not in colours), free[0])

@@ -4,19 +4,20 @@ Their numbers come from the functions of `zsntta plot`; this module chooses what
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
 
 from zsntta_cli.methods import method_place
-from zsntta_cli.report.figure import LINE, UPRIGHT, Panel, Series, tick_text
-from zsntta_cli.report.forms.svg import Looks, draw, legend
+from zsntta_cli.report.figure import HISTOGRAM, LINE, UPRIGHT, Panel, Series, tick_text
+from zsntta_cli.report.forms.embedded import embedded
+from zsntta_cli.report.forms.looks import looks_of
 from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.plots.comparisons import ratio_panel
-from zsntta_cli.report.plots.distributions import histogram
+from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK, histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
@@ -36,25 +37,67 @@ _HALF = 0.5  # the ratio whose streams are shown
 Tables = Sequence[ResultTable[Any]]  # of a page's runs
 
 
-def looks(tables: Tables) -> Looks:
-    """The look of each label, the same in all drawings, in the order of METHODS."""
-    places = {name: method_place(row.method) for table in tables for row, name in _labels(table)}
-    return {name: i for i, name in enumerate(sorted(places, key=lambda name: (places[name], name)))}
+class Pen:
+    """Draw the panels and legends of one page: a name looks the same in all of them."""
+
+    def __init__(self, tables: Tables) -> None:
+        """Give each label of the tables its look, in the order of METHODS."""
+        streams = [s for table in tables for of in (_decided, _all) for s in _by_stream(table, of)]
+        places = {
+            name: method_place(rows[0].method)
+            for _, groups in streams
+            for name, rows in groups.items()
+        }
+        names = sorted(places, key=lambda name: (places[name], name))
+        self._looks = looks_of([*names, ID_LOOK, OOD_LOOK, "threshold"])
+        self._prefixes = map("p{}".format, itertools.count())  # of ids, which are the page's
+
+    def panel(self, panel: Panel) -> Markup:
+        """A panel as an element of the page."""
+        from zsntta_cli.report.forms.matplotlib import panel_svg
+
+        svg = panel_svg(panel, self._looks)
+        return Markup(embedded(svg, next(self._prefixes), panel.title))
+
+    def legend(self, panels: Iterable[Panel]) -> list[tuple[str, Markup]]:
+        """The names in some panels, each with a line that looks like it."""
+        from zsntta_cli.report.forms.matplotlib import key_svg
+
+        every = {s.name: s for panel in panels for s in panel.series}
+        order = {name: place for place, name in enumerate(self._looks)}
+        keys = []
+        for name, one in sorted(every.items(), key=lambda item: order[item[1].look or item[0]]):
+            svg = key_svg(self._looks[one.look or name], one.mark not in (HISTOGRAM, UPRIGHT))
+            keys.append((name, Markup(embedded(svg, next(self._prefixes)))))
+        return keys
 
 
-def _labels(table: ResultTable[Any]) -> list[tuple[DrawnRow, str]]:
-    """The rows of a table, each with its name in a legend."""
-    names = varying(table.rows)
-    return [(row, label(row, names)) for row in table.rows]
+def _decided(row: DrawnRow) -> bool:
+    return row.decides
 
 
-def _by_stream(table: ResultTable[Any], wants: Any) -> Mapping[ResultStream, Groups]:
-    """The chosen rows, by the kind of stream and by their name in a legend."""
-    streams: dict[ResultStream, dict[str, list[DrawnRow]]] = {}
-    for row, name in _labels(table):
+def _all(_row: DrawnRow) -> bool:
+    return True
+
+
+def _by_stream(
+    table: ResultTable[Any], wants: Callable[[DrawnRow], bool]
+) -> list[tuple[ResultStream, Groups]]:
+    """The chosen rows under noise, by the kind of stream and by their name in a legend.
+
+    A name has the settings in which the rows of its own stream differ.
+    """
+    streams: dict[ResultStream, list[DrawnRow]] = {}
+    for row in table.rows:
         if row.ratio and wants(row):
-            streams.setdefault(row.stream, {}).setdefault(name, []).append(row)
-    return streams
+            streams.setdefault(row.stream, []).append(row)
+    groups: list[tuple[ResultStream, Groups]] = []
+    for stream, rows in streams.items():
+        names, by_name = varying(rows), dict[str, list[DrawnRow]]()
+        for row in rows:
+            by_name.setdefault(label(row, names), []).append(row)
+        groups.append((stream, by_name))
+    return groups
 
 
 def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
@@ -66,12 +109,12 @@ def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
 # Acc_H against the noise ratio.
 
 
-def sweeps(tables: Tables, all_looks: Looks) -> str:
+def sweeps(tables: Tables, pen: Pen) -> str:
     """Acc_H against the noise ratio, a drawing for each pair; for many pairs, their averages."""
     streams = [
         (table, stream, groups)
         for table in tables
-        for stream, groups in _by_stream(table, lambda row: row.decides).items()
+        for stream, groups in _by_stream(table, _decided)
     ]
     count = sum(len(_sets(table, groups)) for table, _, groups in streams)
     panels = [
@@ -82,7 +125,7 @@ def sweeps(tables: Tables, all_looks: Looks) -> str:
     if not panels:
         return ""
     about = " ".join(_notes_of([row for _, _, groups in streams for row in _rows(groups)]))
-    return render("figures.html", about=about, parts={"": [_drawings(panels, all_looks)]})
+    return render("figures.html", about=about, parts={"": [_drawings(panels, pen)]})
 
 
 def _rows(groups: Groups) -> list[DrawnRow]:
@@ -112,7 +155,7 @@ def _sweeps(
 # Within the streams.
 
 
-def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
+def insides(tables: Tables, pen: Pen, baseline: str) -> str:
     """Scores, running accuracies and thresholds on some streams."""
     streams, total = _chosen(tables, baseline)
     if not streams:
@@ -123,7 +166,7 @@ def insides(tables: Tables, all_looks: Looks, baseline: str) -> str:
     for stream, ratio, ood_set, groups in streams:
         title = f"{name_of(stream)}, OOD: {ood_set}, noise {shown('ratio', ratio)}"
         first = dict(itertools.islice(groups.items(), _MOST_LINES))
-        parts[title] = _inside(first, ood_set, all_looks)
+        parts[title] = _inside(first, ood_set, pen)
     notes = _notes_of([row for *_, groups in streams for row in _rows(groups)])
     about = " ".join([about + part * (len(streams) < total), *notes])
     return render("figures.html", about=about, parts=parts)
@@ -145,7 +188,7 @@ def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
 
 
 def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
-    for stream, groups in _by_stream(table, lambda _: True).items():
+    for stream, groups in _by_stream(table, _all):
         for ood_set in _sets(table, groups):
             by_ratio: dict[Ratio, dict[str, list[DrawnRow]]] = {}
             for name, rows in groups.items():
@@ -173,7 +216,7 @@ def _gain(inside: _Inside, baseline: str) -> float:
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 
-def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[dict[str, Any]]:
+def _inside(groups: Groups, ood_set: str, pen: Pen) -> list[dict[str, Any]]:
     panels = [
         replace(panel, title=f"Running {METRICS[metric].head}")
         for metric in ("acc_s", "acc_n")
@@ -193,9 +236,8 @@ def _inside(groups: Groups, ood_set: str, all_looks: Looks) -> list[dict[str, An
         for name, run in first.items()
         if "scores" in run.drawable
     ]
-    lines = _drawings([_thinned(panel) for panel in panels], all_looks)
-    parts = [lines, _drawings(scores, all_looks, is_scores=True)]
-    return [part for part in parts if part["drawings"]]
+    parts = [[_thinned(panel) for panel in panels], scores]
+    return [_drawings(part, pen) for part in parts if part]
 
 
 def _thinned(panel: Panel) -> Panel:
@@ -213,17 +255,13 @@ def _thinned_line(line: Series) -> Series:
 # A drawing, and its numbers in a table below it.
 
 
-def _drawings(panels: Sequence[Panel], all_looks: Looks, is_scores: bool = False) -> dict[str, Any]:
-    """Drawings below one legend, as the template needs them; those of scores hold their own."""
-    key = None
-    if not is_scores:
-        names = {line.name for panel in panels for line in panel.series}
-        key = Markup(legend(sorted(names, key=all_looks.__getitem__), all_looks))
+def _drawings(panels: Sequence[Panel], pen: Pen) -> dict[str, Any]:
+    """Drawings below one legend, as the template needs them."""
     drawings = [
-        {"title": panel.title, "svg": Markup(draw(panel, all_looks)), "numbers": _numbers(panel)}
+        {"title": panel.title, "svg": pen.panel(panel), "numbers": _numbers(panel)}
         for panel in panels
     ]
-    return {"legend": key, "drawings": drawings}
+    return {"legend": pen.legend(panels), "drawings": drawings}
 
 
 def _numbers(panel: Panel) -> PageSheet:

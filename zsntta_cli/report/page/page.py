@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.methods import check_method
-from zsntta_cli.report.forms.svg import symbols
 from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
 from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
@@ -63,7 +62,7 @@ def page(
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
-    looks = figures.looks(frame)
+    pen = figures.Pen(frame)
     contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
     board = leaderboard(tables, marks, baseline, reported)
@@ -79,8 +78,8 @@ def page(
             list(over_pairs.sheets(contests)),
         ),
         Section("Leaderboard", render("board.html", board=board)),
-        Section("Acc_H against the noise ratio", figures.sweeps(frame, looks)),
-        Section("Within the streams", figures.insides(frame, looks, baseline)),
+        Section("Acc_H against the noise ratio", figures.sweeps(frame, pen)),
+        Section("Within the streams", figures.insides(frame, pen, baseline)),
         Section(
             "How to repeat each row",
             sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
@@ -99,7 +98,6 @@ def page(
         about=_about(rows),
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
-        symbols=Markup(symbols()),
     )
     return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
 

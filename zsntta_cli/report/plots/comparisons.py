@@ -14,7 +14,7 @@ from zsntta_cli.report.plots.groups import (
     by_label,
     check_lines,
     on_pairs,
-    pair_title,
+    pair_titles,
     pairs_of,
     points,
     rows_on,
@@ -35,8 +35,11 @@ def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
         SettingsError: no run has the metric, or there are too many lines.
     """
     panels = []
-    for pair, groups in on_pairs(tables(runs), without=("ratio",)):
-        panel = ratio_panel(pair_title(pair), groups, [pair], metric)
+    having = (run for run in runs if not math.isnan(run.record.metric(metric)))
+    frame = tables([run for run in having if not isinstance(run.record.settings.stream.ratio, str)])
+    titles = pair_titles(pairs_of(frame))
+    for pair, groups in on_pairs(frame, without=("ratio",)):
+        panel = ratio_panel(titles[pair], groups, [pair], metric)
         check_lines(len(panel.series))
         panels += [panel] if panel.series else []
     if not panels:

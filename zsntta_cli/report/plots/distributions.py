@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.groups import DrawnRun, finished, on_pairs, pair_title, pairs_of
+from zsntta_cli.report.plots.groups import DrawnRun, finished, on_pairs, pair_titles, pairs_of
 from zsntta_cli.results.curves import BINS
 from zsntta_cli.results.frame import tables
 from zsntta_cli.results.kept import Kept
@@ -63,13 +63,12 @@ def difference(runs: Sequence[Kept]) -> Figure:
 
 def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, DrawnRun]]]:
     """The runs of the lowest seed that have a curve, by pair, as a title names it."""
-    frame = tables(runs)
-    several = len(pairs_of(frame)) > 1
+    frame = tables([run for run in runs if curve in run.drawable])
+    titles = pair_titles(pairs_of(frame))
     for pair, groups in on_pairs(frame):
         whole = {name: finished(rows, pair[1]) for name, rows in groups.items()}
         first = {name: by_seed[0] for name, by_seed in whole.items() if by_seed}
-        having = {name: run for name, run in first.items() if curve in run.drawable}
-        yield f", {pair_title(pair)}" * several, having
+        yield f", {titles[pair]}" * (len(titles) > 1), first
 
 
 def _is_baseline(run: DrawnRun) -> bool:

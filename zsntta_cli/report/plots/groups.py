@@ -167,6 +167,17 @@ def pair_title(pair: Pair) -> str:
     return " / ".join(name for name in pair if name)
 
 
+def pair_titles(pairs: Sequence[Pair]) -> dict[Pair, str]:
+    """Titles for the pairs of one figure: the sets in which they differ, both of a single pair."""
+    varies = [len({*names}) > 1 for names in zip(*pairs, strict=True)]
+    if not any(varies):
+        return {pair: pair_title(pair) for pair in pairs}
+    return {
+        pair: " / ".join(name for name, is_told in zip(pair, varies, strict=True) if is_told)
+        for pair in pairs
+    }
+
+
 def check_lines(count: int, what: str = "lines") -> None:
     """Refuse too many lines for one plot.
 

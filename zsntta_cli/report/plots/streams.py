@@ -15,7 +15,7 @@ from zsntta_cli.report.plots.groups import (
     check_lines,
     finished,
     on_pairs,
-    pair_title,
+    pair_titles,
     pairs_of,
 )
 from zsntta_cli.results.curves import Curves
@@ -62,13 +62,13 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
 
 def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
     """The runs of the lowest seed with gradients, by the titles of their panels."""
-    frame = tables(runs)
-    several = len(pairs_of(frame)) > 1
+    frame = tables([run for run in runs if _has_gradients(run)])
+    titles = pair_titles(pairs_of(frame))
     by_title = {
-        name + f", {pair_title(pair)}" * several: having[0]
+        name + f", {titles[pair]}" * (len(titles) > 1): having[0]
         for pair, groups in on_pairs(frame)
         for name, rows in groups.items()
-        if (having := [run for run in finished(rows, pair[1]) if _has_gradients(run)])
+        if (having := finished(rows, pair[1]))
     }
     if not by_title:
         raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
@@ -125,10 +125,12 @@ def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 def _on_all_pairs(
     runs: Sequence[Kept], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
 ) -> list[Panel]:
+    frame = tables([run for run in runs if curve in run.drawable])
+    titles = pair_titles(pairs_of(frame))
     panels = [
         panel
-        for pair, groups in on_pairs(tables(runs))
-        for panel in panels_of(pair_title(pair), groups, pair[1])
+        for pair, groups in on_pairs(frame)
+        for panel in panels_of(titles[pair], groups, pair[1])
     ]
     if not panels:
         raise SettingsError(f"no kept run that fits has its {curve} kept", remedy="keep-curves")

@@ -163,7 +163,7 @@ def _figure_request(table: TomlTable) -> FigureRequest:
         table.fail("output", "must name the figure's file")
     return FigureRequest(
         table.path.parent / output, table.text("kind"), table.text("metric") or None,
-        table.number("width", 3.25), _filters(table),
+        table.number("width", 3.3), _filters(table),
     )  # fmt: skip
 
 
