@@ -100,6 +100,32 @@ def test_a_click_sorts_and_the_hash_keeps_it(opened, file):
     assert opened.page.url == f"{file}#board"
 
 
+def test_a_table_is_sorted_by_its_heads_each_body_by_itself(opened):
+    table = opened.page.locator("table:has(caption:has-text('accuracies in %'))").first
+    head = table.get_by_role("columnheader", name="Acc_H").first
+    place = table.locator("thead tr").nth(1).locator("th").all_inner_texts()
+    column = 1 + [text.strip("↕ ") for text in place].index("Acc_H")
+
+    def bodies():
+        texts = """(table, i) => [...table.tBodies].map((body) =>
+            [...body.rows].filter((row) => row.cells.length > 1)
+            .map((row) => parseFloat(row.cells[i].textContent)))"""
+        return table.evaluate(texts, column)
+
+    first = bodies()
+    head.get_by_role("button").focus()
+    for order in ("descending", "ascending", None):
+        opened.page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == order
+        expected = [sorted(body, reverse=order == "descending") for body in first]
+        assert bodies() == (expected if order else first)
+    assert [sorted(body) for body in first] != [sorted(body)[::-1] for body in first]
+    table.get_by_role("button", name="Method").click()
+    assert head.get_attribute("aria-sort") is None
+    names = table.locator("tbody").first.locator("th[scope=row]").all_inner_texts()
+    assert names == sorted(names)
+
+
 def test_rows_of_other_features_and_published_ones_stay_apart(opened):
     last = [opened.column(1)[-2:], opened.column(18)[-2:]]
     assert last == [["tda", "=1+1"], ["measured", 'published: a "paper", table 2']]
@@ -241,7 +267,7 @@ def test_dark_print_and_forced_colours_are_other_styles(browser, file):
                     "print": "rgb(255, 255, 255)"}  # fmt: skip
     assert not watched.page.locator("#controls").is_visible()
     watched.page.emulate_media(media="screen", forced_colors="active")
-    line = "getComputedStyle(document.querySelector('.plot [stroke="  # d55e00"]')).stroke"
+    line = """getComputedStyle(document.querySelector(".plot [stroke='#d55e00']")).stroke"""
     assert watched.page.evaluate(line) != "rgb(213, 94, 0)"
     watched.context.close()
 

@@ -51,6 +51,39 @@ def test_the_headline_has_mean_deviation_and_marks():
     assert "underlined" not in html
 
 
+def test_the_first_table_says_which_method_is_best_by_how_much_and_where_it_is_not():
+    html = made(
+        kept_run("zs-clip", "glyphs", known=5, caught=5), kept_run("ridge", "glyphs", known=8),
+        kept_run("zs-clip", "textures", known=9, caught=9), kept_run("ridge", "textures", known=8),
+        kept_run("tda", "glyphs", known=10, caught=10),  # not on all sets: it is not the best
+    )  # fmt: skip
+    # Acc_H: 50 and 80 against glyphs, 90 and 80 against textures; 100 of tda.
+    rows = cells(html, "The best mean over the OOD sets, in %")
+    assert rows[1:] == [
+        ["ID: shapes, tiny"],
+        ["50%", "ridge, 80.00 Acc_H", "10.00 on zs-clip",
+         "glyphs: tda +20.00; textures: zs-clip +10.00"],
+    ]  # fmt: skip
+    assert (
+        "ridge has the best mean Acc_H in 1 of 1 comparison, 10.00 points ahead of the next."
+        in html
+    )
+    assert "With fewer than 5 seeds no difference is tested against chance." in html
+    assert html.index("In short") < html.index("accuracies in %")
+    assert "In short" not in made(kept_run("ridge"))
+
+
+def test_the_answer_says_what_seeds_cannot_distinguish():
+    right = {"tda": (61, 62, 62, 60, 63), "ridge": (60, 63, 61, 60, 62)}
+    html = made(*(
+        kept_run(method, seed=s, known=k, caught=k, samples=100)
+        for method, known in right.items() for s, k in enumerate(known)
+    ))  # fmt: skip
+    [line] = cells(html, "The best mean over the OOD sets, in %")[2:]
+    assert line == ["50%", "tda, 61.60 Acc_H", "0.40 on ridge (not distinguishable)", "nowhere"]
+    assert "tested against chance" not in html
+
+
 def test_five_seeds_give_the_lighter_mark():
     def runs(method, *right):
         return [

@@ -366,7 +366,7 @@ def _line(axes: Axes, series: Series, look: Look, place: _Place) -> None:
     every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
     axes.plot(
         series.x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
-        label=place.label,
+        label=place.label, clip_on=False,
     )  # fmt: skip
     if series.std:
         both = list(zip(series.y, series.std, strict=True))

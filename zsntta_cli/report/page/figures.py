@@ -21,7 +21,7 @@ from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK, histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
-from zsntta_cli.results.frame import ResultStream, ResultTable, label, shown, varying
+from zsntta_cli.results.frame import ResultStream, ResultTable, labels, shown
 from zsntta_cli.settings.ratios import Ratio
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
@@ -93,9 +93,9 @@ def _by_stream(
             streams.setdefault(row.stream, []).append(row)
     groups: list[tuple[ResultStream, Groups]] = []
     for stream, rows in streams.items():
-        names, by_name = varying(rows), dict[str, list[DrawnRow]]()
-        for row in rows:
-            by_name.setdefault(label(row, names), []).append(row)
+        by_name: dict[str, list[DrawnRow]] = {}
+        for row, name in labels(rows).items():
+            by_name.setdefault(name, []).append(row)
         groups.append((stream, by_name))
     return groups
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.methods import check_method
 from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
+from zsntta_cli.report.page.answer import answer
 from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
 from zsntta_cli.report.page.leaderboard import Reported, leaderboard
@@ -66,10 +67,12 @@ def page(
     contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
     board = leaderboard(tables, marks, baseline, reported)
+    first = answer(tables, marks)
     sections = [
+        Section("In short", _paragraphs(first.sentences), first.sheets),
         Section(
             "Results",
-            Markup("<p>{}</p>").format(legend(marks)),
+            _paragraphs([_METRICS, legend(marks)]),
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
         Section(
@@ -93,13 +96,24 @@ def page(
     html = document(
         __package__,
         "page",
-        ["page.js"],
+        ["sorting.js", "page.js"],
         title=title,
         about=_about(rows),
         remarks=_remarks(selected, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
     )
     return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
+
+
+_METRICS = (
+    "Acc_S is the share of ID samples that are called clean and classified correctly. Acc_N is the "
+    "share of OOD samples that are called noise. Acc_H is their harmonic mean. ± is the standard "
+    "deviation over seeds; a seed is an order of the stream."
+)
+
+
+def _paragraphs(sentences: Sequence[str]) -> Markup:
+    return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences if text)
 
 
 def _count_rows(rows: Sequence[RunRow]) -> int:
