@@ -265,6 +265,20 @@ def test_of_many_pairs_those_where_most_happens_are_drawn():
     assert "OOD: set8, noise 50%" not in html
 
 
+def test_a_legend_of_a_drawing_names_what_varies_in_it():
+    runs = [kept_run("zs-clip", ratio=ratio, curves=curves()) for ratio in (0.25, 0.5)]
+    html = made(*runs, kept_run("zs-clip", ratio=0.5, fixed=0.5, curves=curves()))
+    parts = {p.partition("<")[0]: p for p in re.split(r"<h2[^>]*>", html)[1:]}
+    keys = {
+        name: re.findall(r"</svg>([^<]+)", "".join(re.findall(r'<ul class="key">.*?</ul>', part)))
+        for name, part in parts.items()
+    }
+    assert keys["Acc_H against the noise ratio"] == ["zs-clip"]
+    assert keys["Within the streams"][:2] == [
+        "zs-clip (threshold adaptive)", "zs-clip (threshold 0.5)",
+    ]  # fmt: skip
+
+
 def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"^there is no result to report$"):
         made()

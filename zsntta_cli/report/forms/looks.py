@@ -4,7 +4,7 @@ Colours are Okabe and Ito's, which colour-blind readers can distinguish; markers
 same for black-and-white prints. The page's style sheet gives two of them other shades in the dark.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
@@ -38,10 +38,13 @@ _MARKERS, _DASHES = ("o", "s", "^", "D", "v", "P"), (SOLID, DASHED, DOTTED, _MIX
 _OTHERS += [(_COLOURS[i % 7], _MARKERS[i % 6], _DASHES[i % 4]) for i in range(84)]
 
 
-def looks_of(names: Iterable[str]) -> dict[str, Look]:
-    """The look of each name: its own, that of its method, or one with a free colour."""
-    keys = dict.fromkeys(names)
-    looks: dict[str, Look] = {}
+def looks_of(names: Iterable[str], before: Mapping[str, Look] | None = None) -> dict[str, Look]:
+    """The look of each name: its own, that of its method, or one with a free colour.
+
+    Names that had a look `before` keep it.
+    """
+    looks = dict(before or {})
+    keys = [name for name in dict.fromkeys(names) if name not in looks]
     for key in keys:
         look = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
         if look and look not in looks.values():

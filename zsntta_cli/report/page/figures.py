@@ -4,20 +4,19 @@ Their numbers come from the functions of `zsntta plot`; this module chooses what
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
 
-from zsntta_cli.methods import method_place
 from zsntta_cli.report.figure import HISTOGRAM, LINE, UPRIGHT, Panel, Series, tick_text
 from zsntta_cli.report.forms.embedded import embedded
-from zsntta_cli.report.forms.looks import looks_of
+from zsntta_cli.report.forms.looks import Look, looks_of
 from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.plots.comparisons import ratio_panel
-from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK, histogram
+from zsntta_cli.report.plots.distributions import histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
@@ -40,63 +39,44 @@ Tables = Sequence[ResultTable[Any]]  # of a page's runs
 class Pen:
     """Draw the panels and legends of one page: a name looks the same in all of them."""
 
-    def __init__(self, tables: Tables) -> None:
-        """Give each label of the tables its look, in the order of METHODS."""
-        streams = [s for table in tables for of in (_decided, _all) for s in _by_stream(table, of)]
-        places = {
-            name: method_place(rows[0].method)
-            for _, groups in streams
-            for name, rows in groups.items()
-        }
-        names = sorted(places, key=lambda name: (places[name], name))
-        self._looks = looks_of([*names, ID_LOOK, OOD_LOOK, "threshold"])
+    def __init__(self) -> None:
+        """Nothing has a look yet."""
+        self._looks: dict[str, Look] = {}
         self._prefixes = map("p{}".format, itertools.count())  # of ids, which are the page's
 
     def panel(self, panel: Panel) -> Markup:
         """A panel as an element of the page."""
         from zsntta_cli.report.forms.matplotlib import panel_svg
 
+        self._looks = looks_of((one.look or one.name for one in panel.series), self._looks)
         svg = panel_svg(panel, self._looks)
         return Markup(embedded(svg, next(self._prefixes), panel.title))
 
     def legend(self, panels: Iterable[Panel]) -> list[tuple[str, Markup]]:
-        """The names in some panels, each with a line that looks like it."""
+        """The names in some panels that were drawn, each with a line that looks like it."""
         from zsntta_cli.report.forms.matplotlib import key_svg
 
-        every = {s.name: s for panel in panels for s in panel.series}
-        order = {name: place for place, name in enumerate(self._looks)}
         keys = []
-        for name, one in sorted(every.items(), key=lambda item: order[item[1].look or item[0]]):
+        for name, one in {s.name: s for panel in panels for s in panel.series}.items():
             svg = key_svg(self._looks[one.look or name], one.mark not in (HISTOGRAM, UPRIGHT))
             keys.append((name, Markup(embedded(svg, next(self._prefixes)))))
         return keys
 
 
-def _decided(row: DrawnRow) -> bool:
-    return row.decides
-
-
-def _all(_row: DrawnRow) -> bool:
-    return True
-
-
-def _by_stream(
-    table: ResultTable[Any], wants: Callable[[DrawnRow], bool]
-) -> list[tuple[ResultStream, Groups]]:
-    """The chosen rows under noise, by the kind of stream and by their name in a legend.
-
-    A name has the settings in which the rows of its own stream differ.
-    """
+def _by_stream(table: ResultTable[Any]) -> dict[ResultStream, list[DrawnRow]]:
+    """The rows under noise, by the kind of stream."""
     streams: dict[ResultStream, list[DrawnRow]] = {}
     for row in table.rows:
-        if row.ratio and wants(row):
+        if row.ratio:
             streams.setdefault(row.stream, []).append(row)
-    groups: list[tuple[ResultStream, Groups]] = []
-    for stream, rows in streams.items():
-        by_name: dict[str, list[DrawnRow]] = {}
-        for row, name in labels(rows).items():
-            by_name.setdefault(name, []).append(row)
-        groups.append((stream, by_name))
+    return streams
+
+
+def _named(rows: Sequence[DrawnRow]) -> dict[str, list[DrawnRow]]:
+    """Rows by their name in a legend, which has the settings in which these rows differ."""
+    groups: dict[str, list[DrawnRow]] = {}
+    for row, name in labels(rows).items():
+        groups.setdefault(name, []).append(row)
     return groups
 
 
@@ -112,9 +92,10 @@ def _sets(table: ResultTable[Any], groups: Groups) -> list[str]:
 def sweeps(tables: Tables, pen: Pen) -> str:
     """Acc_H against the noise ratio, a drawing for each pair; for many pairs, their averages."""
     streams = [
-        (table, stream, groups)
+        (table, stream, _named(swept))
         for table in tables
-        for stream, groups in _by_stream(table, _decided)
+        for stream, rows in _by_stream(table).items()
+        if (swept := _swept([row for row in rows if row.decides]))
     ]
     count = sum(len(_sets(table, groups)) for table, _, groups in streams)
     panels = [
@@ -126,6 +107,16 @@ def sweeps(tables: Tables, pen: Pen) -> str:
         return ""
     about = " ".join(_notes_of([row for _, _, groups in streams for row in _rows(groups)]))
     return render("figures.html", about=about, parts={"": [_drawings(panels, pen)]})
+
+
+def _swept(rows: Sequence[DrawnRow]) -> list[DrawnRow]:
+    """The rows whose settings were run at two ratios or more."""
+    return [
+        row
+        for same in _named(rows).values()
+        if len({row.ratio for row in same}) > 1
+        for row in same
+    ]
 
 
 def _rows(groups: Groups) -> list[DrawnRow]:
@@ -188,17 +179,16 @@ def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
 
 
 def _with_curves(table: ResultTable[Any]) -> Iterator[_Inside]:
-    for stream, groups in _by_stream(table, _all):
-        for ood_set in _sets(table, groups):
-            by_ratio: dict[Ratio, dict[str, list[DrawnRow]]] = {}
-            for name, rows in groups.items():
-                for row in rows:
-                    if finished([row], ood_set):
-                        by_ratio.setdefault(row.ratio, {}).setdefault(name, []).append(row)
+    for stream, rows in _by_stream(table).items():
+        for ood_set in _sets(table, {"": rows}):
+            by_ratio: dict[Ratio, list[DrawnRow]] = {}
+            for row in rows:
+                if finished([row], ood_set):
+                    by_ratio.setdefault(row.ratio, []).append(row)
             for ratio in sorted(by_ratio, key=_by_half):
-                runs = [finished(rows, ood_set) for rows in by_ratio[ratio].values()]
-                if any(run.drawable for of_rows in runs for run in of_rows):
-                    yield stream, ratio, ood_set, by_ratio[ratio]
+                runs = [run for row in by_ratio[ratio] for run in finished([row], ood_set)]
+                if any(run.drawable for run in runs):
+                    yield stream, ratio, ood_set, _named(by_ratio[ratio])
                     break
 
 

@@ -63,7 +63,7 @@ def page(
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
-    pen = figures.Pen(frame)
+    pen = figures.Pen()
     contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
     board = leaderboard(tables, marks, baseline, reported)
