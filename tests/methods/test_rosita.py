@@ -228,11 +228,8 @@ def test_a_bank_forgets_the_oldest_and_finds_the_nearest():
     values, classes = bank.nearest(torch.tensor([[1.0, 0, 0]]), 9)
     assert classes.tolist()[0] == 3
     assert len(values) == 3
-    again = rosita.Bank(3, text)
-    again.restore(bank.state())
-    for kept in (bank, again):
-        kept.add(torch.tensor([[1.0, 0, 0]]), torch.tensor([7]))
-        assert sorted(kept.nearest(text[:1], 3)[1].tolist()) == [3, 4, 7]
+    bank.add(torch.tensor([[1.0, 0, 0]]), torch.tensor([7]))
+    assert sorted(bank.nearest(text[:1], 3)[1].tolist()) == [3, 4, 7]
 
 
 @pytest.mark.parametrize(
