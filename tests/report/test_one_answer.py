@@ -101,7 +101,7 @@ def read_latex(cells):
     return answer(
         {row[0]: row[-1] for row in rows}, lambda c: c.startswith(r"\textbf"),
         lambda c: c.startswith(r"\underline"),
-        lambda c: re.sub(r"\\\w+{(.*)}", r"\1", c).replace(r" $\pm$ ", "±"),
+        lambda c: re.sub(r"\\\w+{(.*)}", r"\1", c).replace(r"{\scriptsize$\pm$", "±").rstrip("}"),
     )  # fmt: skip
 
 

@@ -175,10 +175,10 @@ def test_markdown():
 def test_latex():
     records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
     latex = table([*records, record("ridge", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
-    assert r"\begin{tabular}{l*{3}{c}}" in latex
+    assert r"\begin{tabular}{@{}l*{3}{r}@{}}" in latex
     assert r"\multicolumn{3}{c}{svhn}" in latex
     assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
-    assert r"adand & \textbf{50.00 $\pm$ 0.00} & 25.00 $\pm$ 0.00 & " in latex
+    assert r"adand & \textbf{50.00{\scriptsize$\pm$0.00}} & 25.00{\scriptsize$\pm$0.00} & " in latex
     assert r"zs-clip & 40.00 & \textbf{30.00} & 20.00 \\" in latex
     assert latex.count(r"\\") == 5
     assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs}"
@@ -190,7 +190,7 @@ def test_latex_of_chosen_columns_with_labels_and_a_caption():
         reference="tab:main", command="zsntta simulate",
     )  # fmt: skip
     latex = FORMS["latex"].load()(sheets(kept([record(), record(ood="lsun")]), view))
-    assert r"\begin{tabular}{l*{3}{c}}" in latex
+    assert "\\toprule\nMethod & svhn & lsun & Average \\\\\n\\midrule\n" in latex, "one head line"
     assert r"AdaND\_1 & 33.33 & 33.33 & 33.33 \\" in latex
     assert "\\caption{50 \\% noise}\n\\label{tab:main}\n" in latex
     assert "% Made by: zsntta simulate\n" in latex

@@ -22,7 +22,7 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import Form, command_line, form_of, put
+from zsntta_cli.cli.output import Form, Width, command_line, form_of, put
 from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, LiveSettings
@@ -114,6 +114,10 @@ def simulate(
         list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
     ] = None,
     caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = "",
+    width: Annotated[
+        Width | None,
+        _result("What the LaTeX table fits in a paper of two columns. [an article's text]"),
+    ] = None,
     tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = "",
     aggregate: Annotated[
         bool,
@@ -156,7 +160,7 @@ def simulate(
 
     view = View(
         report, spread, tuple(columns or ()),
-        _labels(label or ()), aggregate, caption, tex_label, command_line(),
+        _labels(label or ()), aggregate, caption, tex_label, command_line(), width or "",
     )  # fmt: skip
     _ = view.shown  # a metric that is not there is said before the runs
     choice = encoder.choice()

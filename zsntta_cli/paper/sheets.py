@@ -59,10 +59,15 @@ def published_content(table: PaperTable, command: str = "") -> TableContent:
     return TableContent(table, compare_published(entries), None, command)
 
 
-def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
-    """Render tables one after the other, in one of FORMS."""
+def render(
+    contents: Sequence[TableContent], form: str, to_file: bool = False, width: str = ""
+) -> str:
+    """Render tables one after the other, in one of FORMS; `width` is what LaTeX fits them in."""
     if not FORMS[form].of_rows:
-        return draw([s for content in contents for s in table_sheets(content)], form, to_file)
+        sheets = [sheet for content in contents for sheet in table_sheets(content)]
+        for sheet in sheets:
+            sheet.width = width
+        return draw(sheets, form, to_file)
     from zsntta_cli.paper import rows
 
     every = [row for content in contents for row in rows.table_rows(content)]

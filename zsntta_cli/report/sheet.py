@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
+WIDTHS = ("page", "column")  # of a paper with two columns
 AVERAGE = "Average"  # the name of the column of averages
 CLOSE_MEANS = "is not distinguishable from the best over seeds (5 % level, docs/results.md)"
 
@@ -43,6 +44,7 @@ class Sheet:
     columns: Mapping[str, Labels]  # the heads of each column's values
     rows: list[SheetRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences that stand below
+    width: str = ""  # for what LaTeX fits it: one of WIDTHS, or else the text of an article
     caption: str = ""  # of a floating table in LaTeX
     reference: str = ""  # by which LaTeX refers to it
     command: str = ""  # that makes it again

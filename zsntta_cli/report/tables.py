@@ -43,6 +43,7 @@ class View:
     caption: str = ""  # of LaTeX's tables
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
+    width: str = ""  # what LaTeX's tables fit: a page, a column, or else the text of an article
 
     @property
     def shown(self) -> tuple[Metric, ...]:
@@ -120,7 +121,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         notes.append(_SPREADS[view.spread])
     return Sheet(
         _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference,
+        dict.fromkeys(columns, heads), rows, notes, view.width, view.caption, view.reference,
         view.command,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from zsntta_cli.cli.options import (
     own_settings,
     with_groups,
 )
-from zsntta_cli.cli.output import Form, form_of
+from zsntta_cli.cli.output import Form, Width, form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import check_method
 from zsntta_cli.paper.printed.tables import SAMPLES
@@ -109,6 +109,10 @@ def paper(
     output: Annotated[
         Path | None, typer.Option(help="File to write, or with --all a folder.")
     ] = None,
+    width: Annotated[
+        Width | None,
+        typer.Option(help="What a LaTeX table fits in a paper of two columns. [an article's text]"),
+    ] = None,
     samples: Annotated[
         int, live_option("Samples for the timing of table 4; the first ones warm up.")
     ] = SAMPLES,
@@ -145,7 +149,7 @@ def paper(
         written = form_of(output, _OF_ROWS if check else ENDINGS, form, "table")
     if published:
         results.show_published_figures(figures, output)
-        results.show_published(tables, written, output)
+        results.show_published(tables, written, output, width or "")
         return
     from zsntta_cli.paper.runs import Wishes
 
@@ -176,7 +180,7 @@ def paper(
         results.show_check(wishes, execution, written, output, ctx.params)
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
-        results.show_tables(tables, wishes, execution, (written, output), ctx.params)
+        results.show_tables(tables, wishes, execution, (written, output, width or ""), ctx.params)
 
 
 def _filed(prompt: str, features_dir: Path) -> str:

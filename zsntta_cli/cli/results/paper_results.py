@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Tables = Sequence[PaperTable]
 
 
-def show_published(tables: Tables, form: str, output: Path | None) -> None:
+def show_published(tables: Tables, form: str, output: Path | None, width: str) -> None:
     """Show the paper's numbers of some tables."""
     from zsntta_cli.paper.sheets import published_content, render
 
     if tables:
         contents = [published_content(table, command_line()) for table in tables]
-        put(render(contents, form, output is not None), output)
+        put(render(contents, form, output is not None, width), output)
 
 
 def show_published_figures(numbers: Sequence[int], output: Path | None) -> None:
@@ -87,10 +87,10 @@ def show_tables(
     tables: Tables,
     wishes: "Wishes",
     execution: "Execution",
-    where: tuple[str, Path | None],
+    where: tuple[str, Path | None, str],
     given: "Given",
 ) -> None:
-    """Run what tables lack, and show them in a form, on stdout or in a file."""
+    """Run what tables lack, and show them in a form, on stdout or in a file, for some width."""
     from dataclasses import replace
 
     from zsntta_cli.paper.sheets import published_content, render
@@ -99,7 +99,7 @@ def show_tables(
 
     if not tables:
         return
-    form, output = where
+    form, output, width = where
     execution = replace(execution, tells_notes=output is not None or FORMS[form].of_rows)
     command, standing, unfinished = command_line(), None, False
     measured = [table for table in tables if table.is_measured]
@@ -113,7 +113,7 @@ def show_tables(
         else published_content(table, command)
         for table in tables
     ]
-    put(render(contents, form, output is not None), output)
+    put(render(contents, form, output is not None, width), output)
     _stop_if(unfinished)
 
 

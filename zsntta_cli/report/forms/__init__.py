@@ -32,7 +32,7 @@ TABLE = "table"  # drawn for the terminal, if there is one
 FORMS = {
     TABLE: Form(".txt", "terminal:tables"),
     "markdown": Form(".md", "text:markdown"),
-    "latex": Form(".tex", "text:latex"),
+    "latex": Form(".tex", "latex:latex"),
     "html": Form(".html", "text:html"),
     "csv": Form(".csv", "data:csv_text", of_rows=True),
     "json": Form(".json", "data:json_text", of_rows=True),

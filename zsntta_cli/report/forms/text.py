@@ -1,6 +1,5 @@
-"""Draw sheets as Markdown, LaTeX and HTML."""
+"""Draw sheets as Markdown and HTML."""
 
-import re
 from collections.abc import Sequence
 from html import escape
 
@@ -37,94 +36,6 @@ def _markdown_cell(text: str) -> str:
 
 def _markdown_text(text: str) -> str:
     return printable(text).replace("|", r"\|")
-
-
-# LaTeX
-
-_PACKAGES = r"% Needs \usepackage{booktabs}"
-_SYMBOLS = {"±": r" $\pm$ ", "×": r"$\times$", "✓": r"$\checkmark$", "µ": r"$\mu$", "−": "$-$"}
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    **{character: "\\" + character for character in "&%$#_{}"}, **_SYMBOLS,
-}  # fmt: skip
-
-
-def latex(sheets: Sequence[Sheet]) -> str:
-    """Tables with booktabs' rules; a column's best is bold, values close to it are underlined."""
-    return "\n".join(map(_latex, sheets))
-
-
-def _latex(sheet: Sheet) -> str:
-    has_check = any("✓" in text for row in sheet.plain() for text in row)
-    packages = _PACKAGES + r" and \usepackage{amssymb}" * has_check
-    made_by = [f"% Made by: {_comment(sheet.command)}"] if sheet.command else []
-    notes = [f"% {_comment(note)}" for note in sheet.notes_on(_UNDERLINED)]
-    titles = [f"% {_comment(line)}" for line in (*sheet.above, sheet.title) if line]
-    lines = [*titles, packages, *made_by, *notes, *_floating(sheet)]
-    return "\n".join(lines) + "\n"
-
-
-def _comment(text: str) -> str:
-    """A text as one line of a comment, so that LaTeX runs nothing of it, whatever it holds."""
-    return printable(text)
-
-
-def _floating(sheet: Sheet) -> list[str]:
-    """The table, within a float if it has a caption or a label."""
-    if not (sheet.caption or sheet.reference):
-        return _tabular(sheet)
-    caption = [rf"\caption{{{tex(sheet.caption)}}}"] if sheet.caption else []
-    reference = [rf"\label{{{sheet.reference}}}"] if sheet.reference else []
-    begin = [r"\begin{table}", r"\centering", *caption, *reference]
-    return [*begin, *_tabular(sheet), r"\end{table}"]
-
-
-def _tabular(sheet: Sheet) -> list[str]:
-    before, spans = len(sheet.heads), [len(heads) for heads in sheet.columns.values()]
-    names = [
-        rf"\multicolumn{{{n}}}{{c}}{{{tex(c)}}}" for c, n in zip(sheet.columns, spans, strict=True)
-    ]
-    ends = [before + sum(spans[: i + 1]) for i in range(len(spans))]
-    rules = "".join(
-        rf"\cmidrule(lr){{{end - n + 1}-{end}}}" for end, n in zip(ends, spans, strict=True)
-    )
-    heads = [_tex_metric(head) for heads in sheet.columns.values() for head in heads]
-    body = []
-    for row, texts in zip(sheet.rows, sheet.plain(), strict=True):
-        body += [r"\midrule"] * row.has_rule_above
-        body.append(" & ".join(map(_tex_cell, texts)) + r" \\")
-    first = [" & ".join([*[""] * before, *names]) + r" \\", rules] if any(sheet.columns) else []
-    return [
-        rf"\begin{{tabular}}{{{'l' * before}*{{{sum(spans)}}}{{c}}}}",
-        r"\toprule",
-        *first,
-        " & ".join([*map(tex, sheet.heads), *heads]) + r" \\",
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-
-
-def tex(text: str) -> str:
-    """A text, escaped for LaTeX."""
-    return "".join(_SPECIAL.get(character, character) for character in printable(text))
-
-
-def _tex_cell(text: str) -> str:
-    if isinstance(text, Marked):
-        return rf"{tex(text[:-1])}$^{{{tex(text[-1])}}}$"
-    if text.startswith("  "):
-        return rf"\quad {tex(text.lstrip())}"
-    if isinstance(text, Best):
-        return rf"\textbf{{{tex(text)}}}"
-    return rf"\underline{{{tex(text)}}}" if isinstance(text, Close) else tex(text)
-
-
-def _tex_metric(head: str) -> str:
-    """Write Acc_S in mathematics as the paper does, which needs no package."""
-    parts = re.fullmatch(r"([A-Za-z]+)_([A-Z])", head)
-    return rf"$\mathrm{{{parts[1]}}}_\mathrm{{{parts[2]}}}$" if parts else tex(head)
 
 
 # HTML

@@ -138,7 +138,7 @@ def _listed_pairs(table: TomlTable, key: str) -> tuple[SetPairs, ...]:
 
 
 _FILTERS = ("methods", "id", "ood", "ratio", "seed", "encoders", "settings")
-_VIEW = ("report", "spread", "caption", "label")
+_VIEW = ("report", "spread", "caption", "width", "label")
 
 
 def _table_request(table: TomlTable) -> TableRequest:
