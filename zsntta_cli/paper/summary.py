@@ -11,8 +11,8 @@ from zsntta_cli.paper.comparing import OTHER_IMAGES, OUTSIDE
 from zsntta_cli.paper.printed.tables import FIGURES
 from zsntta_cli.paper.sheets import RULE
 from zsntta_cli.paper.tally import CheckTally, place
+from zsntta_cli.report.page import ACCURACIES, provenance
 from zsntta_cli.report.page import document as pages
-from zsntta_cli.report.page import provenance
 from zsntta_cli.report.page.document import Code, PageSheet
 from zsntta_cli.report.page.page import Section
 
@@ -25,7 +25,7 @@ _TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Mod
 def summary_page(whole: "PaperReproduction") -> str:
     """Make the page, which loads nothing and links to the files beside it."""
     sections = [
-        Section("Tables", sheets=[_tables(whole)]),
+        Section("Tables", Markup("<p>{}</p>").format(ACCURACIES), [_tables(whole)]),
         Section("Outside", sheets=list(_outside(whole))),
         Section("Not judged", sheets=list(_not_judged(whole))),
         Section("Not run", sheets=list(_not_run(whole))),
@@ -34,8 +34,8 @@ def summary_page(whole: "PaperReproduction") -> str:
         Section("Features and versions", sheets=list(_provenance(whole))),
     ]
     return pages.document(
-        "zsntta_cli.report.page", "page", [], title=_TITLE, about=whole.sentence + ".",
-        remarks=[], symbols="", sections=[part for part in sections if part.html or part.sheets],
+        "zsntta_cli.report.page", "page", ["sorting.js"], title=_TITLE, about=whole.sentence + ".",
+        remarks=[], sections=[part for part in sections if part.html or part.sheets],
     )  # fmt: skip
 
 

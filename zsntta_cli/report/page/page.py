@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.methods import check_method
-from zsntta_cli.report.page import BASELINE, TITLE, figures, over_pairs, provenance
+from zsntta_cli.report.page import ACCURACIES, BASELINE, TITLE, figures, over_pairs, provenance
 from zsntta_cli.report.page.answer import answer
 from zsntta_cli.report.page.document import PageSheet, document, render
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
@@ -72,7 +72,7 @@ def page(
         Section("In short", _paragraphs(first.sentences), first.sheets),
         Section(
             "Results",
-            _paragraphs([_METRICS, legend(marks)]),
+            _paragraphs([ACCURACIES, legend(marks)]),
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
         Section(
@@ -103,13 +103,6 @@ def page(
         sections=[part for part in sections if part.html or part.sheets or part.cards],
     )
     return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
-
-
-_METRICS = (
-    "Acc_S is the share of ID samples that are called clean and classified correctly. Acc_N is the "
-    "share of OOD samples that are called noise. Acc_H is their harmonic mean. ± is the standard "
-    "deviation over seeds; a seed is an order of the stream."
-)
 
 
 def _paragraphs(sentences: Sequence[str]) -> Markup:
