@@ -15,7 +15,7 @@ from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Sheet, SheetRo
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, R, ResultRow, ResultTable, Run, Value
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
@@ -147,21 +147,21 @@ def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str
     for rows in table.contests():
         for column in _columns(table):
             for metric in view.shown:
-                for row, value, mark in _cells(table, rows, column, metric, view.spread):
+                for row, value, mark in compared(table, rows, column, metric, view.spread):
                     if column == AVERAGE or row.on(column):
                         text = marked_text(metric.text(value.mean, value.std), mark)
                         texts[row].setdefault(column or _NO_SET, []).append(text)
     return texts
 
 
-def _cells(
-    table: ResultTable[Any],
-    rows: Sequence[ResultRow[Any]],
+def compared(
+    table: ResultTable[R],
+    rows: Sequence[ResultRow[R]],
     column: str,
     metric: Metric,
-    spread: str,
-) -> Iterator[tuple[ResultRow[Any], Value, RankMark]]:
-    """The values of a column and their marks."""
+    spread: str = SEEDS,
+) -> Iterator[tuple[ResultRow[R], Value, RankMark]]:
+    """The values of a column, an OOD set or the average, and their marks among these rows."""
     if column == AVERAGE:
         values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
         by_seed = [row.average_by_seed(table.ood_sets, metric.name) for row in rows]

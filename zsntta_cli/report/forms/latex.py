@@ -84,9 +84,15 @@ class _Layout:
 
     def column_width(self, column: str) -> float:
         """The points that a column takes."""
+        return max(self._values_width(column), self._cell(self.names[column]) + _GAP)
+
+    def is_long(self, column: str) -> bool:
+        """Whether the name of a column is longer than its values."""
+        return self._cell(column) + _GAP > self._values_width(column)
+
+    def _values_width(self, column: str) -> float:
         values = zip(*self.sheet.texts(column), strict=True)
-        side_by_side = sum(max(map(self._cell, texts)) + _GAP for texts in values)
-        return max(side_by_side, self._cell(self.names[column]) + _GAP)
+        return sum(max(map(self._cell, texts)) + _GAP for texts in values)
 
     def _cell(self, text: str) -> float:
         return max(_text_width(type(text)(line)) for line in _broken(text, self.broken))
@@ -131,15 +137,25 @@ def _layouts(
 ) -> dict[str, _Layout]:
     """The layouts of a sheet's groups, with as little changed as lets them fit, or all."""
     whole = {column: column for column in columns}
-    short = abbreviations(columns)
+    short = whole | {
+        column: name
+        for column, name in abbreviations(columns).items()
+        if any(_Layout(group, whole).is_long(column) for group in groups.values())
+    }
     choices = [(whole, 1_000), (short, 1_000), *((short, most) for most in _LINES)]
     if any(" " in column for column in columns):  # sentences are broken, and not abbreviated
         choices = [(whole, most) for most in (1_000, *_LINES)]
-    for names, broken in choices:
-        layouts = {head: _Layout(group, names, broken) for head, group in groups.items()}
-        if _fits([*layouts.values()], columns, room):
-            break
-    return layouts
+    every = [
+        {head: _Layout(group, names, broken) for head, group in groups.items()}
+        for names, broken in choices
+    ]
+    fitting = [layouts for layouts in every if _fits([*layouts.values()], columns, room)]
+    fitting += [  # in blocks
+        layouts
+        for layouts in every[1:]
+        if all(_fits([*layouts.values()], [column], room) for column in columns)
+    ]
+    return fitting[0] if fitting else every[-1]
 
 
 def abbreviations(names: Sequence[str]) -> dict[str, str]:

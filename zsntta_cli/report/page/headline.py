@@ -9,13 +9,13 @@ from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
+    compared,
     marked_text,
     reference_notes,
     run_notes,
     stopped_notes,
     unmeasured_notes,
 )
-from zsntta_cli.results import compare
 from zsntta_cli.results.compare import RankMark
 from zsntta_cli.results.frame import ResultStream, labels, setting_name, shown
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
@@ -32,13 +32,8 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
         for table in tables
         for ood_set, rows in table.contests
         for metric in metrics
-        for row, mark in zip(rows, _marks_on(rows, ood_set, metric), strict=True)
+        for row, _, mark in compared(table.results, rows, ood_set, metric)
     }
-
-
-def _marks_on(rows: Sequence[RunRow], ood_set: str, metric: Metric) -> list[RankMark]:
-    by_seed = [row.by_seed(ood_set, metric.name) for row in rows]
-    return compare.marks(by_seed, metric, [row.competes for row in rows])
 
 
 def kind_of(stream: ResultStream) -> str:
@@ -112,14 +107,12 @@ def _cells(
         yield from ((row, metric.text(row.worst_tenth(sets, metric))) for row in rows)
         return
     if column == AVERAGE:
-        values = [row.average(sets, metric.name) for row in rows]
-        by_seed = [row.average_by_seed(sets, metric.name) for row in rows]
-        row_marks = compare.marks(by_seed, metric, [row.competes for row in rows])
+        values = list(compared(table.results, rows, AVERAGE, metric))
     else:
-        rows = [row for row in rows if column in row.runs]
-        values = [row.value(column, metric.name) for row in rows]
-        row_marks = [marks[row, column, metric.name] for row in rows]
-    for row, value, mark in zip(rows, values, row_marks, strict=True):
+        having = [row for row in rows if column in row.runs]
+        names = column, metric.name
+        values = [(row, row.value(*names), marks[row, *names]) for row in having]
+    for row, value, mark in values:
         is_stopped = not (value.is_whole or math.isnan(value.mean))
         text = metric.text(value.mean, value.std) + STOPPED * is_stopped
         yield row, marked_text(text, mark)

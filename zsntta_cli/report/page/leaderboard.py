@@ -8,6 +8,7 @@ from typing import Any
 
 from zsntta_cli.report.page.headline import Marks, features_of, kind_of
 from zsntta_cli.report.page.rows import STOPPED, Contest, PageTable, mean_seconds
+from zsntta_cli.report.pairs import p_text
 from zsntta_cli.report.tables import marked_text, reference_notes, run_notes
 from zsntta_cli.results import tidy
 from zsntta_cli.results.compare import NO_MARK, RankMark, ranks
@@ -189,7 +190,7 @@ def _texts(line: _Line) -> list[str]:
         shown("ratio", values["ratio"]),
         *(_metric_text(line, metric) for metric in metrics_of("accuracy")),
         _number_text("{:+.2f}", values.get("gain"), 100),
-        _p_text(values.get("p")),
+        p_text(values.get("p")),
         *(_metric_text(line, metric) for metric in metrics_of("ood")),
         str(len((values["seeds"] or "").split()) or ""),
         _number_text("{:.3g}", values.get("seconds")),
@@ -205,10 +206,6 @@ def _metric_text(line: _Line, metric: Metric) -> str:
     text = metric.text(mean, math.nan if std is None else std)
     text += STOPPED * (line.values["complete"] is False)
     return marked_text(text, line.mark) if line.metric == metric.name else text
-
-
-def _p_text(p: float | None) -> str:
-    return "<0.001" if p is not None and p < 0.001 else _number_text("{:.3f}", p)
 
 
 def _number_text(form: str, value: float | None, scale: float = 1) -> str:
