@@ -189,7 +189,7 @@ def test_a_clean_stream_is_run_once_for_all_ood_sets(cached):
     assert len(set(rows[0].split("│")[3:-1])) == 1, "the same number below every OOD set"
 
 
-def test_sets_that_are_too_small_are_named_before_the_runs(cached, monkeypatch):
+def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached, monkeypatch):
     from zsntta_cli.simulation import simulator
 
     def stop(*_):
@@ -198,7 +198,7 @@ def test_sets_that_are_too_small_are_named_before_the_runs(cached, monkeypatch):
     monkeypatch.setattr(simulator.Simulator, "replay", stop)
     seeds = [word for seed in range(9) for word in ("--seed", seed)]
     command = ("simulate", "--method", "adand", "--ratio", 0.75, "--ood", "glyphs")
-    result = cached(*command, *seeds, *TINY)
+    result = cached(*command, *seeds, *TINY, "--output", "table.csv")
     assert result.exit_code == 130
     assert (
         "Sets that are smaller than the streams need are shown again: 'glyphs' up to 3.00 times"

@@ -70,7 +70,8 @@ def known_set(name: str) -> str:
     from zsntta_cli.datasets.catalogue import ALIASES, CATALOGUE
 
     base, colon, rest = name.partition(":")
-    other = ALIASES.get(base.lower(), "") if base.lower() not in CATALOGUE else ""
+    is_own = "=" in name or base.lower() in CATALOGUE
+    other = "" if is_own else ALIASES.get(base.lower(), "")
     return other + colon + rest if other else in_known_case(name)
 
 
