@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from test_terminal import sheets_of_any_size
+from sheets import sheets_of_any_size
 
 from zsntta_cli.cli import app
 from zsntta_cli.report.forms.latex import abbreviations, latex

@@ -43,7 +43,10 @@ def _damage_in_jpeg(data: bytes) -> str:
     import simplejpeg
 
     try:
-        _, _, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+        try:
+            _, _, colours, _ = simplejpeg.decode_jpeg_header(data, strict=False)
+        except KeyError:  # its head is damaged, so that it names no colours that exist
+            return "its head is wrong"
         is_print = colours in ("CMYK", "YCCK")
         simplejpeg.decode_jpeg(
             data, "CMYK" if is_print else "GRAY", fastdct=True, fastupsample=True,
