@@ -17,10 +17,7 @@ from hypothesis import strategies as st
 from made import Notes
 from replayed import grid
 
-from zsntta_cli import plugins
 from zsntta_cli.errors import EncoderError, StoreError
-from zsntta_cli.methods import METHODS
-from zsntta_cli.plugins import load_script
 from zsntta_cli.progress import Silent
 from zsntta_cli.results import executor
 from zsntta_cli.results.executor import _Queue, lock_folder, run_all
@@ -33,34 +30,6 @@ from zsntta_cli.simulation.runs import build_run
 
 ROOT = Path(__file__).parents[2]
 TINY = EncoderChoice("tiny")
-DYING = '''"""It kills its process at its first run of many items, or at each run if cut is high."""
-import os, signal
-from dataclasses import dataclass
-from pathlib import Path
-from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
-
-DEATH = Path(__file__).with_name("death")
-
-@dataclass(frozen=True)
-class DyingSettings(Settings):
-    cut: float = option(0.5, "Where noise begins.")
-
-def is_first():
-    try:
-        DEATH.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
-
-def run(data, options, threshold):
-    if options.cut > 0.8 or (len(data.class_index) > 2 and is_first()):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return Decisions(data.class_index, data.noise_score > options.cut, 1 - data.noise_score)
-
-METHODS["dying"] = Method(run, DyingSettings)
-'''
 
 
 def live_runs(root, method="tent", **axes):
@@ -95,18 +64,6 @@ def session(tiny):
         return made
 
     return make
-
-
-@pytest.fixture
-def dying(tmp_path, monkeypatch):
-    """That method, loaded from a script."""
-    monkeypatch.setattr(plugins, "_added", {})
-    monkeypatch.setitem(METHODS, "dying", None)
-    del METHODS["dying"]  # so that it is taken away again
-    path = tmp_path / "dying.py"
-    path.write_text(DYING)
-    load_script(path)
-    return path
 
 
 # The queue

@@ -9,11 +9,9 @@ import pytest
 from made import TINY, Notes
 from replayed import grid
 
-from zsntta_cli import plugins
 from zsntta_cli.errors import EncoderError, SettingsError, StoreError
 from zsntta_cli.extraction import connection
-from zsntta_cli.methods import METHODS
-from zsntta_cli.plugins import LoadedScripts, load_script
+from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.results import ray_workers
 from zsntta_cli.results.executor import lock_folder, run_all
 from zsntta_cli.results.grid import Grid
@@ -25,30 +23,6 @@ from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.revision import revision
-
-# A method that kills its process at its first run on seed 1, or at each run where `cut` is high.
-DYING = '''"""Noise above a cut."""
-import os, signal
-from dataclasses import dataclass
-from pathlib import Path
-from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
-
-DEATH = Path(__file__).with_name("death")
-
-@dataclass(frozen=True)
-class DyingSettings(Settings):
-    cut: float = option(0.5, "Where noise begins.")
-
-def run(data, options, threshold):
-    if options.cut > 0.8 or (len(data.class_index) > 2 and not DEATH.exists()):
-        DEATH.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return Decisions(data.class_index, data.noise_score > options.cut, 1 - data.noise_score)
-
-METHODS["dying"] = Method(run, DyingSettings)
-'''
 
 
 @pytest.fixture(scope="module")
@@ -62,18 +36,6 @@ def ray_cluster():
         ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield ray.get_runtime_context().gcs_address
     ray.shutdown()
-
-
-@pytest.fixture
-def dying(tmp_path, monkeypatch):
-    """That method, loaded from a script."""
-    monkeypatch.setattr(plugins, "_added", {})
-    monkeypatch.setitem(METHODS, "dying", None)
-    del METHODS["dying"]  # so that it is taken away again
-    path = tmp_path / "dying.py"
-    path.write_text(DYING)
-    load_script(path)
-    return path
 
 
 def plain(records):

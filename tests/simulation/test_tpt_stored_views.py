@@ -23,6 +23,7 @@ from zsntta_cli.methods.live.tuned import TunedPool
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.executor import run_all
+from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
@@ -279,6 +280,20 @@ def test_replays_take_several_processes_and_live_runs_do_not(asked, unasked):
     assert [r.settings for r in records] == runs
     with pytest.raises(SettingsError, match="jobs must be 1"):
         run_all(unasked, runs, jobs=2)
+
+
+def test_a_replay_is_run_again_when_it_is_asked_for(asked, tmp_path, monkeypatch):
+    replayed, plain = [], Simulator.replay
+
+    def replay(self, run, analyse=False):
+        replayed.append(run)
+        return plain(self, run, analyse)
+
+    monkeypatch.setattr(Simulator, "replay", replay)
+    run, path = tpt_run(), tmp_path / "r.sqlite"
+    for fresh in (False, False, True):
+        run_all(asked, [run], keeping=Keeping(path, fresh=fresh))
+    assert replayed == [run, run]
 
 
 def test_images_of_one_name_have_answers_of_their_own(tiny):

@@ -1,10 +1,7 @@
 """Encode on several devices of this machine, with one process for each."""
 
 import multiprocessing
-import os
 import pickle
-import signal
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +9,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from zsntta_cli.children import ctrl_c_ignored, end_with_parent
 from zsntta_cli.errors import EncoderError, ZsnttaError
 from zsntta_cli.extraction.jobs import Advance, work_on
 from zsntta_cli.plugins import LoadedScripts
@@ -79,7 +77,7 @@ class Processes:
         if not all(worker.process.is_alive() for worker in self._workers):
             self.close()
         context = multiprocessing.get_context("spawn")
-        with _ctrl_c_ignored():
+        with ctrl_c_ignored():
             for device in self._devices[len(self._workers) : count]:
                 connection, end = context.Pipe()
                 process = context.Process(
@@ -102,22 +100,9 @@ def _alive(worker: _Worker) -> Iterator[None]:
         ) from error
 
 
-@contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Let processes started within ignore Ctrl-C from the beginning: they are stopped instead."""
-    if threading.current_thread() is not threading.main_thread():  # has no say in signals
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _serve(_scripts: LoadedScripts, device: str, connection: Connection, work: Work) -> None:
     """As a worker process, do its share of every job, until it is stopped."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     while True:
         content, share = connection.recv()
         try:
@@ -126,10 +111,3 @@ def _serve(_scripts: LoadedScripts, device: str, connection: Connection, work: W
             connection.send(None)
         except ZsnttaError as error:
             connection.send(error)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

@@ -27,7 +27,7 @@ _CODE = (type, FunctionType, MethodType, BuiltinFunctionType, partial)
 
 
 @runtime_checkable
-class Checked(Protocol):
+class Consistent(Protocol):
     """An object that knows which of its states are possible."""
 
     def check_learned(self) -> None:
@@ -132,7 +132,7 @@ def _fill(learned: Any, values: Mapping[str, Value], prefix: str) -> None:
         raise ValueError(
             f"{prefix.removesuffix('.') or 'the state'} has columns of several lengths"
         )
-    if isinstance(learned, Checked):
+    if isinstance(learned, Consistent):
         learned.check_learned()
 
 

@@ -198,7 +198,9 @@ class _Work:
     def _send(self, queue: "_Queue", workers: "_Workers") -> None:
         """Give each idle worker a run; take the results of runs that other commands finished."""
         for worker in list(workers.idle):
-            while (run := queue.take(worker)) and (record := self._from_others(run)):
+            while (run := queue.take(worker)) and queue.is_shared:
+                if (record := self._from_others(run)) is None:
+                    break
                 self.records.append(record)
                 queue.end(run)
             if run:
@@ -206,8 +208,6 @@ class _Work:
 
     def _from_others(self, run: RunSettings) -> Record | None:
         """The result of a live run that another command has finished since this one began."""
-        if not METHODS[run.method].live:
-            return None
         record = _finished(self.root, [run], self.keeping).get(run)
         return None if record == self.before.get(run) else record
 
@@ -300,6 +300,7 @@ class _Workers:
             worker, run = self._asked.pop(future)
             if isinstance(future.exception(), WorkerLost):
                 self.alive.remove(worker)
+                worker.stop()  # what is left of it
             else:
                 self.idle.append(worker)
             if run:
@@ -328,6 +329,11 @@ class _Queue:
         for run in runs:
             self._waiting.setdefault(_sets(run), []).append(run)
         self._last: dict[str, Sets] = {}  # by worker
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other commands may compute the runs too."""
+        return self._locks is not None
 
     @property
     def share(self) -> float:

@@ -5,14 +5,14 @@ Another process is asked for a run over a pipe, and answers with what is to be k
 
 import contextlib
 import os
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from zsntta_cli.children import ctrl_c_ignored, end_with_parent
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Silent
@@ -162,7 +162,7 @@ class _Process:
         """`simulator`: what a copy of this process has read."""
         self.name = name
         self._pipe, end = processes.Pipe()
-        with _ctrl_c_ignored():  # by the other process: this one ends it
+        with ctrl_c_ignored():  # by the other process: this one ends it
             self._process = processes.Process(
                 target=_compute, args=(job, end, simulator), daemon=True
             )
@@ -201,35 +201,13 @@ class _Process:
         self._pipe.close()
 
 
-@contextlib.contextmanager
-def _ctrl_c_ignored() -> Iterator[None]:
-    """Let processes that are started within the context ignore Ctrl-C from the beginning."""
-    if threading.current_thread() is not threading.main_thread():  # has no say in signals
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def _compute(job: Job, pipe: Any, simulator: Simulator | None) -> None:
     """Answer for one run after the other, as a process does until it is ended."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     maker = Maker(job, simulator)
     with contextlib.suppress(EOFError):
         while True:
             pipe.send(maker.make(pipe.recv()))
-
-
-def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
 
 
 class Maker:

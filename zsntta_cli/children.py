@@ -1,0 +1,34 @@
+"""Other processes of this machine: who ends them, and when they end by themselves."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def ctrl_c_ignored() -> Iterator[None]:
+    """Let processes started within ignore Ctrl-C from the beginning: they are stopped instead."""
+    if threading.current_thread() is not threading.main_thread():  # has no say in signals
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does, even by a kill."""
+    threading.Thread(target=_wait_and_end, daemon=True).start()
+
+
+def _wait_and_end() -> None:
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
