@@ -7,9 +7,9 @@ with the first OOD set, and so on. Streams have no injected noise; their ID imag
 orders of `zsntta simulate --order`.
 
 Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, ridge
-without its step 8, ridge, the least gain of a run by step 8, the share of runs in which step 8
-named a class. With --rivals (slow) also `ridge+stata` and `ridge+lame`: these name whole blocks of
-64, so that an answer waits for up to 63 items.
+that ignores the order (`--ridge-order false`), ridge, the least that using the order gained in a
+run, the share of runs in which it changed a class. With --rivals (slow) also `ridge+stata` and
+`ridge+lame`: these name whole blocks of 64, so that an answer waits for up to 63 items.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decision
 
 
 def figures(run: Run, rivals: Sequence[str]) -> list[float]:
-    """Whether step 8 named a class; Acc_H of ZS-CLIP, ridge, ridge without step 8 and rivals."""
+    """Whether the order changed a class; Acc_H of ZS-CLIP, ridge, ridge without order, rivals."""
     zs_clip, now = decided(run.data, "zs-clip"), decided(run.data, "ridge")
     before = decided(run.data, "ridge", in_order=False)
     classes = (decided(run.data, rival).class_index for rival in rivals)
@@ -108,7 +108,15 @@ def main() -> None:
     ids, oods = given.id.split(","), given.ood.split(",")
     sets = {name: read_features(given.folder / f"{name}.h5") for name in {*ids, *oods}}
     rivals = RIVALS if given.rivals else ()
-    head = ["noise, order", "ZS-CLIP", "ridge, step 7", "**ridge**", "least gain", "on", *rivals]
+    head = [
+        "noise, order",
+        "ZS-CLIP",
+        "ridge without order",
+        "**ridge**",
+        "least gain",
+        "on",
+        *rivals,
+    ]
     print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1))
     for ratio in map(float, given.ratio.split(",")):
         for order in ORDERS if ratio else ORDERS[:4]:  # without noise there is none to put anywhere
