@@ -22,7 +22,8 @@ PAGE = """\
 This page shows every method that replays from cached features, on the built-in sets with the
 embedded encoder: `{id_set}` is the ID set, half of each stream is noise, the order is shuffled, the
 seed is 0, and a stream has {items:,} items. **It is a demonstration. The numbers are no results of
-CLIP**: the [embedded encoder](tiny.md) is a stand-in with 0.4 million parameters, and the numbers
+CLIP**: the [embedded encoder](extract.md#the-embedded-encoder) is a stand-in,
+and the numbers
 do not say which method is better on other features. All methods have their published settings, so
 AdaND's detector learns from injected noise images. Those that need words have the list `drawn`,
 the names of 73 things.
