@@ -1,4 +1,4 @@
-"""Progress and notes, to stderr: a bar on a terminal, plain lines otherwise."""
+"""Progress and notes, to stderr: one line that changes on a terminal, a few lines otherwise."""
 
 import contextlib
 import threading
@@ -11,10 +11,12 @@ from zsntta_cli.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
 
 _PLAIN_WIDTH = 240  # lines that go to a file are not folded
-_SECONDS_TO_A_WORD = 2  # of waiting before the first note
-_SECONDS_A_LINE = 10  # between lines of progress without a terminal
+_SECONDS_TO_A_WORD = 2  # of waiting before it is said; estimates of the time left are good by then
+_SECONDS_A_CHANGE = 1  # of the line on a terminal
+_SECONDS_A_LINE = 30  # between lines without a terminal
 _MINUTE, _HOUR = 60, 3600  # seconds
 
 
@@ -94,6 +96,8 @@ class ConsoleReporter:
     def __init__(self) -> None:
         self._console = console(stderr=True)
         self._tracking = False
+        self._waiting: Status | None = None  # what is said of waiting on a terminal
+        self._lock = threading.Lock()  # on the line of the terminal, which has one owner
 
     def note(self, text: str) -> None:
         """Show a note."""
@@ -102,7 +106,10 @@ class ConsoleReporter:
     @contextmanager
     def track(self, name: str, total: int, unit: str = "images") -> Iterator[Advance]:
         """Show progress; the function that is given advances it, and may show a status."""
-        self._tracking = True
+        with self._lock:
+            self._tracking = True
+            if self._waiting:
+                self._waiting.stop()
         try:
             if self._console.is_terminal:
                 with self._bar(name, total, unit) as advance:
@@ -116,20 +123,19 @@ class ConsoleReporter:
     def waiting(
         self, doing: Callable[[], str], share: Callable[[], float] | None = None
     ) -> Iterator[None]:
-        """Say what is being done, after two seconds and then every ten."""
+        """Say what is being done, after two seconds and then again and again."""
         ended, started = threading.Event(), time.monotonic()
 
         def tell() -> None:
             wait = _SECONDS_TO_A_WORD
             while not ended.wait(wait):
-                if not self._tracking:
-                    seconds, done = time.monotonic() - started, share() if share else 0
-                    left = f", about {time_text(seconds / done - seconds)} left" if done else ""
-                    self.note(f"{doing()}, {time_text(seconds)} so far{left}")
-                wait = _SECONDS_A_LINE
+                seconds, done = time.monotonic() - started, share() if share else 0
+                left = f", about {time_text(seconds / done - seconds)} left" if done else ""
+                self._say(f"{doing()}, {time_text(seconds)} so far{left}")
+                wait = _SECONDS_A_CHANGE if self._console.is_terminal else _SECONDS_A_LINE
 
         thread = threading.Thread(target=tell, daemon=True)
-        with contextlib.suppress(RuntimeError):  # no memory for a thread: there are no notes
+        with contextlib.suppress(RuntimeError):  # no memory for a thread: nothing is said
             thread.start()
         try:
             yield
@@ -137,6 +143,22 @@ class ConsoleReporter:
             ended.set()
             if thread.ident is not None:
                 thread.join()
+            if self._waiting:
+                self._waiting.stop()
+
+    def _say(self, text: str) -> None:
+        """Say what is being done, unless a progress is shown."""
+        with self._lock:
+            if self._tracking:
+                return
+            if not self._console.is_terminal:
+                self.note(text)
+                return
+            from rich.markup import escape
+
+            self._waiting = self._waiting or self._console.status("")
+            self._waiting.update(escape(printable(text)))
+            self._waiting.start()
 
     def _lines(self, name: str, total: int, unit: str) -> Advance:
         started = last = time.monotonic()

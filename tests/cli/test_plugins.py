@@ -268,3 +268,12 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     ):
         assert f"{words}\n" in stderr
     assert "'three' of other is left out (PluginError: " in stderr
+
+
+def test_a_forgotten_plugin_is_named(typed, tmp_path):
+    (tmp_path / "bytes.py").write_bytes(b"zsntta_cli \xff\x00 'mcm'")
+    for method in ("own", "ridge+own"):
+        code, out, said = typed("simulate", "--method", method, *PAIR)
+        assert (code, out) == (2, "")
+        assert said.endswith(": did you forget --plugin? zsntta --plugin own.py …\n")
+    assert "--plugin" not in typed("simulate", "--method", "shifts", *PAIR)[2]

@@ -56,6 +56,12 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         ("simulate", "--method", "adand", "--columns", "acch"): (
             "(did you mean 'acc_h'?): docs/results.md lists them\n"
         ),
+        (
+            "--seed",
+            "3",
+            "simulate",
+        ): "error: --seed stands behind its command: ",
+        ("--model=tiny", "cache", "list"): "error: there is no option --model.",
         ("simulat",): "error: there is no command simulat (did you mean 'simulate'?).",
         ("records", "x!y"): "error: there is no command x!y.",
         ("cache", "shov"): "no command shov (did you mean 'show'?). See ",

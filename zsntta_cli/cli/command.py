@@ -240,6 +240,7 @@ class Group(TyperGroup):
         bare = not args or (args[0].startswith("-") and args[0] not in ("-h", "--help"))
         with _usage_in_a_line(ctx):
             given = [self.default, *args] if self.default and bare else args
+            ctx.meta[LINE] = given
             return super().parse_args(ctx, given)
 
     def invoke(self, ctx: Any) -> Any:

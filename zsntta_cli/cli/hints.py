@@ -4,7 +4,9 @@ An error below the command line carries values, or one word for its remedy; here
 that works as it is typed, with the options that the user's own command had.
 """
 
+import contextlib
 import dataclasses
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -81,8 +83,9 @@ _REMEDIES = {
 }
 
 # What lists all names of a kind, where a line cannot.
+_OF_METHODS = ("method", "methods", "baseline")
 _LISTING = {
-    **dict.fromkeys(("method", "methods", "baseline"), "zsntta methods lists them"),
+    **dict.fromkeys(_OF_METHODS, "zsntta methods lists them"),
     **dict.fromkeys(("columns", "metric", "by", "sort"), "docs/results.md lists them"),
     "setting": "zsntta simulate -h --all lists them",
 }
@@ -103,13 +106,26 @@ def _gone_method(error: UnknownName) -> str:
     return gone("simulate --method", error.value.rpartition("+")[2]) if is_method else ""
 
 
+def _forgotten_plugin(method: str) -> str:
+    """What loads the script of this folder which names the method, or a part of A+B."""
+    parts = "|".join(map(re.escape, method.split("+")))
+    names = re.compile(rf"""["'](?:{parts})["']""")
+    for script in sorted(Path().glob("*.py")):
+        with contextlib.suppress(OSError):
+            text = script.read_text("utf-8", "replace")
+            if "zsntta_cli" in text and names.search(text):
+                return f"did you forget --plugin? zsntta {shlex.join(['--plugin', script.name])} …"
+    return ""
+
+
 def _mending(error: ZsnttaError, given: Given) -> str:
     """What to type to mend an error that carries values; nothing where no command does."""
     from zsntta_cli.datasets import needs_no_hand
 
     match error:
         case UnknownName():
-            return _LISTING.get(error.what, "") if error.is_cut else ""
+            listing = _LISTING.get(error.what, "") if error.is_cut else ""
+            return (_forgotten_plugin(error.value) if error.what in _OF_METHODS else "") or listing
         case IncompleteSet():
             fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
             return fetch * error.is_fetched + _REMEDIES["data-root"]

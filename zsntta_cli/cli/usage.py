@@ -45,9 +45,11 @@ _WORDS = {
 def said_of(error: Any) -> str:
     """A sentence, without its full stop, on an error of usage that click or pydantic words."""
     if hasattr(error, "possibilities"):
-        former = gone(*_command(error), error.option_name)
         return (
-            former or _of_methods(error) or _no_option(error.option_name, error.possibilities or ())
+            gone(*_command(error), error.option_name)
+            or _of_methods(error)
+            or _before_its_command(error)
+            or _no_option(error.option_name, error.possibilities or ())
         )
     parameter = getattr(error, "param", None)
     message = str(error.message).rstrip(".")
@@ -76,6 +78,16 @@ def _of_methods(error: Any) -> str:
     if foreign is None:
         return ""
     return str(foreign(error.option_name, error.ctx.meta.get(LINE, ()), bool(error.possibilities)))
+
+
+def _before_its_command(error: Any) -> str:
+    """What is said of an option between the program and one of its commands."""
+    commands = getattr(error.ctx and error.ctx.command, "commands", {})
+    name = error.option_name
+    for command in (word for word in error.ctx.meta.get(LINE, ()) if word in commands):
+        if name in {option for parameter in commands[command].params for option in parameter.opts}:
+            return f"{name} stands behind its command: {error.ctx.command_path} {command} {name}"
+    return ""
 
 
 def _command(error: Any) -> list[str]:
