@@ -29,6 +29,7 @@ slow: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
 # What a user may type and a stranger may send, and what a machine may lack, at length: about two hours on two cores.
+# It goes on where it was interrupted, and writes its counts into SECURITY.md.
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
 	  tests/simulation/test_method_checks.py tests/simulation/test_sets_in_parts.py

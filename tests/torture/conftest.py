@@ -1,13 +1,10 @@
-import json
-import os
-import tempfile
-from collections import Counter
-from pathlib import Path
+import datetime
 
 import numpy as np
 import pytest
 
-from torture.tool import TALLY, Zsntta
+from torture import ledger
+from torture.tool import COUNTED, LONG, Zsntta, count
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, NOISE, Text
 
@@ -34,10 +31,11 @@ def make_sets(root) -> None:
 
 
 @pytest.fixture(scope="module")
-def zsntta():
+def zsntta(request):
     server = Zsntta()
     yield server
     server.close()
+    count(request.module.TRIED, server.asked, [])
 
 
 @pytest.fixture(scope="module")
@@ -48,27 +46,50 @@ def place(tmp_path_factory):
     return folder
 
 
-def pytest_configure(config):
-    """Where the counts of all workers go: they inherit the variable."""
-    if not hasattr(config, "workerinput") and TALLY not in os.environ:
-        descriptor, os.environ[TALLY] = tempfile.mkstemp(prefix="zsntta-tally-")
-        os.close(descriptor)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What a test has counted goes with its report, from a worker to its controller."""
+    report = yield
+    report.user_properties.append(("counted", COUNTED.copy()))
+    COUNTED.clear()
+    return report
 
 
-def pytest_terminal_summary(terminalreporter):
-    """What was tried how often, and what of it was bad."""
-    path = Path(os.environ[TALLY])
-    tried, bad = Counter(), Counter()
-    for line in path.read_text().splitlines():
-        what, times, failures = json.loads(line)
-        tried[what] += times
-        bad[what] += failures
-    if tried:
+class Ledger:
+    """A plug-in of `make torture`: what is behind it is left out, what is tried is written down."""
+
+    def __init__(self, config):
+        self.code = ledger.code_digest()
+        self.is_controller = not hasattr(config, "workerinput")
+
+    def pytest_collection_modifyitems(self, config, items):
+        done = {line["test"] for line in ledger.lines(self.code) if line["passed"]}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in done])
+        items[:] = [item for item in items if item.nodeid not in done]
+
+    def pytest_runtest_logreport(self, report):
+        counts = dict(report.user_properties).get("counted", [])
+        if self.is_controller and (report.when == "call" or counts or report.failed):
+            passed = report.when == "call" and report.passed
+            ledger.note(self.code, report.nodeid, passed, counts)
+
+    def pytest_terminal_summary(self, terminalreporter):
         terminalreporter.section("tried, bad")
-    for what in sorted(tried):
-        terminalreporter.write_line(f"{tried[what]:>10,} {bad[what]:>5,}  {what}")
+        for what, (tried, bad) in self.found.items():
+            terminalreporter.write_line(f"{tried:>10,} {bad:>5,}  {what}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session, exitstatus):
+        if not self.is_controller:
+            return
+        self.found = ledger.totals(ledger.lines(self.code))
+        today = datetime.date.today().isoformat()
+        ledger.PAGE.write_text(ledger.with_totals(ledger.PAGE.read_text(), self.found, today))
+        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.OK
+            ledger.LEDGER.unlink(missing_ok=True)
 
 
-def pytest_unconfigure(config):
-    if not hasattr(config, "workerinput"):
-        Path(os.environ.pop(TALLY, "")).unlink(missing_ok=True)
+def pytest_configure(config):
+    if LONG:
+        config.pluginmanager.register(Ledger(config))

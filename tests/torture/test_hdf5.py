@@ -19,6 +19,8 @@ SIMULATE = (
     "simulate", "--encoder", "made", "--method", "zs-clip", "--id", "pets", "--ood", "sky",
     "--format", "markdown", "--fresh",
 )  # fmt: skip
+
+TRIED = "commands on hand-made HDF5 files, drawn from a grammar"
 COMMANDS = (SIMULATE, ("cache", "verify", "pets"), ("cache", "show", "pets"))
 DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features")
 ATTRIBUTES = ("format", "kind", "name", "digest", "encoder", "source", "created", "normalized",

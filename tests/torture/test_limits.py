@@ -100,7 +100,7 @@ def test_a_full_disk_under(prepared, disk, name):
             bad += [f"{kib} KiB: {path} is half-written" for path in written]
     if len(lengths) > 1:
         bad.append(f"files of {lengths} KB")
-    count(f"a full disk under {name}", len(DISKS), bad)
+    count(f"full disks under {name}", len(DISKS), bad)
 
 
 @pytest.mark.parametrize("files", [64, 32, 16] if LONG else [64])
@@ -116,7 +116,7 @@ def test_few_descriptors(prepared, files):
         bad += [(words, one) for one in wrong(answer)]
         if files == 64 and answer.returncode:
             bad.append((words, answer.stderr))
-    count(f"{files} descriptors", len(lines), bad)
+    count(f"commands with {files} file descriptors", len(lines), bad)
 
 
 @pytest.mark.skipif(not LONG, reason="make torture")
@@ -138,4 +138,4 @@ def test_little_memory_at_any_bound(prepared):
         if (prepared / "whole.json").exists():
             json.loads((prepared / "whole.json").read_text())
             (prepared / "whole.json").unlink()
-    count("bounds of memory", len(bounds), bad)
+    count("address spaces of 100 to 1,250 MB for a replay", len(bounds), bad)

@@ -132,4 +132,4 @@ def test_a_hundred_thousand_images(tmp_path):
     )  # fmt: skip
     bad = [] if code == 0 and "Traceback" not in said and peak < 8 * GIB else [(code, said, peak)]
     rows = (tmp_path / "out.csv").read_text().count("\n") - 1 if not code else 0
-    count("images of one detect", IMAGES, bad or ([] if rows == IMAGES else [f"{rows} rows"]))
+    count("images of one `detect`", IMAGES, bad or ([] if rows == IMAGES else [f"{rows} rows"]))

@@ -17,6 +17,8 @@ NAMES = st.one_of(
     st.integers(90, 300).map(lambda length: "x" * length), st.integers(50, 99).map("猫".__mul__),
     st.sampled_from(["../up", "a/b", "/abs", "~", "a\nerror: b", "\x1b[2Jx", "[/bold]", "a:b:c"]),
 )  # fmt: skip
+
+TRIED = "commands on names of sets, encoders and folders, typed and on the disk"
 COMMANDS = st.sampled_from([
     ("datasets", "verify", "{}=pictures"), ("datasets", "verify", "mine={}"),
     ("datasets", "show", "{}"), ("cache", "show", "{}"), ("cache", "verify", "{}"),

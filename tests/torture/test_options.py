@@ -10,6 +10,8 @@ from typer.main import get_command
 from torture.tool import examples
 from zsntta_cli.cli import app
 
+TRIED = "command lines drawn from all options and values"
+
 BASE = {
     ("simulate",): ["--encoder", "made", "--id", "pets", "--ood", "sky", "--method", "adand"],
     ("cache", "list"): [], ("cache", "show"): ["pets"], ("cache", "verify"): ["pets"],

@@ -23,6 +23,8 @@ RUN = (
     "--format=csv",
     "--fresh",
 )
+
+TRIED = "commands whose output is a link, a pipe, a device or no possible file"
 KILLS = 50 if LONG else 2
 
 

@@ -125,7 +125,7 @@ def test_a_signal_at_any_moment(prepared, tmp_path, name, number):
     bad += [f"{path} is left" for path in folder.rglob(".zsntta-*.tmp")]
     if named(folder) != named(undisturbed):
         bad.append(f"{named(folder) ^ named(undisturbed)} differ")
-    count(f"{number.name} in {name}", times, bad)
+    count(f"{number.name} at a random moment of `{name}`", times, bad)
 
 
 def named(folder) -> set[str]:
@@ -153,4 +153,4 @@ def test_a_reader_that_leaves(prepared, lines):
         )  # fmt: skip
         if any(word in answer.stderr for word in ("Traceback", "Exception ignored", "rror: ")):
             bad.append((words, answer.stderr))
-    count("a reader that leaves", len(PIPED), bad)
+    count("commands whose reader leaves at once or after a line", len(PIPED), bad)
