@@ -17,6 +17,8 @@ def main() -> None:
     """Run the command line; whatever ends the program, it says so in one line."""
     sys.stdout = sys.stdout or io.StringIO()  # None if it is closed, as by `>&-`
     sys.stderr = sys.stderr or io.StringIO()
+    if os.name != "posix":
+        sys.exit("error: zsntta runs on Linux, on macOS and in Windows' WSL: type wsl --install.")
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -73,10 +75,14 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _end(error: OSError | MemoryError | ImportError) -> NoReturn:
-    """End with one line on an error outside any command: a full disk, or not enough memory."""
+    """End with one line on an error that no command words: a full disk, a missing library."""
     from zsntta_cli.errors import first_line
 
     reason = "there is not enough memory" if isinstance(error, MemoryError) else first_line(error)
+    if isinstance(error, ModuleNotFoundError):
+        reason = (
+            f"{error.name} is not installed: pip install zsntta installs what all commands need"
+        )
     with contextlib.suppress(OSError):
         sys.stderr.write(f"error: {reason}.\n")
         sys.stderr.flush()

@@ -48,7 +48,7 @@ STAND_INS = {
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, tools/ and benchmarks/
-    "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--index-url", "--no-deps", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",

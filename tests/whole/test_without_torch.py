@@ -1,0 +1,79 @@
+"""Replays, figures, reports and `OnlineDetector` in the small installation of docs/questions.md."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+IMPORTED = {  # by what is installed, where it has another name
+    "open-clip-torch": "open_clip", "pyyaml": "yaml", "scikit-learn": "sklearn",
+    "huggingface-hub": "huggingface_hub", "indexed-gzip": "indexed_gzip",
+}  # fmt: skip
+BROUGHT = {"llvmlite", "pillow"}  # by Numba and by Matplotlib
+WITHOUT = """
+import sys
+class LeftOut:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {left_out!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, LeftOut())
+"""
+ONLINE = """
+import numpy as np
+from zsntta_cli import OnlineDetector
+text = np.eye(3, 8, dtype=np.float32)
+detector = OnlineDetector(text, 100.0)
+print(len(detector.update(features=np.random.default_rng(0).normal(size=(70, 8)))))
+"""
+
+
+def left_out():
+    """The modules of all requirements that the small installation does not name."""
+    page = (ROOT / "docs/questions.md").read_text("utf-8")
+    [named] = re.findall(r"pip install --no-deps zsntta\npip install (.*)", page)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = {re.split("[<>=]", line)[0].replace("_", "-") for line in project["dependencies"]}
+    own = names - set(named.split()) - BROUGHT
+    assert {"torch", "torchvision", "timm"} <= own
+    return {IMPORTED.get(name, name) for name in own}
+
+
+@pytest.fixture
+def run(features, tmp_path):
+    """Run a program, or the command line, where these modules are not."""
+
+    def run(program, *words):
+        text = WITHOUT.format(left_out=left_out()) + (
+            program or f"from zsntta_cli.__main__ import main\nsys.argv[1:] = {list(words)}\nmain()"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def test_streams_are_replayed_drawn_and_reported(run, features, tmp_path):
+    kept = ("--features-dir", str(features), "--records", "kept.sqlite")
+    sets = ("--encoder", "made", "--id", "pets", "--ood", "sky")
+    done = run("", "simulate", "--method", "zs-clip,adand,ridge,tda", *sets, *kept)
+    assert done.returncode == 0, done.stderr
+    assert "ridge" in done.stdout
+    for words in (("report", "--output", "page.html"), ("plot", "means", "--output", "means.svg")):
+        done = run("", *words, *kept[2:])
+        assert done.returncode == 0, done.stderr
+
+
+def test_features_are_judged(run):
+    done = run(ONLINE)
+    assert (done.stdout, done.stderr) == ("70\n", "")
+
+
+def test_what_needs_torch_says_so(run):
+    done = run("", "extract", "--model", "tiny", "--dataset", "digits")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert " is not installed: pip install zsntta installs what all commands" in done.stderr
