@@ -48,12 +48,12 @@ STAND_INS = {
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, tools/ and benchmarks/
-    "--index-url", "--no-deps", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
     "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items",
-    "--array", "--gres", "--time",
+    "--array", "--gres", "--time", "--no-deps",
 }  # fmt: skip
 
 
