@@ -90,9 +90,14 @@ class ModelOptions:
     ] = None
 
     @property
+    def given(self) -> list[str]:
+        """The names of the options that the line has."""
+        return [name for name, value in vars(self).items() if value is not None]
+
+    @property
     def is_named(self) -> bool:
         """Whether any of the options is given."""
-        return any(value is not None for value in vars(self).values())
+        return bool(self.given)
 
     @property
     def names_model(self) -> bool:

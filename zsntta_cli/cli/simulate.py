@@ -1,6 +1,6 @@
 """`zsntta simulate`."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.cli.output import Form, Width, command_line, form_of, put
 from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.report.forms import ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, RAY, LiveSettings
+from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.exchange import RecordedRun
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.running import Jobs
     from zsntta_cli.simulation.record import Record, Replay
@@ -44,21 +45,21 @@ _repeatable = partial(under, None, metavar="NAME")
 _result = partial(under, "Result")
 
 
-@with_groups
-def simulate(
-    *,
-    ctx: typer.Context,
+@dataclass(frozen=True)
+class GridOptions:
+    """What is run in all combinations, beside the settings of streams and methods."""
+
     method: Annotated[
         list[str] | None,
         _repeatable(
             "Method, such as adand, or all: every cached one. zsntta methods lists them.",
             autocompletion=completion.methods_or_all,
         ),
-    ] = None,
+    ] = None
     id_set: Annotated[
         list[str] | None,
         _repeatable("ID set. [cifar10; of tiny: shapes]", "--id", autocompletion=completion.cached),
-    ] = None,
+    ] = None
     ood_set: Annotated[
         list[str] | None,
         _repeatable(
@@ -66,21 +67,106 @@ def simulate(
             "--ood",
             autocompletion=completion.cached,
         ),
-    ] = None,
+    ] = None
     preset: Annotated[
         list[str] | None,
         _repeatable(
             f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]",
             autocompletion=completion.presets,
         ),
-    ] = None,
+    ] = None
     prompt: Annotated[
         list[str] | None,
         _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
-    ] = None,
+    ] = None
     own: Annotated[
         list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
-    ] = None,
+    ] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that the line has."""
+        called = {"id_set": "id", "ood_set": "ood", "own": "set"}
+        return [called.get(name, name) for name, value in vars(self).items() if value is not None]
+
+    def grid(self, choice: EncoderChoice, values: "Mapping[str, Any]") -> "Grid":
+        """The runs that are wanted, with the values of settings that were given."""
+        from zsntta_cli.results.grid import Grid
+
+        return Grid(
+            self.method or (), choice, self.id_set or (), self.ood_set or (), self.prompt or (),
+            self.preset or (), values, own_settings(self.own or ()),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What of the results is shown, in which format and where."""
+
+    report: Annotated[
+        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
+        _result("Contents of a table."),
+    ] = "accuracy"
+    spread: Annotated[
+        Literal["seeds", "sets"],
+        _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
+    ] = "seeds"
+    columns: Annotated[
+        list[str] | None, _result("Metrics to show instead of the report's: acc_h, auroc …")
+    ] = None
+    label: Annotated[
+        list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
+    ] = None
+    caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = ""
+    width: Annotated[
+        Width | None,
+        _result("What the LaTeX table fits in a paper of two columns. [an article's text]"),
+    ] = None
+    tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = ""
+    aggregate: Annotated[
+        bool,
+        _result(
+            "csv, json: write the table's means over seeds and averages, not the runs.",
+            "--aggregate",
+        ),
+    ] = False
+    form: Annotated[
+        Form | None, _result("Format of the output. [by the output's ending, or table]", "--format")
+    ] = None
+    output: Annotated[Path | None, _result("File to write.")] = None
+
+    @property
+    def format(self) -> str:
+        """The format of the output."""
+        return form_of(self.output, ENDINGS, self.form, "table")
+
+    @property
+    def has_notes_below(self) -> bool:
+        """Whether notes stand below the table; else they are said beside it."""
+        return not (self.output or FORMS[self.format].of_rows)
+
+    def view(self) -> "View":
+        """What is shown.
+
+        Raises:
+            UsageError: a text of --label is none.
+            SettingsError: there is no such metric.
+        """
+        from zsntta_cli.report.tables import View
+
+        view = View(
+            self.report, self.spread, tuple(self.columns or ()), _labels(self.label or ()),
+            self.aggregate, self.caption, self.tex_label, command_line(), self.width or "",
+        )  # fmt: skip
+        _ = view.shown  # a metric that is not there is said before the runs
+        return view
+
+
+@with_groups
+def simulate(
+    *,
+    ctx: typer.Context,
+    wanted: GridOptions,
     record: Annotated[
         Path | None,
         typer.Option(
@@ -99,37 +185,7 @@ def simulate(
             "--keep-items", help="Also keep the decision on each item, in at most 3 bytes."
         ),
     ] = False,
-    report: Annotated[
-        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
-        _result("Contents of a table."),
-    ] = "accuracy",
-    spread: Annotated[
-        Literal["seeds", "sets"],
-        _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
-    ] = "seeds",
-    columns: Annotated[
-        list[str] | None, _result("Metrics to show instead of the report's: acc_h, auroc …")
-    ] = None,
-    label: Annotated[
-        list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
-    ] = None,
-    caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = "",
-    width: Annotated[
-        Width | None,
-        _result("What the LaTeX table fits in a paper of two columns. [an article's text]"),
-    ] = None,
-    tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = "",
-    aggregate: Annotated[
-        bool,
-        _result(
-            "csv, json: write the table's means over seeds and averages, not the runs.",
-            "--aggregate",
-        ),
-    ] = False,
-    form: Annotated[
-        Form | None, _result("Format of the output. [by the output's ending, or table]", "--format")
-    ] = None,
-    output: Annotated[Path | None, _result("File to write.")] = None,
+    table: TableOptions,
     scores: Annotated[
         Path | None, _result("File for the items of the run (one only): .csv or .h5.")
     ] = None,
@@ -144,34 +200,19 @@ def simulate(
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.
     """
-    named = {
-        "method": method, "id": id_set, "ood": ood_set, "preset": preset, "prompt": prompt,
-        "set": own, "encoder": encoder.encoder, "model": encoder.model,
-        "precision": encoder.precision,
-    }  # fmt: skip
     values = given_settings(settings)
-    _check_usage(record, {**named, **values})
+    _check_usage(record, wanted, [*wanted.given, *encoder.given, *values])
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
-    form = form_of(output, ENDINGS, form, "table")
+    form = table.format
     form_of(scores, _SCORES, option="--scores")
-    from zsntta_cli.report.tables import View
-    from zsntta_cli.results.grid import Grid
-
-    view = View(
-        report, spread, tuple(columns or ()),
-        _labels(label or ()), aggregate, caption, tex_label, command_line(), width or "",
-    )  # fmt: skip
-    _ = view.shown  # a metric that is not there is said before the runs
+    view = table.view()
     choice = encoder.choice()
     published = PublishedFeatures(features, features_dir, dry_run) if features else None
     if published and not record:
         choice = published.encoder(choice, encoder.is_named)
     live_settings, workers = live.settings(choice), jobs.chosen()
-    grid = Grid(
-        method or (), choice, id_set or (), ood_set or (), prompt or (),
-        preset or (), values, own_settings(own or ()),
-    )  # fmt: skip
+    grid = wanted.grid(choice, values)
     keeping = store.keeping(keep_items)
     recorded: Sequence[RecordedRun] = ()
     if record:
@@ -188,11 +229,11 @@ def simulate(
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     differing = _differences(features_dir, recorded)
-    if output or FORMS[form].of_rows:  # else they stand below the table
+    if not table.has_notes_below:
         _tell_notes(features_dir, runs, differing)
-    show = partial(_show, form=form, view=view, output=output)
+    show = partial(_show, form=form, view=view, output=table.output)
     if recorded:
-        show = partial(_show_both, recorded, differing, form=form, view=view, output=output)
+        show = partial(_show_both, recorded, differing, form=form, view=view, output=table.output)
     begun = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
@@ -200,7 +241,7 @@ def simulate(
         from zsntta_cli.results.keeping import finished_since
 
         # A file is whole or absent, so what is finished is shown on the terminal alone.
-        records = [] if output else finished_since(features_dir, runs, keeping, begun)
+        records = [] if table.output else finished_since(features_dir, runs, keeping, begun)
         if records:
             show(records)
         raise
@@ -245,18 +286,17 @@ def _only(paths: "Sequence[str]") -> str:
     return paths[0] if paths else ""
 
 
-def _check_usage(record: Path | None, named: "Mapping[str, Any]") -> None:
-    """Refuse options that contradict each other, before anything is read.
+def _check_usage(record: Path | None, wanted: GridOptions, given: "Sequence[str]") -> None:
+    """Refuse options that contradict each other, before anything is read; `given` are their names.
 
     Raises:
         UsageError: which option, and why.
     """
-    if record is None and not named["method"]:
+    if record is None and not wanted.method:
         raise misused(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
-    given = [name for name, value in named.items() if value is not None and name != "no_text"]
-    beside = [name.replace("_", "-") for name in given]
+    beside = [name.replace("_", "-") for name in given if name != "no_text"]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
 

@@ -1,6 +1,7 @@
 """`zsntta paper`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,11 +32,71 @@ from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
     from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.running import Jobs
 
 _OF_ROWS = {form.ending: name for name, form in FORMS.items() if form.of_rows}
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """What the paper's rows are run with, and which rows are added."""
+
+    preset: Annotated[
+        str,
+        typer.Option(help="Named settings: paper or official.", autocompletion=completion.presets),
+    ] = "paper"
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Seed of the streams; several seeds give a spread by which numbers are judged. "
+            "[the table's own]",
+            min=0,
+        ),
+    ] = None
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method for additional rows on the same streams; also one of your own.",
+            autocompletion=completion.methods,
+        ),
+    ] = None
+    ratio: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Noise ratio at which the rows are repeated, such as natural; table 5 names none."
+        ),
+    ] = None
+    prompt: Annotated[
+        str | None, typer.Option(help="Cached template for all sets, or 'code', 'paper'.")
+    ] = None
+    own: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="A setting of one method that differs from the paper's: METHOD.SETTING=VALUE.",
+        ),
+    ] = None
+
+    def wishes(self, root: Path, encoder: "PaperEncoder") -> "Wishes":
+        """What is wanted of tables; the prompt is one of the cached sets'.
+
+        Raises:
+            SettingsError: there is no such preset, prompt, setting or method.
+        """
+        from zsntta_cli.paper.runs import Wishes
+
+        wishes = Wishes(
+            root, encoder, self.preset, tuple(dict.fromkeys(self.seed or ())),
+            _filed(self.prompt, root) if self.prompt else "", _own_values(self.own or ()),
+            tuple(dict.fromkeys(self.method or ())),
+            tuple(dict.fromkeys(map(parse_ratio, self.ratio or ()))),
+        )  # fmt: skip
+        for added in wishes.methods:
+            check_method(added)
+        return wishes
 
 
 @with_groups
@@ -63,41 +124,7 @@ def paper(
         bool,
         typer.Option("--all", help="Write all tables and figures to files in the folder --output."),
     ] = False,
-    preset: Annotated[
-        str,
-        typer.Option(help="Named settings: paper or official.", autocompletion=completion.presets),
-    ] = "paper",
-    seed: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="Seed of the streams; several seeds give a spread by which numbers are judged. "
-            "[the table's own]",
-            min=0,
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Method for additional rows on the same streams; also one of your own.",
-            autocompletion=completion.methods,
-        ),
-    ] = None,
-    ratio: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Noise ratio at which the rows are repeated, such as natural; table 5 names none."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="Cached template for all sets, or 'code', 'paper'.")
-    ] = None,
-    own: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            help="A setting of one method that differs from the paper's: METHOD.SETTING=VALUE.",
-        ),
-    ] = None,
+    rows: RowOptions,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
@@ -151,17 +178,8 @@ def paper(
         results.show_published_figures(figures, output)
         results.show_published(tables, written, output, width or "")
         return
-    from zsntta_cli.paper.runs import Wishes
-
-    check_choice("preset", preset, tuple(PRESETS))
-    paper_encoder = _paper_encoder(encoder, features_dir, preset)
-    wishes = Wishes(
-        features_dir, paper_encoder, preset, tuple(dict.fromkeys(seed or ())),
-        _filed(prompt, features_dir) if prompt else "", _own_values(own or ()),
-        tuple(dict.fromkeys(method or ())), tuple(dict.fromkeys(map(parse_ratio, ratio or ()))),
-    )  # fmt: skip
-    for added in wishes.methods:
-        check_method(added)
+    check_choice("preset", rows.preset, tuple(PRESETS))
+    wishes = rows.wishes(features_dir, _paper_encoder(encoder, features_dir, rows.preset))
     if wishes.methods and not tables:
         raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
     if wishes.ratios and not tables:
