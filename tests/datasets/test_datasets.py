@@ -3,17 +3,20 @@
 import hashlib
 import pickle
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
-import torchvision
 from PIL import Image
 
 from zsntta_cli import datasets
+from zsntta_cli.datasets import fetching
+from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.readers import originals
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings import NOISE_TYPES
 
@@ -31,37 +34,24 @@ CIFAR10_NAMES = [
 ]
 
 
-def write_pickle(path, content, monkeypatch, lists, key):
-    """One of CIFAR's pickles, and its checksum where torchvision expects it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pickle.dumps(content))
-    checksum = hashlib.md5(path.read_bytes()).hexdigest()  # as torchvision does
-    if key == "meta":
-        monkeypatch.setattr(lists, "meta", {**lists.meta, "md5": checksum})
-        return
-    monkeypatch.setattr(lists, "train_list", [])
-    monkeypatch.setattr(lists, "test_list", [[path.name, checksum]])
+def write_pickle(root, path, content, monkeypatch):
+    """One of CIFAR's pickles, and its checksum where it is expected."""
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_bytes(pickle.dumps(content))
+    checksum = hashlib.md5((root / path).read_bytes()).hexdigest()
+    monkeypatch.setitem(originals.CHECKSUMS, path, checksum)
 
 
 def pixels(count):
     return np.random.default_rng(0).integers(0, 256, (count, 3, 32, 32), np.uint8)
 
 
-def no_download(monkeypatch, kind):
-    def fail(*_args, **_kwargs):
-        raise OSError("no network in tests")
-
-    monkeypatch.setattr(getattr(torchvision.datasets, kind), "download", fail, raising=False)
-
-
 def test_cifar10_from_its_pickles(tmp_path, monkeypatch):
-    root = tmp_path / "cifar-10-batches-py"
     planes, labels = pixels(5), [3, 0, 9, 9, 1]
-    kind = torchvision.datasets.CIFAR10
     batch = {"data": planes.reshape(5, 3072), "labels": labels}
-    write_pickle(root / "test_batch", batch, monkeypatch, kind, "test")
+    write_pickle(tmp_path, "cifar-10-batches-py/test_batch", batch, monkeypatch)
     names = {"label_names": CIFAR10_NAMES}
-    write_pickle(root / "batches.meta", names, monkeypatch, kind, "meta")
+    write_pickle(tmp_path, "cifar-10-batches-py/batches.meta", names, monkeypatch)
     images = datasets.load_images("cifar10", tmp_path)
     assert list(images.class_names) == CIFAR10_NAMES
     assert images.labels.tolist() == labels
@@ -70,12 +60,10 @@ def test_cifar10_from_its_pickles(tmp_path, monkeypatch):
 
 
 def test_cifar100_from_its_pickles(tmp_path, monkeypatch):
-    root = tmp_path / "cifar-100-python"
-    kind = torchvision.datasets.CIFAR100
     batch = {"data": pixels(2).reshape(2, 3072), "fine_labels": [99, 1], "coarse_labels": [0, 1]}
-    write_pickle(root / "test", batch, monkeypatch, kind, "test")
+    write_pickle(tmp_path, "cifar-100-python/test", batch, monkeypatch)
     names = {"fine_label_names": [f"name_{i}" for i in range(100)]}
-    write_pickle(root / "meta", names, monkeypatch, kind, "meta")
+    write_pickle(tmp_path, "cifar-100-python/meta", names, monkeypatch)
     images = datasets.load_images("cifar100", tmp_path)
     assert images.labels.tolist() == [99, 1]
     assert images.class_names[99] == "name_99"
@@ -90,9 +78,9 @@ def test_svhn_from_its_mat_file(tmp_path, monkeypatch):
         path, {"X": planes.transpose(2, 3, 1, 0), "y": np.array([[10], [1], [2], [3]])}
     )
     checksum = hashlib.md5(path.read_bytes()).hexdigest()
-    kind = torchvision.datasets.SVHN
-    splits = {**kind.split_list, "test": ["url", path.name, checksum]}
-    monkeypatch.setattr(kind, "split_list", splits)
+    entry = CATALOGUE["svhn"]
+    file = replace(entry.files[0], checksum=f"md5:{checksum}")
+    monkeypatch.setitem(CATALOGUE, "svhn", replace(entry, files=(file,)))
     images = datasets.load_images("svhn", tmp_path)
     assert images.labels.tolist() == [0, 1, 2, 3]
     assert np.array_equal(np.asarray(images.read(1)), planes[1].transpose(1, 2, 0))
@@ -114,20 +102,16 @@ def test_texture_is_all_splits_of_dtd(tmp_path):
     assert list(images.class_names) == ["banded", "zigzagged"]
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("cifar10", "CIFAR10"), ("cifar100", "CIFAR100"), ("svhn", "SVHN"), ("texture", "DTD")],
-)
-def test_what_is_neither_there_nor_to_be_downloaded(tmp_path, monkeypatch, name, kind):
-    no_download(monkeypatch, kind)
-    monkeypatch.setattr("torchvision.datasets.dtd.download_and_extract_archive", _fail)
+@pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.downloads])
+def test_what_is_neither_there_nor_to_be_downloaded(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(fetching, "fetch", _fail)
     with pytest.raises(DatasetError, match=f"'{name}' is not whole") as error:
         datasets.load_images(name, tmp_path)
     assert error.value.remedy == "data-root"
 
 
 def _fail(*_args, **_kwargs):
-    raise OSError("no network in tests")
+    raise DatasetError("no network in tests")
 
 
 def test_a_folder_with_classes(picture_folder):

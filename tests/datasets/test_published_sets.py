@@ -283,7 +283,7 @@ def test_an_image_of_a_list_that_is_missing_is_told(tmp_path):
     picture(tmp_path / "ssb_hard" / "n00466377" / "a.JPEG")
     listed = tmp_path / "test_ssb_hard.txt"
     listed.write_text("ssb_hard/n00466377/a.JPEG -1\nssb_hard/n00466377/b.JPEG -1\n")
-    with pytest.raises(DatasetError, match=r"not whole: 1 of 2 images .* such as n00466377/b.JPEG"):
+    with pytest.raises(DatasetError, match=r"but 1 of 2 images .* such as n00466377/b.JPEG"):
         datasets.load_images("ssb-hard", tmp_path)
     listed.write_text("\n")
     with pytest.raises(DatasetError, match="0 of 0 images"):

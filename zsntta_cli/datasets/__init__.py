@@ -159,14 +159,14 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     try:
         return entry.read(name, root)
     except (OSError, DatasetError) as error:
-        is_usable = getattr(error, "remedy", "") == presence.USABLE
-        is_plain = isinstance(error, DatasetError) and not is_usable  # which says all there is
-        if is_plain and not presence.is_misplaced(entry, root):
+        is_ours = isinstance(error, DatasetError)
+        if is_ours and not str(error).startswith("data set '"):  # of parameters, or a command
             raise
         if flaw := presence.flaw(entry, root, error):
             place = str(presence.traces(entry, root)[0])
+            is_usable = getattr(error, "remedy", "") == presence.USABLE
             raise FlawedSet(name, flaw, place, bool(entry.files), is_usable) from error
-        if is_plain:
+        if is_ours:
             raise
         gone = isinstance(error, FileNotFoundError) and error.filename
         reason = f"there is no {gone}" if gone else str(error)
@@ -191,7 +191,7 @@ def look(name: str, root: Path, entry: DatasetEntry | None = None) -> presence.P
     if state == status.BUILT_IN or not presence.traces(entry, root):
         return presence.Presence(presence.ABSENT if entry.layout else state)
     if archive := presence.still_packed(entry, root):
-        return presence.Presence(presence.FLAWED, presence.packed_in(archive))
+        return presence.Presence(presence.FLAWED, presence.packed_in(entry, archive))
     if entry.parameters and not SetName.parse(name).parameters:
         flaw = "" if state == status.YES else f"{state}: {entry.layout} is wanted"
         return presence.Presence(presence.FLAWED if flaw else presence.WHOLE, flaw)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.presence import WHOLE, traces
-from zsntta_cli.datasets.status import BUILT_IN, YES, on_disk
+from zsntta_cli.datasets.status import YES, on_disk
 from zsntta_cli.datasets.transfer import PartialFile, transfer
 from zsntta_cli.errors import DatasetError, FlawedSet, first_line
 from zsntta_cli.files import scratch_folder, writing
@@ -39,20 +39,14 @@ def fetch(
         DatasetError: it has no plain address, cannot be had, or is not what it should be.
         StoreError: it cannot be written.
     """
-    unpacked = replace(entry, packed=()) if any(file.unpacks for file in entry.files) else entry
-    state = on_disk(unpacked, root)
-    if state == BUILT_IN:
+    if not entry.layout:
         return ["it is built in"]
     found = traces(entry, root)
-    read_in_place = [root / file.file for file in entry.files if not file.unpacks]
-    is_fetched = bool(read_in_place) and all(path.is_file() for path in read_in_place)
-    if found and not is_fetched and found[0] not in [root / f.file for f in entry.files]:
+    if found and not any(_is_at_hand(file, root) for file in entry.files):
         there = look(name, root, entry)
         if there.state == WHOLE:
             return [f"it is in {root} already, as published"]
         raise FlawedSet(name, there.flaw, str(found[0]), bool(entry.files), False)
-    if state == YES and not is_fetched:
-        return [f"it is in {root} already"]
     if not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "
@@ -61,12 +55,18 @@ def fetch(
     lines = [
         line for file in entry.files for line in _Fetch(name, file, root, reporter).run(mirror)
     ]
+    unpacked = replace(entry, packed=()) if any(file.unpacks for file in entry.files) else entry
     if (state := on_disk(unpacked, root)) != YES:
         places = " and ".join(str(root / (file.unpacks or file.file)) for file in entry.files)
         raise DatasetError(
             f"{places} should be the whole set, but are not ({state}): move them away."
         )
     return lines
+
+
+def _is_at_hand(file: Download, root: Path) -> bool:
+    """Whether a file is there, to be verified, and unpacked if its folder is not."""
+    return (root / file.file).is_file() and not (file.unpacks and (root / file.unpacks).exists())
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,20 @@
 `datasets show`, `verify` and `get`, `extract` and its preview all ask here.
 """
 
+import glob
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import NamedTuple
 
-from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.datasets.hidden import is_hidden
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
+from zsntta_cli.datasets.hidden import hidden_part, is_hidden
+from zsntta_cli.datasets.readers.members import KINDS
+from zsntta_cli.errors import DatasetError, first_of
 
 ABSENT, WHOLE, FLAWED = "not there", "there, as published", "there, but"
 USABLE = "as-is"  # remedy of an error that --as-is passes over
+_DEEP, _SHOWN = 3, 3  # folders in which what is missing is looked for, names of what is there
 AS_IS: ContextVar[bool] = ContextVar("as_is", default=False)  # other checksums are taken
 
 
@@ -35,26 +38,19 @@ def traces(entry: DatasetEntry, root: Path) -> list[Path]:
 
 def flaw(entry: DatasetEntry, root: Path, error: Exception) -> str:
     """What is wrong with a set whose reading has failed; empty if nothing of it is there."""
-    found = traces(entry, root)
-    if not found:
+    if not traces(entry, root):
         return ""
     if deeper := next(_deeper(entry, root), None):
-        target = root / _top(entry)
-        return f"it lies a folder too deep, in {deeper}: move what is in there to {target}"
-    if found[0] != root / _top(entry):
-        archive = None if isinstance(error, DatasetError) else still_packed(entry, root)
-        return packed_in(archive) if archive else worded(error)
-    return worded(error)
+        return f"it lies in another folder, {deeper}: move that to {root / _top(entry)}"
+    archive = None if isinstance(error, DatasetError) else _unread_archive(entry, root)
+    return packed_in(entry, archive) if archive else worded(error)
 
 
-def is_misplaced(entry: DatasetEntry, root: Path) -> bool:
-    """Whether a set lies a folder too deep, or only in an archive that no reader takes."""
-    return next(_deeper(entry, root), None) is not None or still_packed(entry, root) is not None
-
-
-def packed_in(archive: Path) -> str:
+def packed_in(entry: DatasetEntry, archive: Path) -> str:
     """The flaw of a set of which there is an archive that no reader takes."""
-    return f"it is still packed in {archive}: zsntta datasets get checks and unpacks it"
+    is_known = archive.name in [Path(file.file).name for file in entry.files]
+    how = "zsntta datasets get checks and unpacks it" if is_known else "unpack it there"
+    return f"it is still packed in {archive}: {how}"
 
 
 def still_packed(entry: DatasetEntry, root: Path) -> Path | None:
@@ -65,23 +61,47 @@ def still_packed(entry: DatasetEntry, root: Path) -> Path | None:
     return None
 
 
+def _unread_archive(entry: DatasetEntry, root: Path) -> Path | None:
+    """An archive of a set that no reader takes: a published one, or one of its whole folder."""
+    archives = () if _holds(root / _top(entry)) else _whole_archives(entry, root)
+    return still_packed(entry, root) or next(filter(Path.is_file, archives), None)
+
+
 def worded(error: Exception) -> str:
     """What an error says, without the set's name before it."""
     if isinstance(error, FileNotFoundError) and error.filename:
-        return f"there is no {error.filename}"
+        return _missing(Path(error.filename))
     line = str(error).removesuffix(".")
     return line.partition("': ")[2] if line.startswith("data set '") and "': " in line else line
 
 
+def _missing(path: Path) -> str:
+    """What is said of a path that is not there: where it is instead, or what is there instead."""
+    above = next(parent for parent in path.parents if parent.exists())
+    wanted = above / path.relative_to(above).parts[0]
+    places = ("*/" * depth + glob.escape(wanted.name) for depth in range(1, _DEEP + 1))
+    deeper = (
+        p for place in places for p in sorted(above.glob(place)) if hidden_part(p.parts) is None
+    )
+    if found := next(deeper, None):
+        return f"there is no {path}, but {found}: move that to {wanted}"
+    names = sorted(p.name for p in above.iterdir() if not is_hidden(p.name))
+    return f"there is no {path}: {above} has {first_of(names, _SHOWN) or 'nothing'}"
+
+
 def _top(entry: DatasetEntry) -> str:
-    """The first folder of a set's layout, or its file."""
-    first, _, rest = entry.layout.partition(" with ")[0].partition("/")
-    shared = first == "dtd" and not rest.startswith("dtd")  # CoOp's and torchvision's are two sets
-    return f"{first}/" if not shared else f"{first}/{rest}"
+    """The first folder of a set's layout."""
+    return entry.layout.partition("/")[0]
 
 
 def _archives(entry: DatasetEntry, root: Path) -> list[Path]:
-    return [root / name for name in (*entry.packed, *(file.file for file in entry.files))]
+    named = [root / name for name in (*entry.packed, *(file.file for file in entry.files))]
+    return [*named, *_whole_archives(entry, root)]
+
+
+def _whole_archives(entry: DatasetEntry, root: Path) -> list[Path]:
+    """Archives that have the name of the first folder, as people and sites pack one."""
+    return [root / f"{_top(entry)}{kind}" for kind in KINDS]
 
 
 def _holds(path: Path) -> bool:
@@ -92,11 +112,14 @@ def _holds(path: Path) -> bool:
 
 
 def _deeper(entry: DatasetEntry, root: Path) -> Iterator[Path]:
-    """Where the first folder of a set lies one folder too deep: in itself, or in another."""
-    top = _top(entry).rstrip("/")
+    """Where the first folder of a set lies: in itself, in other letters, in a folder, or in two."""
+    top = _top(entry)
     inner = root / top / top
-    expected = [part for part in entry.layout.partition(" with ")[0].split("/")[:2] if part]
-    if inner.is_dir() and expected[1:2] != [top]:
+    if inner.is_dir() and top not in entry.layout.split("/")[1:2]:
         yield inner
     elif root.is_dir() and not (root / top).exists():
-        yield from (p for p in sorted(root.glob(f"*/{top}")) if not is_hidden(p.parent.name))
+        others = {_top(other) for other in CATALOGUE.values()}
+        yield from (p for p in sorted(root.iterdir())
+                    if p.name.lower() == top.lower() and p.name not in others)  # fmt: skip
+        found = (p for above in ("*", "*/*") for p in sorted(root.glob(f"{above}/{top}")))
+        yield from (p for p in found if hidden_part(p.relative_to(root).parts) is None)

@@ -85,7 +85,9 @@ def _differences(images: ImageSet, expected: DatasetEntry) -> Iterator[str]:
     if miscounted(images.name, len(images)):
         yield f"{counted(len(images), 'image')}, must be {whole_counts(images.name)[0]:,}"
     flat = expected.role == "ood" and not images.class_names
-    if len(images.class_names) != expected.classes and not flat:
+    if len(images.class_names) == 1 != expected.classes:
+        yield f"all images are in one folder, {images.class_names[0]}: move them a folder up"
+    elif len(images.class_names) != expected.classes and not flat:
         yield f"{counted(len(images.class_names), 'class', 'classes')}, must be {expected.classes}"
 
 

@@ -354,7 +354,7 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
             continue
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
-            images = datasets.load_images(name, plan.data_root, plan.as_shown)
+            images = datasets.load_images(name, plan.data_root, plan.as_shown, plan.as_is)
         except DatasetError as error:
             extractor.reporter.note(f"left out: {error}")
             continue

@@ -302,7 +302,8 @@ def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) ->
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
     as_shown = source.source.get(AS_SHOWN) is True
-    images = datasets.load_images(spec, Path(settings.data_root), as_shown)
+    # As it is: whatever was extracted is asked for again, and told by its digest.
+    images = datasets.load_images(spec, Path(settings.data_root), as_shown, as_is=True)
     return limited(images, source.source.get("limit"))
 
 

@@ -38,8 +38,7 @@ def database(name: str, path: Path) -> ImageSet:
     """
     if find_spec("lmdb") is None:
         raise DatasetError(
-            f"data set '{name}': {path} is an LMDB, which the package lmdb reads: "
-            f"pip install 'zsntta[lsun]'."
+            f"{name} is an LMDB, {path}, which the package lmdb reads: pip install 'zsntta[lsun]'."
         )
     environment = _open(name, path)
     with _broken_as(partial(_refused, name, path)), environment.begin(buffers=True) as reading:

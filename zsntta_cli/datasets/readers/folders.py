@@ -1,6 +1,7 @@
 """Folders of image files: class subfolders are labels."""
 
 import errno
+import glob
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -118,8 +119,8 @@ def listed_images(
         paths, labels = map(list, zip(*(p for p in pairs if p[0] not in missing), strict=True))
     elif missing:
         raise DatasetError(
-            f"data set '{name}' is not whole: {len(missing):,} of {len(paths):,} images are "
-            f"missing, such as {min(missing)}.",
+            f"data set '{name}': {len(missing):,} of {len(paths):,} images are missing, such as "
+            f"{min(missing)}{_instead_of(min(missing))}.",
             remedy=USABLE,
         )
     checked = _check_labels(name, labels, class_names)
@@ -129,6 +130,16 @@ def listed_images(
     return ImageSet(
         name, read, checked, ids, class_names, fingerprint=sizes, reading=read.reading(len(paths))
     )
+
+
+def _instead_of(path: Path) -> str:
+    """What there is in place of a file that is not there, in its folder or one folder deeper."""
+    folder = path.parent
+    if not folder.is_dir():
+        return ""
+    own = (p for p in folder.iterdir() if p.name.lower() == path.name.lower())
+    other = next(own, None) or next(folder.glob(f"*/{glob.escape(path.name)}"), None)
+    return f", but there is {other}" if other else ""
 
 
 def _check_labels(

@@ -18,7 +18,7 @@ from zsntta_cli.datasets.readers.archives import (
     open_archive,
 )
 from zsntta_cli.datasets.readers.folders import images_in, listed_images, require_path
-from zsntta_cli.errors import DatasetError
+from zsntta_cli.errors import DatasetError, first_of
 
 _TABLE = Path(__file__).with_name("imagenet_classes.tsv")
 
@@ -119,7 +119,8 @@ def _check_folders(name: str, path: Path, folders: Set[str], index: Mapping[str,
     if missing:
         raise DatasetError(
             f"data set '{name}': {len(missing):,} of {len(index):,} class folders are missing in "
-            f"{path}, such as {missing[0]}."
+            f"{path}, such as {missing[0]}"
+            f"{f'; it has {first_of(unknown)}' if unknown else ''}."
         )
     if unknown:
         raise DatasetError(

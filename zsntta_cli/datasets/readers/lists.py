@@ -44,8 +44,8 @@ def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
     if missing or not ids:
         example = f", such as {missing[0]}" if missing else ""
         raise DatasetError(
-            f"data set '{images.name}' is not whole: {len(missing):,} of {len(ids):,} images of "
-            f"{listed} are missing{example}."
+            f"data set '{images.name}': {len(missing):,} of {len(ids):,} images of {listed} are "
+            f"missing{example}."
         )
     chosen = np.array(sorted({rows[sample_id] for sample_id in ids}), np.int64)
     return _with_lists(pick_rows(images, chosen), [listed])
@@ -114,7 +114,12 @@ def aircraft(name: str, root: Path, *, path: str) -> ImageSet:
 def coop_imagenet(name: str, root: Path, *, path: str) -> ImageSet:
     """ImageNet's validation set under the names of CoOp's classnames.txt, a wnid and its name."""
     listed = require_path(root / path / "classnames.txt")
-    names = dict(line.split(maxsplit=1) for line in _text(name, listed).splitlines() if line)
+    rows = [line.split(maxsplit=1) for line in _text(name, listed).splitlines() if line.strip()]
+    if not rows or any(len(row) != 2 for row in rows):
+        raise DatasetError(
+            f"data set '{name}': {listed} is not made of lines of a wnid and a name."
+        )
+    names = dict(rows)
     own, usual = root / path / "images" / "val", root / path / "val"
     base = own if own.is_dir() else require_path(usual)
     paths = [image for wnid in sorted(names) for image in images_in(base / wnid)]

@@ -23,8 +23,8 @@ def full_size(name: str, root: Path) -> ImageSet:
     for place in _PACKED_DATABASES:
         if (root / place).is_file() and not _has_images(root / "lsun"):
             raise DatasetError(
-                f"data set '{name}': an LMDB is not read within a zip: unpack it by "
-                f"unzip {root / place} -d {(root / place).parent}"
+                f"{name} is an LMDB, which is not read within a zip: unpack it by unzip "
+                f"{root / place} -d {(root / place).parent}"
             )
     return folder_or_archive(name, root, path="lsun")
 

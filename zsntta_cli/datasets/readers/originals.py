@@ -1,10 +1,9 @@
-"""Sets in their originals' files, by torchvision, which is imported when one of them is read."""
+"""Sets in their originals' files: pickles, .mat, .json and text files, and folders of images."""
 
-import contextlib
 import hashlib
+import json
 import pickle
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,15 @@ from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.datasets.presence import AS_IS, USABLE, traces
 from zsntta_cli.datasets.readers.folders import folder, listed_images, require_path
-from zsntta_cli.errors import DatasetError, first_line
+from zsntta_cli.errors import DatasetError, first_line, first_of
+from zsntta_cli.progress import ConsoleReporter
+
+CHECKSUMS = {  # md5 of files within archives, as torchvision has them too
+    "cifar-10-batches-py/test_batch": "40351d587109b95175f43aff81a1287e",
+    "cifar-10-batches-py/batches.meta": "5ff9c542aee3614f3951f8cda6e48888",
+    "cifar-100-python/test": "f0ef6b0ae62326f3e7ffdfab6717acfc",
+    "cifar-100-python/meta": "7973b15100ade9c7d40fb424638fde48",
+}
 
 
 @dataclass(frozen=True)
@@ -42,32 +49,31 @@ def _arrays(
 
 def cifar10(name: str, root: Path) -> ImageSet:
     """CIFAR-10, test split."""
-    return _cifar(name, "CIFAR10", root, "labels")
+    base = "cifar-10-batches-py"
+    return _cifar(name, root, (f"{base}/test_batch", "labels"), (f"{base}/batches.meta", "label"))
 
 
 def cifar100(name: str, root: Path) -> ImageSet:
     """CIFAR-100, test split, fine labels."""
-    return _cifar(name, "CIFAR100", root, "fine_labels")
+    base = "cifar-100-python"
+    return _cifar(name, root, (f"{base}/test", "fine_labels"), (f"{base}/meta", "fine_label"))
 
 
-def _cifar(name: str, kind: str, root: Path, labels: str) -> ImageSet:
+def _cifar(name: str, root: Path, images: tuple[str, str], names: tuple[str, str]) -> ImageSet:
     """The test split of CIFAR: a pickle of the images, and one of the class names."""
-    import torchvision
-
-    facts = getattr(torchvision.datasets, kind)
-    base = root / facts.base_folder
-    _have(name, kind, root, base, train=False)
-    (file, checksum), meta = facts.test_list[0], facts.meta
-    batch = _pickled(name, base / file, checksum, ("data", labels))
-    names = _pickled(name, base / meta["filename"], meta["md5"], (meta["key"],))
+    (file, labels), (meta, kind) = images, names
+    path = root / file
+    _have(name, root, path.parent)
+    batch = _pickled(name, path, CHECKSUMS[file], ("data", labels))
+    class_names = _pickled(name, root / meta, CHECKSUMS[meta], (f"{kind}_names",))[f"{kind}_names"]
     pixels = np.asarray(batch["data"])
     if pixels.shape != (len(batch[labels]), 3072) or pixels.dtype != np.uint8:
         raise DatasetError(
-            f"data set '{name}': 'data' in {base / file} is {pixels.dtype} {pixels.shape}, must be "
-            f"bytes ({len(batch[labels])}, 3072)."
+            f"data set '{name}': 'data' in {path} is {pixels.dtype} {pixels.shape}, must be bytes "
+            f"({len(batch[labels])}, 3072)."
         )
     planes = pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-    return _arrays(name, planes, batch[labels], names[meta["key"]])
+    return _arrays(name, planes, batch[labels], class_names)
 
 
 class _Plain(pickle.Unpickler):
@@ -93,13 +99,36 @@ def _pickled(name: str, path: Path, checksum: str, keys: Sequence[str]) -> Any:
         raise DatasetError(
             f"data set '{name}': {path} is no whole pickle ({first_line(error)})."
         ) from error
-    held = list(content) if isinstance(content, dict) else [f"a {type(content).__name__}"]
-    if missing := [key for key in keys if key not in held]:
+    _check_keys(
+        name, path, content if isinstance(content, dict) else [f"a {type(content).__name__}"], keys
+    )
+    return content
+
+
+def _check_keys(name: str, path: Path, held: Iterable[Any], keys: Sequence[str]) -> None:
+    """Refuse a file that does not hold what it should, under the names that are known."""
+    names = [str(key) for key in held if not str(key).startswith("__")]
+    if missing := [key for key in keys if key not in names]:
         raise DatasetError(
-            f"data set '{name}': {path} holds {', '.join(map(str, held)) or 'nothing'}, must hold "
+            f"data set '{name}': {path} holds {first_of(names) or 'nothing'}, must hold "
             f"{' and '.join(missing)}."
         )
-    return content
+
+
+def _mat(name: str, path: Path, *keys: str) -> list[Any]:
+    """The arrays of a .mat file that have some names."""
+    import scipy.io
+
+    try:
+        content = scipy.io.loadmat(require_path(path), squeeze_me=True)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # whatever scipy raises of a file that is none
+        raise DatasetError(
+            f"data set '{name}': {path} is no whole .mat file ({first_line(error)})."
+        ) from error
+    _check_keys(name, path, content, keys)
+    return [content[key] for key in keys]
 
 
 def _check_digest(name: str, path: Path, checksum: str) -> None:
@@ -114,64 +143,59 @@ def _check_digest(name: str, path: Path, checksum: str) -> None:
         )
 
 
-def _have(name: str, kind: str, root: Path, place: Path, **options: Any) -> None:
+def _have(name: str, root: Path, place: Path) -> None:
     """Have the files of a set at a place: what lies there is left alone, else it comes.
 
     An archive that lies where it would be fetched to is checked and unpacked; nothing is fetched
     while it is there.
+
+    Raises:
+        OSError: it cannot be fetched.
     """
-    entry = CATALOGUE[name]
     if place.exists():
         return
+    from zsntta_cli.datasets import fetching
+
+    entry = CATALOGUE[name]
     for file in entry.files:
         archive, target = root / file.file, root / file.unpacks
         if file.unpacks and archive.is_file() and not target.exists():
-            from zsntta_cli.datasets import fetching
-
             _check_digest(name, archive, file.checksum.partition(":")[2])
             fetching.unpack(archive, target)
     if place.exists() or traces(entry, root):
         require_path(place)
         return
-    torchvision_set(kind, place.parent if kind == "SVHN" else root, **options)
+    try:
+        fetching.fetch(name, entry, root, ConsoleReporter())
+    except DatasetError as error:
+        raise OSError(str(error).removesuffix(".")) from error
 
 
 def svhn(name: str, root: Path) -> ImageSet:
     """Street View House Numbers, test split: the digit 0 is the label 10 in its file."""
-    import scipy.io
-    import torchvision
-
-    _, file, checksum = torchvision.datasets.SVHN.split_list["test"]
-    path = root / "svhn" / file
-    _have(name, "SVHN", root, path, split="test")
-    _check_digest(name, path, checksum)
-    try:
-        content = scipy.io.loadmat(path)
-    except Exception as error:  # whatever scipy raises of a file that is none
+    [file] = CATALOGUE[name].files
+    path = root / file.file
+    _have(name, root, path)
+    _check_digest(name, path, file.checksum.partition(":")[2])
+    pixels, digits = _mat(name, path, "X", "y")
+    labels = (np.atleast_1d(digits).astype(np.int64) % 10).tolist()
+    if pixels.shape != (32, 32, 3, len(labels)) or pixels.dtype != np.uint8:
         raise DatasetError(
-            f"data set '{name}': {path} is no whole .mat file ({first_line(error)})."
-        ) from error
-    if missing := [key for key in ("X", "y") if key not in content]:
-        held = ", ".join(key for key in content if not key.startswith("__"))
-        raise DatasetError(
-            f"data set '{name}': {path} holds {held or 'nothing'}, must hold "
-            f"{' and '.join(missing)}."
+            f"data set '{name}': 'X' in {path} is {pixels.dtype} {pixels.shape}, must be bytes "
+            f"(32, 32, 3, {len(labels)})."
         )
-    labels = content["y"].astype(np.int64).ravel() % 10
-    return _arrays(name, content["X"].transpose(3, 0, 1, 2), labels, [str(i) for i in range(10)])
+    return _arrays(name, pixels.transpose(3, 0, 1, 2), labels, [str(i) for i in range(10)])
 
 
 def texture(name: str, root: Path) -> ImageSet:
     """Describable Textures (DTD), all three splits: the paper's Texture; labels/ is not needed."""
-    base = root / "dtd" / "dtd"
-    _have(name, "DTD", root, base, split="test")
-    return folder(name, require_path(base / "images"))
+    images = next((p for p in (root / "dtd/dtd/images", root / "dtd/images") if p.is_dir()), None)
+    if images is None:
+        _have(name, root, root / "dtd" / "dtd")
+    return folder(name, images or require_path(root / "dtd" / "dtd" / "images"))
 
 
-_CARS_FILES = (
-    "cars_train", "cars_test", "cars_test_annos_withlabels.mat", "devkit/cars_meta.mat",
-    "devkit/cars_train_annos.mat",
-)  # fmt: skip
+_CARS_NAMES, _CARS_TEST = "devkit/cars_meta.mat", "cars_test_annos_withlabels.mat"
 
 
 def cub200(name: str, root: Path) -> ImageSet:
@@ -208,66 +232,74 @@ def _bird(folder: str) -> str:
 
 
 def cars196(name: str, root: Path) -> ImageSet:
-    """Stanford Cars, train and test, as torchvision expects them; they cannot be downloaded."""
+    """Stanford Cars, train and test, classes from 1; they cannot be downloaded."""
     base = root / "stanford_cars"
-    for file in _CARS_FILES:
-        require_path(base / file)
-    parts = [torchvision_set("StanfordCars", root, split=s) for s in ("train", "test")]
-    samples = [sample for part in parts for sample in part._samples]
-    paths = [Path(path) for path, _ in samples]
-    return listed_images(name, base, paths, [int(label) for _, label in samples], parts[0].classes)
+    listed = {"cars_train": "devkit/cars_train_annos.mat", "cars_test": _CARS_TEST}
+    for place in (*listed, *listed.values(), _CARS_NAMES):
+        require_path(base / place)
+    [names] = _mat(name, base / _CARS_NAMES, "class_names")
+    paths, labels = list[Path](), list[int]()
+    for part, file in listed.items():
+        [rows] = _mat(name, base / file, "annotations")
+        try:
+            paths += [base / part / str(row) for row in np.atleast_1d(rows)["fname"]]
+            labels += [int(row) - 1 for row in np.atleast_1d(rows)["class"]]
+        except (ValueError, IndexError, TypeError) as error:
+            raise DatasetError(
+                f"data set '{name}': the annotations of {base / file} have no fname and class."
+            ) from error
+    return listed_images(name, base, paths, labels, [str(car) for car in np.atleast_1d(names)])
 
 
 def food101(name: str, root: Path) -> ImageSet:
-    """Food-101, test split, in torchvision's order: cheese plate (16) before cheesecake (17).
+    """Food-101, test split, in the order of its folders: cheese plate (16), then cheesecake (17).
 
     The paper's released code names these two the other way round.
     """
     base = root / "food-101"
-    _have(name, "Food101", root, base, split="test")
-    for file in ("meta/test.json", "images"):
-        require_path(base / file)
-    data = torchvision_set("Food101", root, download=False, split="test")
-    names = [class_name.replace("_", " ") for class_name in data.classes]
-    return listed_images(name, root / "food-101" / "images", data._image_files, data._labels, names)
+    _have(name, root, base)
+    listed = require_path(base / "meta" / "test.json")
+    images = require_path(base / "images")
+    try:
+        photos_of = json.loads(listed.read_bytes())
+        paths = [images / f"{photo}.jpg" for photos in photos_of.values() for photo in photos]
+        index = {folder_name: label for label, folder_name in enumerate(sorted(photos_of))}
+        labels = [index[food] for food, photos in photos_of.items() for _ in photos]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise DatasetError(
+            f"data set '{name}': {listed} is no list of photos by class ({first_line(error)})."
+        ) from error
+    return listed_images(name, images, paths, labels, [food.replace("_", " ") for food in index])
 
 
 def pets37(name: str, root: Path) -> ImageSet:
-    """Oxford-IIIT Pet, trainval and test."""
+    """Oxford-IIIT Pet, trainval and test: lines of an image, and a class from 1."""
     base = root / "oxford-iiit-pet"
-    for folder_name in ("images", "annotations"):
-        _have(name, "OxfordIIITPet", root, base / folder_name, split="test")
-    for file in ("annotations/trainval.txt", "annotations/test.txt", "images"):
-        require_path(base / file)
-    splits = ("trainval", "test")
-    parts = [torchvision_set("OxfordIIITPet", root, download=False, split=s) for s in splits]
-    if parts[0].classes != parts[1].classes:
+    for place in ("images", "annotations"):
+        _have(name, root, base / place)
+    images = require_path(base / "images")
+    paths, labels, breeds_of = list[Path](), list[int](), list[list[tuple[int, str]]]()
+    for split in ("trainval", "test"):
+        rows = _pets(name, require_path(base / "annotations" / f"{split}.txt"))
+        paths += [images / f"{photo}.jpg" for photo, _ in rows]
+        labels += [label for _, label in rows]
+        breeds_of.append(sorted({(label, photo.rpartition("_")[0]) for photo, label in rows}))
+    if breeds_of[0] != breeds_of[1]:
         raise DatasetError(
             f"data set '{name}': trainval.txt and test.txt in {root} name different breeds."
         )
-    paths = [path for part in parts for path in part._images]
-    labels = [label for part in parts for label in part._labels]
-    return listed_images(name, root / "oxford-iiit-pet" / "images", paths, labels, parts[0].classes)
+    names = [" ".join(word.title() for word in breed.split("_")) for _, breed in breeds_of[0]]
+    return listed_images(name, images, paths, labels, names)
 
 
-def torchvision_set(kind: str, root: Path, download: bool = True, **options: Any) -> Any:
-    """A torchvision data set from `root`, downloaded to it where it is not there.
-
-    Raises:
-        OSError: neither on disk nor to be downloaded.
-    """
-    import torchvision
-
-    make: Callable[..., Any] = getattr(torchvision.datasets, kind)
-    with contextlib.redirect_stdout(sys.stderr):  # its notes on downloads
-        try:
-            return make(root, **options)
-        except Exception as error:  # not on disk, or not whole
-            if not download:
-                raise OSError(f"torchvision cannot read {kind}: {first_line(error)}") from error
-        try:
-            return make(root, **options, download=True)
-        except Exception as error:  # whatever urllib, tarfile or torchvision raise
-            raise OSError(
-                f"torchvision finds no {kind} and cannot download it: {first_line(error)}"
-            ) from error
+def _pets(name: str, path: Path) -> list[tuple[str, int]]:
+    """The photos of one of the lists of Oxford-IIIT Pet, with labels from 0."""
+    rows = [
+        line.split() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()
+    ]
+    if not rows or not all(len(row) == 4 and row[1].isdigit() for row in rows):
+        raise DatasetError(
+            f"data set '{name}': {path} is not made of lines of an image, its class and two "
+            f"numbers."
+        )
+    return [(row[0], int(row[1]) - 1) for row in rows]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import images_among, member_images, open_archive
 from zsntta_cli.datasets.readers.folders import images_in, listed_images
@@ -30,7 +31,7 @@ def imagenet(name: str, root: Path, *, path: str) -> ImageSet:
     """
     folder = root / path / "val"
     if folder.is_dir():
-        if any(p.is_dir() and not p.name.startswith(".") for p in folder.iterdir()):
+        if any(p.is_dir() and not is_hidden(p.name) for p in folder.iterdir()):
             return by_wnids(name, root, [f"{path}/val"])
         files = images_in(folder)
         order, labels, ids = _in_order(name, root / path, [file.name for file in files])
