@@ -16,7 +16,10 @@ from PIL import Image
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"iCCP")  # words and profiles: no pixel comes of them
 _MOST_TEXT, _MOST_TEXTS = 2**20, 2**25  # bytes of one, and of all: Pillow refuses more
+# libjpeg's warnings that tell of damage. Others do not: phones write scans with "Invalid SOS
+# parameters", and programs an "unknown JFIF revision number", and all pixels are there.
 _CORRUPT, _PREMATURE = "Corrupt JPEG data: ", "Premature end of JPEG file"
+_PROGRESSION = "Inconsistent progression sequence"
 ENDS = "it ends too early"
 _SCALE = 8  # of a JPEG that is decoded for its warnings alone: an eighth of its sides
 _DEFLATE_IN_TIFF = (8, 32946)
@@ -56,6 +59,8 @@ def _damage_in_jpeg(data: bytes) -> str:
         warning = str(error)
         if warning.startswith(_CORRUPT):
             return warning.removeprefix(_CORRUPT)
+        if warning.startswith(_PROGRESSION):
+            return "its scans do not follow each other"
         return ENDS if warning.startswith(_PREMATURE) else ""
     return ""
 
