@@ -1,7 +1,9 @@
 """`zsntta detect --class-photos`, as it is typed."""
 
 import json
+import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,10 +56,16 @@ def test_rows_have_the_folders_names_and_a_second_run_loads_no_encoder(examples,
     assert (again.stdout, again.stderr) == (first.stdout, first.stderr)
 
 
-@pytest.mark.parametrize("more", [(), ("--decide", "arrival")])
-def test_examples_among_the_images_are_told_once(examples, more):
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_examples_among_the_images_are_told_once(examples, is_piped, monkeypatch):
     shutil.copy(next(Path("examples/star").iterdir()), "pictures/renamed.png")
-    result = examples("detect", "pictures", "examples/cross", *PHOTOS, *more)
+    names = [*Path("pictures").rglob("*.png"), *Path("examples/cross").iterdir()]
+    given = ["-"] if is_piped else ["pictures", "examples/cross"]
+    read, write = os.pipe()
+    os.write(write, "\n".join(map(str, names)).encode())
+    os.close(write)
+    monkeypatch.setattr("zsntta_cli.detection.sources._standard_input", partial(os.read, read))
+    result = examples("detect", *given, *PHOTOS)
     note = "note: 4 of the images are example photos of the classes as well.\n"
     assert result.stderr.count(note) == 1
     assert len(rows(result)) == 55

@@ -118,14 +118,5 @@ def test_strangers_files_are_told_with_their_line(pictures):
     fails(pictures(*learn, "c.jsonl"), "c.jsonl, line 2")
     fails(pictures(*learn, "d.jsonl"), "line 1: 'content'")
     fails(pictures(*learn, "e.jsonl"), "cannot read")
-    result = pictures("detect", "--judge", "c.jsonl", "--learn", "c.jsonl")
-    assert "--judge reads corrections only" in result.stderr
-
-
-def test_what_a_person_had_judged_says_nothing_of_verdicts(zsntta):
-    judged = {"noise": True, "class": "cat", "stage": "judged"}
-    write(correction("a", True), correction("b", True, verdict=judged))
-    result = zsntta("detect", "--judge", "c.jsonl")
-    assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[2].endswith("0 of 1")
-    assert "1 image left out" in result.stderr
+    pictures("detect", "pictures", *SHAPES, "--out", "rows.jsonl")
+    fails(pictures(*learn, "rows.jsonl"), "line 1: it is a verdict, and no correction")

@@ -1,12 +1,9 @@
 """`zsntta detect --copy-to`, as it is typed."""
 
 import csv
-import json
-import os
 import subprocess
 from pathlib import Path
 
-import pytest
 from made import TINY, ZSNTTA, fails, pack
 from sorted_photos import photos_in, tree
 
@@ -44,15 +41,10 @@ def test_a_second_run_is_as_the_first_and_others_move(pictures):
     assert photos_in(Path("pictures")) == before
     done(pictures(*first, "--only", "noise", "--flag", "3"), "57 removed, 3 as they were")
     assert len(photos_in(Path("out"))) == 3
-    done(pictures(*first[:1], "pictures/x", *first[2:], "--decide", "arrival"))
+    names = "\n".join(map(str, Path("pictures/x").iterdir())).encode()
+    piped = [ZSNTTA, first[0], "-", *first[2:]]
+    subprocess.run(piped, input=names, capture_output=True, check=True)
     assert len(photos_in(Path("out"))) > 3, "what comes on arrival is added"
-
-
-def test_folders_of_the_source_are_kept(pictures):
-    done(pictures("detect", "pictures", *SHAPES, "--copy-to", "out/deep", "--keep-folders"))
-    copies = list(Path("out/deep").rglob("*.png"))
-    assert len(copies) == 60
-    assert {copy.parts[3] for copy in copies} == {*os.listdir("pictures")}
 
 
 def test_the_folder_is_no_source(pictures):
@@ -80,42 +72,18 @@ def test_the_folder_is_no_source(pictures):
     assert len(photos_in(Path("pictures"))) == 120, "a run without images removes nothing"
 
 
-def test_what_would_be_done_is_said_and_not_done(pictures):
-    before = photos_in(Path())
-    options = ("--out", "rows.csv", "--review", "page.html")
-    result = done(
-        pictures("detect", "pictures", *SHAPES, "--copy-to", "out", "--dry-run", *options),
-        "out would be filled: 60 ", "rows.csv would be written.",
-        "Nothing was copied, removed or written (--dry-run).",
-    )  # fmt: skip
-    steps = [json.loads(line) for line in result.stdout.splitlines()]
-    assert len(steps) == 60
-    assert {step["act"] for step in steps} == {"copy"}
-    assert all(Path(step["from"]).is_file() and not Path(step["to"]).exists() for step in steps)
-    names = {name for name in photos_in(Path()) if not name.startswith("features/")}
-    assert names == {name for name in before if not name.startswith("features/")}
-
-
 def test_archives_are_copied_and_stay(pictures):
     contents = {path.as_posix(): path.read_bytes() for path in Path("pictures").rglob("*.png")}
     pack(Path("all.tar"), contents)
     run = ("detect", "all.tar", *SHAPES)
-    done(pictures(*run, "--copy-to", "out", "--keep-folders"), "60 copied")
+    done(pictures(*run, "--copy-to", "out"), "60 copied")
     assert sorted(photos_in(Path("out")).values()) == sorted(contents.values())
     done(pictures(*run, "--copy-to", "out", "--only", "noise", "--flag", "2"), "58 removed")
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--dry-run",), "--dry-run is of images in folders"),
-        (("--keep-folders",), "--keep-folders is of images in folders"),
-        (("--copy-to", "a", "--out", "a/verdicts.csv"), "name another file"),
-        (("--judge", "a", "--dry-run"), "--judge reads corrections only"),
-    ],
-)
-def test_what_contradicts_itself_is_one_line(pictures, options, said):
-    fails(pictures("detect", "pictures", *SHAPES, *options), said, code=2)
+def test_what_contradicts_itself_is_one_line(pictures):
+    both = ("--copy-to", "a", "--out", "a/verdicts.csv")
+    fails(pictures("detect", "pictures", *SHAPES, *both), "name another file", code=2)
     assert not Path("a").exists()
 
 

@@ -19,6 +19,7 @@ TYPED = {
     "simulate --order classes": (*SIMULATE, "--order", "classes:0-3"),
     "simulate --ratio steps": (*SIMULATE, "--ratio", "steps:0.1,0.5"),
     "simulate --ratio ..": (*SIMULATE, "--ratio", "0.1..0.7"),
+    "detect --flag fpr=": ("detect", "photos", "--classes", "cat", "--flag", "fpr=1%"),
     "extract --part auto": (*EXTRACT, "--part", "auto"),
     "extract --engine submitit": (*EXTRACT, "--engine", "submitit"),
 }

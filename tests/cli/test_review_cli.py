@@ -46,14 +46,6 @@ def test_the_page_beside_all_other_results(pictures):
     assert len(again.stdout.splitlines()) == 61, "rows still go to standard output"
 
 
-def test_pictures_are_as_many_as_one_says(pictures):
-    for most in (0, 7):
-        pictures("detect", "pictures", *SHAPES, "--review", "r.html", "--embed", most)
-        html = Path("r.html").read_text()
-        assert html.count('<img src="data:') == most
-        assert html.count('<img src="./pictures/') == 60 - most
-
-
 def test_names_of_any_bytes_and_cached_features(pictures):
     strange = os.fsdecode(b"pictures/\xff\n'\"<b>.png")
     os.rename("pictures/x/00000.png", strange)
@@ -78,12 +70,12 @@ def test_frames_of_a_video_have_their_pictures(pictures):
     from PIL import Image
 
     with av.open("clip.mp4", "w") as container:
-        stream = container.add_stream("mpeg4", rate=2, width=64, height=32, pix_fmt="yuv420p")
+        stream = container.add_stream("mpeg4", rate=1, width=64, height=32, pix_fmt="yuv420p")
         for shade in (0, 90, 250, 30):
             frame = av.VideoFrame.from_image(Image.new("RGB", (64, 32), (shade, 255 - shade, 60)))
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
-    result = pictures("detect", "clip.mp4", "--fps", "2", *SHAPES, "--review", "r.html")
+    result = pictures("detect", "clip.mp4", *SHAPES, "--review", "r.html")
     assert result.exit_code == 0, result.output
     found = cards("r.html")
     assert len(found) == 4
@@ -99,8 +91,6 @@ def test_wrong_usage_is_told_before_anything_is_read(pictures):
             ("--review", "photo.png"),
             "--review is 'photo.png', must end in one of .html, .htm.",
         ),
-        (("--embed", "5"), "--embed is of a page"),
-        (("--judge", "c.jsonl"), "--judge reads corrections only"),
     ):
         result = pictures("detect", "pictures", *SHAPES, *given)
         assert result.exit_code == 2, given
@@ -114,32 +104,3 @@ def test_a_page_that_cannot_be_written_is_told_before_the_work(pictures):
     Path("r.html").mkdir()
     result = pictures("detect", "pictures", *SHAPES, "--review", "r.html")
     fails(result, "cannot write r.html: it is a folder.")
-
-
-def test_judge_needs_neither_images_nor_classes(zsntta):
-    lines = [
-        correction("a", False), correction("b", False, "dog"), correction("c", True, noise=True),
-        correction("d", False, noise=True), correction("d", False, "cat", noise=True),
-    ]  # fmt: skip
-    Path("c.jsonl").write_text("\n".join(lines))
-    result = zsntta("detect", "--judge", "c.jsonl")
-    assert result.exit_code == 0, result.output
-    assert [line.split() for line in result.stdout.splitlines()[1:]] == [
-        ["Acc_S", "33.33", "6.15", "–", "79.23", "1", "of", "3"],
-        ["Acc_N", "100.00", "20.65", "–", "100.00", "1", "of", "1"],
-        ["Acc_H", "50.00", *result.stdout.splitlines()[3].split()[2:]],
-        ["precision", "50.00", "9.45", "–", "90.55", "1", "of", "2"],
-    ]
-    assert result.stderr.startswith("4 images labelled, 3 clean and 1 noise.")
-    assert "1 image labelled clean without another class" in result.stderr
-    assert "1 of the lines gave way" in result.stderr
-    Path("c.jsonl").write_text(lines[0] + "\n{}\n")
-    fails(
-        zsntta("detect", "--judge", "c.jsonl"),
-        "c.jsonl, line 2: its format is none of 1 to 4; must be what the review page exports.",
-    )
-
-
-def test_verdicts_are_no_corrections(pictures):
-    pictures("detect", "pictures", *SHAPES, "--out", "rows.jsonl")
-    fails(pictures("detect", "--judge", "rows.jsonl"), "line 1: it is a verdict, and no correction")

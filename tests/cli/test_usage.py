@@ -19,11 +19,11 @@ def test_no_option_lets_a_library_speak(zsntta, name):
     """None of these commands runs: what it works on is not named."""
     options = [p for p in COMMANDS[name].params if not getattr(p, "is_flag", True)]
     answers = [zsntta(name, f"{option.opts[0]}=x!y") for option in options]
-    assert len(answers) > 20
+    assert len(answers) >= 20
     for answer in answers:
         assert answer.exit_code in (1, 2), answer.output
         assert not THEIRS.search(answer.stderr), answer.stderr
-    assert sum("is 'x!y', must be" in answer.stderr for answer in answers) >= 5
+    assert sum("is 'x!y', must be" in answer.stderr for answer in answers) >= 2
 
 
 @pytest.mark.parametrize(

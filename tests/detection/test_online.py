@@ -217,15 +217,20 @@ def test_a_flag_says_how_many_of_a_folder_are_noise(flag, count):
 
 
 def test_a_flag_is_that_of_the_command_line():
-    _, features, labels = world(11)
-    clean, folder = features[labels >= 0][:50], features[50:]
-    online = detector()
-    for flag, among in ((Flag(share=0.1), None), (Flag(count=7), None), (Flag(fpr=0.04), clean)):
-        asked = online.decide_all(folder, flag=flag, clean=among, sources=["a"] * len(folder))
-        known, ranks = in_hindsight(online, flag, 0, among)(folder)
+    _, features, _ = world(11)
+    folder, online = features[50:], detector()
+    for flag in (Flag(share=0.1), Flag(count=7)):
+        asked = online.decide_all(folder, flag=flag, sources=["a"] * len(folder))
+        known, ranks = in_hindsight(online, flag)(folder)
         assert_same(asked, known)
         assert asked.rank.tolist() == ranks
         assert asked[0].source == "a"
+
+
+def test_a_rate_is_that_of_clean_images():
+    _, features, labels = world(11)
+    clean, folder = features[labels >= 0][:50], features[50:]
+    asked = detector().decide_all(folder, flag="fpr=4%", clean=clean)
     together = detector().decide_all(np.concatenate([folder, clean]))
     margins = together.margin[len(folder) :]
     move = np.sort(margins)[-3]  # two of fifty are above it

@@ -16,7 +16,7 @@ from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection.detecting import detect_run
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.request import Images, Request
-from zsntta_cli.detection.sources import Scan, batches, item, video
+from zsntta_cli.detection.sources import batches, item, video
 from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice
 
@@ -39,26 +39,17 @@ def write(path, times, shade=lambda i: i * 7 % 256, size=32):
     return path
 
 
-def frames(path, fps):
-    return [item for items in batches([str(path)], Scan(fps)) for item in items]
+def frames(path):
+    return [item for items in batches([str(path)]) for item in items]
 
 
 # Bursts and gaps: nothing that a frame's number could be turned into a time by.
 VARIABLE = [0, 40, 80, 1000, 1010, 1020, 1900, 2000, 5000, 5400, 5600, 9990, 10000]
 
 
-@pytest.mark.parametrize(
-    ("fps", "taken"),
-    [
-        (1, [0, 3, 7, 8, 11, 12]),
-        (2, [0, 3, 6, 7, 8, 10, 11, 12]),
-        (0.25, [0, 8, 11]),
-        (1000, list(range(13))),
-    ],
-)
-def test_times_are_the_frames_own(tmp_path, fps, taken):
-    path = write(tmp_path / "a.mp4", VARIABLE)
-    found = frames(path, fps)
+def test_one_frame_a_second_by_the_frames_own_times(tmp_path):
+    path, taken = write(tmp_path / "a.mp4", VARIABLE), [0, 3, 7, 8, 11, 12]
+    found = frames(path)
     assert [item.frame for item in found] == taken
     times = [item.time_s for item in found]
     assert times == pytest.approx([VARIABLE[i] / 1000 for i in taken], abs=1e-3)
@@ -68,7 +59,7 @@ def test_times_are_the_frames_own(tmp_path, fps, taken):
 
 
 def test_a_stream_that_begins_late_keeps_its_times(tmp_path):
-    found = frames(write(tmp_path / "a.mkv", [700, 1100, 1800]), 1)
+    found = frames(write(tmp_path / "a.mkv", [700, 1100, 1800]))
     assert [item.time_s for item in found] == pytest.approx([0.7, 1.8], abs=2e-3)
 
 
@@ -78,7 +69,7 @@ def test_a_stream_that_begins_late_keeps_its_times(tmp_path):
 def test_what_is_no_video_is_an_item_that_says_so(tmp_path, content, said):
     path = tmp_path / "a.mp4"
     path.write_bytes(content)
-    [item] = frames(path, 1)
+    [item] = frames(path)
     with pytest.raises(OSError, match=said):
         item.load()
 
@@ -89,7 +80,7 @@ def test_a_video_without_pictures(tmp_path):
         frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), "s16", "mono")
         frame.sample_rate = 8000
         container.mux(stream.encode(frame))
-    [item] = frames(tmp_path / "a.mkv", 1)
+    [item] = frames(tmp_path / "a.mkv")
     with pytest.raises(OSError, match="it has no pictures"):
         item.load()
 
@@ -97,18 +88,18 @@ def test_a_video_without_pictures(tmp_path):
 def test_a_video_that_is_cut_off_gives_what_is_there(tmp_path):
     path = write(tmp_path / "a.mkv", range(0, 20_000, 100), lambda i: i % 256)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    found = frames(path, 1)
+    found = frames(path)
     assert 3 <= len(found) < 20
     assert [item.frame for item in found][:3] == [0, 10, 20]
 
 
 def test_frames_are_rows_and_repeats_keep_the_verdict_of_the_first(pictures, tmp_path):
-    write(tmp_path / "a.mp4", range(0, 12_000, 250), lambda i: 0 if i < 24 else 255)
-    result = pictures("detect", "a.mp4", "--classes", "star,circle", *TINY, "--fps", "2")
+    write(tmp_path / "a.mp4", range(0, 24_000, 500), lambda i: 0 if i < 24 else 255)
+    result = pictures("detect", "a.mp4", "--classes", "star,circle", *TINY)
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row["frame"] for row in rows] == list(range(0, 48, 2))
-    assert [row["time_s"] for row in rows] == pytest.approx(np.arange(24) / 2, abs=1e-3)
+    assert [row["time_s"] for row in rows] == pytest.approx(np.arange(24), abs=1e-3)
     assert len({row["score"] for row in rows[:12]}) == 1
     assert len({row["score"] for row in rows[12:]}) == 1
     assert rows[0]["score"] != rows[-1]["score"]
@@ -124,11 +115,11 @@ def test_without_pyav_a_line_says_what_to_install(pictures, tmp_path, monkeypatc
 
 
 def test_a_batch_has_few_pixels_however_large_frames_are(tmp_path, monkeypatch):
-    path = write(tmp_path / "a.mp4", range(0, 10_000, 100))
-    [*full, _] = batches([str(path)], Scan(10))
+    path = write(tmp_path / "a.mp4", range(0, 100_000, 1000))
+    [*full, _] = batches([str(path)])
     assert {len(items) for items in full} == {32}
     monkeypatch.setattr(video, "_PIXELS", 5 * 32 * 32)
-    sizes = [len(items) for items in batches([str(path)], Scan(10))]
+    sizes = [len(items) for items in batches([str(path)])]
     assert sizes == [5] * 20
 
 
@@ -144,10 +135,9 @@ def test_in_hindsight_no_pixels_are_held(tmp_path, monkeypatch):
 
     monkeypatch.setattr(video, "content_of_pixels", watched)
     monkeypatch.setattr(video, "_PIXELS", 4 * 32 * 32)
-    path = write(tmp_path / "a.mp4", range(0, 20_000, 100))
+    path = write(tmp_path / "a.mp4", range(0, 200_000, 1000))
     encoding = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Silent())
-    images = Images(sources=(str(path),), fps=10)
-    request = Request(images=images, classes=("star", "circle"))
+    request = Request(images=Images(sources=(str(path),)), classes=("star", "circle"))
     with encoding.store:
         [batch] = detect_run(request, encoding).batches()
     assert len(batch.rows) == len(most) == 200
@@ -174,10 +164,10 @@ def test_frames_are_turned_as_their_video_says(tmp_path, degrees):
         stream = container.add_stream("mpeg4", rate=1, width=48, height=32, pix_fmt="yuv420p")
         frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
         container.mux([*stream.encode(frame), *stream.encode()])
-    [one] = frames(tmp_path / "a.mp4", 1)
+    [one] = frames(tmp_path / "a.mp4")
     straight = np.asarray(one.load().image())
     turned(tmp_path / "a.mp4", degrees)  # clockwise
-    [one] = frames(tmp_path / "a.mp4", 1)
+    [one] = frames(tmp_path / "a.mp4")
     [(_, again)] = video.frames_at(tmp_path / "a.mp4", {0})
     expected = np.rot90(straight, -degrees // 90)
     assert (np.asarray(one.load().image()) == expected).all()
@@ -186,10 +176,10 @@ def test_frames_are_turned_as_their_video_says(tmp_path, degrees):
     assert expected[corner].mean() > 200
 
 
-def lossless(path, images, fps=2):
+def lossless(path, images):
     with av.open(str(path), "w") as container:
         width, height = images[0].size
-        stream = container.add_stream("ffv1", rate=fps, width=width, height=height, pix_fmt="bgr0")
+        stream = container.add_stream("ffv1", rate=1, width=width, height=height, pix_fmt="bgr0")
         for image in images:
             container.mux(stream.encode(av.VideoFrame.from_image(image.convert("RGB"))))
         container.mux(stream.encode())
@@ -211,18 +201,16 @@ def rows_of(result):
 def test_a_whole_video_is_decided_in_hindsight_as_a_folder_of_its_frames_is(pictures):
     lossless("a.mkv", shapes_and_letters())
     of_folder = rows_of(pictures("detect", "pictures", *SHAPES))
-    of_video = rows_of(pictures("detect", "a.mkv", "--fps", "2", *SHAPES))
+    of_video = rows_of(pictures("detect", "a.mkv", *SHAPES))
     assert {row["stage"] for row in of_video} == {"adapted"}, "on arrival 60 frames are all warm-up"
     # ffv1 keeps each value; no two neighbours are alike, so that each frame is an image.
     assert [row["score"] for row in of_video] == pytest.approx([r["score"] for r in of_folder])
     assert [row["answer"] for row in of_video] == [row["answer"] for row in of_folder]
-    arrival = rows_of(pictures("detect", "a.mkv", "--fps", "2", *SHAPES, "--decide", "arrival"))
-    assert {row["stage"] for row in arrival} == {"warm-up"}
 
 
 def test_frames_are_not_copied_as_a_note_says(pictures):
     lossless("a.mkv", shapes_and_letters())
-    given = ("detect", "a.mkv", "--fps", "2", *SHAPES, "--copy-to", "out", "--flag", "20%")
+    given = ("detect", "a.mkv", *SHAPES, "--copy-to", "out", "--flag", "20%")
     result = pictures(*given)
     assert len(rows_of(result)) == 60
     assert "note: 60 not copied: no files of their own." in result.stderr.splitlines()

@@ -73,7 +73,7 @@ def value_of(option: str):
         return TEXTS.filter(lambda text: ":" not in text)
     if option in ("--from", "--features", "--labels", "--class-names", "--text", "--words",
                   "--data-root", "--features-dir", "--no-text", "--dataset",
-                  "--classes-file", "--clean"):  # fmt: skip
+                  "--classes-file"):  # fmt: skip
         return PATHS | TEXTS
     return NUMBERS | TEXTS
 

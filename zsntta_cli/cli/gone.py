@@ -16,6 +16,7 @@ _ANSWERS = "--review PAGE.html asks the ten questions first, and --learn FILE re
 _FOLDERS = "--copy-to DIR copies, and --only noise -0 feeds any other tool, such as xargs -0 mv"
 _SET_PARTS = "detect without it judges the whole set"
 _FRAMES = "name a folder, a video file, or - for paths on standard input"
+_CLEAN = "--flag 5% says how many, and NoiseDetector.decide_all in Python takes clean images"
 _ORDERS = "the orders are shuffled, class, burst, late, first and dirichlet:G"
 _TURNS = "name each set by itself, as in --ood textures,glyphs"
 _RATIO = "name each ratio, such as 0.1,0.3,0.7, or natural"
@@ -67,6 +68,19 @@ GONE = {
     "detect --looks": _WATCH,
     "detect --warm": "zsntta detect photos/ more/ decides all of them together",
     "detect --corrections": "--learn FILE gives these images your verdict, and learns from them",
+    "detect --judge": "--learn FILE uses corrections, and the page shows which verdicts were wrong",
+    "detect --decide": "images are decided together, and paths that come through a pipe (-) as "
+    "they arrive",
+    "detect --fps": "one frame a second is judged; for more, make a folder of a video's frames",
+    "detect --score": "NoiseDetector in Python has score='match', and so has zsntta simulate "
+    "--score match",
+    "detect --seed": "NoiseDetector.decide_all in Python shows a folder in the order of a seed",
+    "detect --clean": _CLEAN,
+    "detect --flag fpr=": _CLEAN,
+    "detect --keep-folders": "DIR/verdicts.csv says where each copy is from",
+    "detect --dry-run": "no original is touched: --copy-to a new folder shows what is copied where",
+    "detect --embed": "the page has 600 pictures in it, and loads the others from their files",
+    "detect --workers": "a thread for each core, 16 at most, reads images",
     "detect --ask": _ANSWERS,
     "detect --answers": _ANSWERS,
     "detect --raw": _FRAMES,
@@ -85,7 +99,8 @@ def gone(*words: str) -> str:
     return f"zsntta {name} is gone: {GONE[name]}" if name in GONE else ""
 
 
-_WITHIN = ("..", "+")  # what values had in them that are gone: `0.1..0.7`, `textures+glyphs`
+# What values had in them that are gone: `0.1..0.7`, `textures+glyphs`, `fpr=1%`.
+_WITHIN = ("..", "+", "fpr=")
 
 
 def gone_value(command: Sequence[str], option: str, value: str) -> str:

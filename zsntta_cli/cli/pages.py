@@ -43,17 +43,6 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
             "--format", "--output", "--jobs", "--fresh", "--dry-run", "--help",
         ),
     },
-    "detect": {
-        "Images and their classes": (
-            "sources", "--set", "--classes", "--classes-file", "--class-photos", "--model",
-            "--features-dir",
-        ),
-        "How they are decided": ("--method", "--flag", "--decide", "--others", "--learn"),
-        "What comes out": (
-            "--out", "--only", "--copy-to", "--review",
-            "--dry-run", "--help",
-        ),
-    },
 }  # fmt: skip
 # Every command has an example, of which the tests know that it is understood.
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
@@ -76,7 +65,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "detect": (
         "zsntta detect photos --model tiny --classes cat,dog",
         "zsntta detect photos --classes cat,dog --review review.html",
-        "zsntta detect photos --classes cat,dog --copy-to sorted",
+        "zsntta detect photos --classes cat,dog --learn corrections.jsonl",
     ),
     "demo": ("zsntta demo", "zsntta demo --live"),
     "report": ("zsntta report --output report.html",),

@@ -1,7 +1,6 @@
 """Turn encoded images into verdict rows, on arrival or in hindsight."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.flags import Flag, Flagged, Ranking, flagged_among_clean
+from zsntta_cli.detection.flags import Flag, Flagged, Ranking, flagged
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
 _SAME = 0.99  # cosine from which on a frame of a video repeats the one that was last judged
@@ -87,15 +86,9 @@ def matrix(encoded: Sequence[Encoded]) -> NDArray[np.float32]:
     return np.array([one.features for one in encoded if one.features is not None], np.float32)
 
 
-def in_hindsight(
-    detector: OnlineDetector, flag: Flag, seed: int, clean: NDArray[np.float32] | None = None
-) -> Decide:
-    """The rule that decides on all images together.
-
-    `clean` (M, D) are features of images known to be clean, which the detector sees, too.
-    """
-    decide_all = partial(detector.decide_all, seed=seed)
-    return lambda features: flagged_among_clean(decide_all, features, flag, clean)
+def in_hindsight(detector: OnlineDetector, flag: Flag) -> Decide:
+    """The rule that decides on all images together."""
+    return lambda features: flagged(detector.decide_all(features), flag)
 
 
 def on_arrival(detector: OnlineDetector, flag: Flag, ranking: Ranking) -> Decide:

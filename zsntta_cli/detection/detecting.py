@@ -16,17 +16,16 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
-from zsntta_cli.detection.deciding import RowMaker, in_hindsight, matrix, on_arrival
+from zsntta_cli.detection.deciding import RowMaker, in_hindsight, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
 from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.request import Request
-from zsntta_cli.detection.sources import Scan, batches
+from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import (
-    DatasetError,
     MissingFeatures,
     SettingsError,
     StoreError,
@@ -74,7 +73,7 @@ class DetectRun:
         if self.request.on_arrival:
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
-            decide = in_hindsight(self.detector, rule.flag, rule.seed, self._clean())
+            decide = in_hindsight(self.detector, rule.flag)
             parts = iter([list(chain.from_iterable(self._encoded()))])
         maker = RowMaker(decide, self.encoding.name)
         examples = 0
@@ -137,21 +136,6 @@ class DetectRun:
                 f"note: {skipped:,} of the images left out: they are in {where}, where results go."
             )
 
-    def _clean(self) -> NDArray[np.float32] | None:
-        """Features (M, D) of the images known to be clean; DatasetError if there are none."""
-        path = self.request.rule.clean
-        if path is None:
-            return None
-        encoded: list[Encoded] = []
-        for items in batches([str(path)], Scan(self.request.images.fps)):
-            encoded += self.encoding.images(items, "clean images")
-            for item in items:
-                item.drop_content()
-        features = matrix(encoded)
-        if not len(features):
-            raise DatasetError(f"not one image of {path} could be read.")
-        return features
-
 
 class RowSink(Protocol):
     """A destination of verdict rows: a file, a page, folders, a terminal."""
@@ -196,8 +180,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         words = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
         text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
-        normalized=bool(cached and cached.normalized), logit_bias=bias, score=request.rule.score,
-        **words,
+        normalized=bool(cached and cached.normalized), logit_bias=bias, **words,
     )  # fmt: skip
     detector.identity = identity
     return DetectRun(request, encoding, detector, cached, photos=photos)

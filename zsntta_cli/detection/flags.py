@@ -17,7 +17,7 @@ from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods.learned import State, checked
 from zsntta_cli.settings.options import check
 
-_WANTED = "must be a share (5%), a number (50), or fpr=1% of images known to be clean"
+_WANTED = "must be a share (5%) or a number (50)"
 
 
 @dataclass(frozen=True)

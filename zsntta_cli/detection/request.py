@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.detection.flags import Flag
@@ -12,13 +11,11 @@ from zsntta_cli.detection.inputs import (
     check_class_names,
     check_method,
     check_takes_words,
-    checked_seed,
 )
 from zsntta_cli.detection.sources import Scan, check_sources
 from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.settings import MCM, SCORES
-from zsntta_cli.settings.options import check, check_choice
+from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
 
 
@@ -28,14 +25,13 @@ class Images:
 
     sources: tuple[str, ...] = ()
     set_name: str | None = None
-    fps: float | None = None  # frames of a second of video
     all_folders: bool = False  # hidden ones, and those of systems and tools, too
     without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
 
     @property
     def scan(self) -> Scan:
         """How the sources are searched for images."""
-        return Scan(fps=self.fps, without=self.without, all_folders=self.all_folders)
+        return Scan(without=self.without, all_folders=self.all_folders)
 
     def __post_init__(self) -> None:
         check(
@@ -46,8 +42,6 @@ class Images:
             bool(self.sources or self.set_name),
             "say which images: files, folders, archives, lists, videos, '-', or a cached set.",
         )
-        wrong = f"fps is {self.fps}, must be above 0 and at most 1000."
-        check(self.fps is None or 0 < self.fps <= 1000, wrong)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,20 +49,14 @@ class DecisionRule:
     """How images are decided."""
 
     method: str = "ridge"
-    score: str = MCM  # noise score of the frozen model
     flag: Flag = field(default_factory=Flag)
-    clean: Path | None = None  # images known to be clean, for Flag.fpr
-    decide: Literal["hindsight", "arrival"] | None = None
-    seed: int = 0  # of the orders that a folder is shown in
     others: str | None = None  # words for what else images may show: a name or a file
 
     def __post_init__(self) -> None:
         check_method(self.method)
         if self.others is not None:
             check_takes_words(self.method)
-        check_choice("score", self.score, SCORES)
-        checked_seed(self.seed)
-        self.flag.check_clean(self.clean is not None)
+        self.flag.check_clean(has_clean=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +94,6 @@ class Request:
     @property
     def on_arrival(self) -> bool:
         """Whether images are decided as they come, in order, and not in hindsight."""
-        if self.rule.decide:
-            return self.rule.decide == "arrival"
         return PIPE in self.images.sources
 
     def check_sources(self) -> None:

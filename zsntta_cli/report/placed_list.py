@@ -68,15 +68,15 @@ class _Read:
 class PlacedList:
     """The images that were put into a folder, by their places in it."""
 
-    def __init__(self, root: Path, writes: bool = True) -> None:
-        """Read the list of a folder; with `writes`, lock the folder until the end.
+    def __init__(self, root: Path) -> None:
+        """Lock a folder until the end, and read its list.
 
         Raises:
             StoreError: the file is no such list, or another process works on the folder.
         """
         self.root, self.path, self._more = root, root / LIST, root / _MORE
         self.was_there = os.path.lexists(root)
-        self.unlock = _locked(self) if writes else None
+        self.unlock = _locked(self)
         read = _read(self.path, self._more)
         self.is_new = not self.path.exists() and not read.images
         self.images = {image.copy: image for image in read.images}
@@ -120,7 +120,6 @@ class PlacedList:
         with writing(self._more):
             self._more.unlink(missing_ok=True)
             sync(self.root)
-        assert self.unlock
         self.unlock()
 
     def has(self, image: PlacedImage) -> bool:

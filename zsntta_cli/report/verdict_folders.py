@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePath
@@ -91,16 +91,12 @@ class Sorter(RowSink):
 
     root: Path
     reporter: Reporter
-    keep_folders: bool = False  # those of the sources, below the ones above
-    dry: bool = False  # only say what would be done
-    steps: list[Step] = field(default_factory=list, init=False)  # that would be
     counts: Counter[Act] = field(default_factory=Counter, init=False)
     _placed: PlacedList | None = field(default=None, init=False)
     _places: dict[str, list[str]] = field(
         default_factory=dict, init=False
     )  # in the list, by source
     _taken: set[str] = field(default_factory=set, init=False)  # names of the list, in one case
-    _freed: set[str] = field(default_factory=set, init=False)  # names that would be free
     _numbers: dict[str, int] = field(default_factory=dict, init=False)  # of names, up to which
     _handled: set[str] = field(default_factory=set, init=False)  # in this run
     _left: dict[str, list[str]] = field(default_factory=dict, init=False)  # sources, by the reason
@@ -114,14 +110,13 @@ class Sorter(RowSink):
         """
         self._folders = folder_names(run.detector.class_names)
         self._is_more = run.request.on_arrival
-        self._roots = [PurePath(os.path.expanduser(one)) for one in run.request.images.sources]
         if self.root.exists():
             self._list()
 
     def _list(self) -> PlacedList:
         """The list, locked from here on; the folder is made if necessary."""
         if self._placed is None:
-            placed = PlacedList(self.root, writes=not self.dry)
+            placed = PlacedList(self.root)
             self._check(placed)
             self._placed = placed
             self._taken = {copy.casefold() for copy in placed.images}
@@ -152,9 +147,6 @@ class Sorter(RowSink):
         placed = self._list()
         images = {os.path.abspath(i.source): (i, row) for i, row in pairs}
         steps = [step for pair in images.values() if (step := self._step(*pair))]
-        if self.dry:
-            self.steps += steps
-            return
         placed.add([step.image for step in steps])
         not_done = [step for step in steps if not self._do(step)]
         if not_done:
@@ -171,7 +163,7 @@ class Sorter(RowSink):
             self._leave(_NO_FILE, item.source)
             return None
         listed = [self._list().images[place] for place in self._places.get(source, ())]
-        folder = self._folder(item, row)
+        folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
         places = self._places_of(listed, copy.digest, folder)
         if places is None:
             return None
@@ -200,33 +192,17 @@ class Sorter(RowSink):
         for image in listed:
             is_old = image.content != digest
             moves = image.folder != folder
-            if self._is_there(image) and (is_old or moves):
+            is_there = self._list().has(image)
+            if is_there and (is_old or moves):
                 if not is_as_put(self.root / image.copy, image):
                     self._leave(_CHANGED, str(self.root / image.copy))
                     return None
                 if is_old:
                     self._remove(image)
-            elif is_old and not self._is_there(image):
+            elif is_old:
                 self._forget(image)
-        present = [image for image in listed if self._is_there(image)]
+        present = [image for image in listed if self._list().has(image)]
         return sorted(present, key=lambda image: image.folder != folder)
-
-    def _is_there(self, image: PlacedImage) -> bool:
-        return image.copy not in self._freed and self._list().has(image)
-
-    def _folder(self, item: Item, row: VerdictRow) -> str:
-        """The folder where an image belongs, relative to the root."""
-        folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
-        return "/".join([folder, *self._folders_within(item)]) if self.keep_folders else folder
-
-    def _folders_within(self, item: Item) -> Iterator[str]:
-        """The folders of an image below its source; of a single file, as it was typed."""
-        path = PurePath(item.source)
-        roots = [root for root in self._roots if root != path and path.is_relative_to(root)]
-        if roots:
-            path = path.relative_to(max(roots, key=lambda root: len(root.parts)))
-        parts = () if path.is_absolute() else path.parent.parts
-        return (part for part in parts if part != "..")
 
     def _free_name(self, folder: str, name: str, mine: Sequence[str]) -> str:
         """The first free name in a folder; an image's own listed name comes first, if free."""
@@ -235,7 +211,7 @@ class Sorter(RowSink):
         numbered = ((n, f"{folder}/{numbered_name(name, n)}") for n in numbers)
         for number, place in itertools.chain(((2, one) for one in (*mine, first)), numbered):
             is_free = place in mine or place.casefold() not in self._taken
-            if is_free and (place in self._freed or not os.path.lexists(self.root / place)):
+            if is_free and not os.path.lexists(self.root / place):
                 return place
             self._numbers[first] = number
         raise AssertionError
@@ -312,7 +288,7 @@ class Sorter(RowSink):
             return
         for image in [*self._list().images.values()]:
             place = self.root / image.copy
-            if image.source in self._handled or not self._is_there(image):
+            if image.source in self._handled or not self._list().has(image):
                 continue
             if not is_as_put(place, image):
                 self._leave(_CHANGED, str(place))
@@ -321,12 +297,8 @@ class Sorter(RowSink):
             else:
                 self._remove(image)
                 self.counts[_REMOVE] += 1
-                self.steps += [Step(_REMOVE, image)] if self.dry else []
 
     def _remove(self, image: PlacedImage) -> None:
-        if self.dry:
-            self._freed.add(image.copy)
-            return
         with writing(self.root / image.copy):
             (self.root / image.copy).unlink()
         self._forget(image)
@@ -339,7 +311,7 @@ class Sorter(RowSink):
 
     def close(self) -> None:
         """Write the list, and report what was done and what could not be."""
-        if self._placed and not self.dry:
+        if self._placed:
             self._placed.remove_empty_folders()
             self._placed.end()
             if self.counts:

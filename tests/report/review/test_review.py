@@ -193,7 +193,7 @@ def test_pictures_are_small_and_what_cannot_be_read_has_none():
     ]  # fmt: skip
     items = [Item(str(i), lambda one=one: content_of(one)) for i, one in enumerate(data)]
     items += [failed("gone", "it is gone"), Item("cut", lambda: content_of(data[0][:200]))]
-    found = pictures(items, 2)
+    found = pictures(items)
     assert found[3:] == [None, None]
     assert [(one.width, one.height) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
     assert [opened(one) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
@@ -212,7 +212,7 @@ def batch(rows, data):
 def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
     rows = [unread("bad"), *PLAIN[:6]]
     path = tmp_path / "review.html"
-    file = ReviewFile(path, 2, 1)
+    file = ReviewFile(path, 2)
     file.open(run_of("cat", "dog"))
     file.take(batch(rows[:3], image_file((60, 30))))
     file.take(batch(rows[3:], image_file((30, 60))))

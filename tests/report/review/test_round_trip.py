@@ -1,4 +1,4 @@
-"""The review from images to figures: decided, looked at in the browser, corrected, judged."""
+"""The walk of a person: decided, looked at in a browser, corrected, and learned from."""
 
 import json
 from pathlib import Path
@@ -11,32 +11,43 @@ from zsntta_cli.datasets.drawn.builtin import render
 SHAPES = ("--classes", ",".join(render("shapes").class_names), *TINY)
 
 
-def test_corrected_in_the_browser_exported_and_judged(browser, pictures):
-    result = pictures("detect", "pictures", *SHAPES, "--review", "review.html")
-    rows = [json.loads(line) for line in result.stdout.splitlines()]
+def rows_of(result):
+    assert result.exit_code == 0, result.output
+    return {row["source"]: row for row in map(json.loads, result.stdout.splitlines())}
+
+
+def is_letter(source):
+    """Whether a picture belongs to none of the shapes."""
+    return source.split("/")[1] == "x"
+
+
+def right(rows):
+    """How many verdicts are right on whether an image belongs."""
+    return sum(row["noise"] == is_letter(source) for source, row in rows.items())
+
+
+def test_the_ten_questions_are_answered_in_the_browser_and_learned_from(browser, pictures):
+    before = rows_of(pictures("detect", "pictures", *SHAPES, "--review", "review.html"))
     watched = Watched(browser)
     page = watched.page
     page.goto(Path("review.html").absolute().as_uri())
-    right, noise = 0, 0
-    for i, row in enumerate(rows[:8] + rows[-6:]):
-        at = i if i < 8 else len(rows) - 14 + i
-        truth = row["source"].split("/")[1]
-        button = "Does not belong" if truth == "x" else "Belongs"
-        page.locator(f"#i{at}").get_by_role("button", name=button).click()
-        if truth != "x":
-            page.locator(f"#i{at} select").select_option(truth)
-        right += truth == row["class"] and not row["noise"]
-        noise += truth == "x" and row["noise"]
+    assert page.locator("section[aria-labelledby] h2").first.text_content() == "Questions"
+    asked = page.locator("#questions-list a").all_text_contents()
+    assert len(set(asked)) == 10
+    for source in asked:
+        answer = "It does not" if is_letter(source) else "It belongs"
+        page.get_by_role("button", name=f"{answer}: {source}", exact=True).click()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Export corrections").click()
     waiting.value.save_as("corrections.jsonl")
-    found = pictures("detect", "--judge", "corrections.jsonl")
-    assert found.exit_code == 0, found.output
-    lines = found.stdout.splitlines()
-    assert lines[1].endswith(f"{right} of 8")
-    assert lines[2].endswith(f"{noise} of 6")
-    assert found.stderr.startswith("14 images labelled, 8 clean and 6 noise.")
-    assert "without another class" not in found.stderr
+    learned = pictures("detect", "pictures", *SHAPES, "--learn", "corrections.jsonl")
+    after = rows_of(learned)
+    assert "Learned from 10 of 10 corrections." in learned.stderr
+    assert {source for source, row in after.items() if row["stage"] == "judged"} == {*asked}
+    assert all(after[source]["noise"] == is_letter(source) for source in asked)
+    others = [{s: rows[s] for s in rows if s not in asked} for rows in (before, after)]
+    print(f"right before {right(before)}, after {right(after)}, of others {[*map(right, others)]}")
+    assert right(others[0]) < right(others[1])
     assert watched.said == []
     watched.context.close()
 

@@ -16,7 +16,7 @@ def embedded(image, form, **options):
     content = io.BytesIO()
     image.save(content, form, **options)
     item = Item("a", partial(content_of, content.getvalue()))
-    [picture] = pictures([item], 1)
+    [picture] = pictures([item])
     data = base64.b64decode(picture.uri.partition(",")[2])
     return np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
 

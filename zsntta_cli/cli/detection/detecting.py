@@ -8,17 +8,47 @@ from functools import partial
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
+from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions, ResultOptions
+from zsntta_cli.detection.class_lists import read_classes, typed_classes
+from zsntta_cli.detection.corrections import Corrected
 from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.request import Request
-from zsntta_cli.detection.teaching import LabelledImage, teach
+from zsntta_cli.detection.flags import Flag
+from zsntta_cli.detection.request import DecisionRule, Images, Request
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
-from zsntta_cli.errors import DatasetError, counted
-from zsntta_cli.report.review.corrections import Corrected, Correction
+from zsntta_cli.errors import DatasetError, counted, short
 from zsntta_cli.report.verdict_files import json_lines
 from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
+
+
+def request_of(images: ImageOptions, decision: DecisionOptions, result: ResultOptions) -> Request:
+    """What the options ask for: SettingsError where it will not do."""
+    return Request(
+        images=Images(
+            sources=tuple(images.sources or ()),
+            set_name=images.set_name,
+            all_folders=images.all_folders,
+            without=(result.copy_to,) if result.copy_to else (),
+        ),
+        classes=_classes(images),
+        class_photos=images.class_photos,
+        prompt=images.prompt,
+        rule=DecisionRule(
+            method=decision.method, flag=Flag.parse(decision.flag), others=decision.others
+        ),
+    )
+
+
+def _classes(images: ImageOptions) -> tuple[str, ...]:
+    """The class names that are given; none where the set or photos have them."""
+    if images.classes_file:
+        return read_classes(images.classes_file)
+    names = () if images.classes is None else typed_classes(images.classes)
+    if len(names) == 1 and " " in names[0]:
+        say(f"note: '{short(names[0])}' is one class: commas separate names.", err=True)
+    return names
 
 
 class Outputs:
@@ -41,10 +71,10 @@ class Outputs:
         self._everything, self._only = everything, only
 
     def open(self, run: DetectRun) -> None:
-        """Begin: nothing is written yet."""
+        """Begin: corrections are learned from, and nothing is written yet."""
         self.tally = Tally.of(run)
         if self._corrected:
-            self._corrected.classes = run.detector.class_names
+            self._corrected.teach(run)
         for sink in (*self._everything, *self._wanted):
             sink.open(run)
 
@@ -131,15 +161,9 @@ def _write(content: bytes) -> None:
     typer.echo(content, nl=False)
 
 
-def run_once(
-    request: Request,
-    encoding: Encoding,
-    outputs: Outputs,
-    lessons: Sequence[Correction] = (),
-) -> None:
-    """Detect, by corrections where there are such, and put rows where they go."""
+def run_once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
+    """Detect, and put rows where they go."""
     run = detect_run(request, encoding)
-    _teach(run, lessons)
     outputs.open(run)
     try:
         for batch in run.batches():
@@ -154,17 +178,3 @@ def run_once(
         is_any = outputs.tally.counts["images"]
         why = f"not one of {images} could be read" if is_any else "there was no image"
         raise DatasetError(f"nothing was judged: {why}.")
-
-
-def _teach(run: DetectRun, lessons: Sequence[Correction]) -> None:
-    """Have a detector learn from corrections, and say of how many it could.
-
-    Raises:
-        DatasetError: not one of their images is to be had.
-    """
-    lessons = [one for one in lessons if one.frame is None]  # frames are not kept, to learn from
-    if not lessons:
-        return
-    images = [LabelledImage(one.noise, one.source, one.frame, one.content) for one in lessons]
-    count = teach(run, images)
-    say(f"Learned from {count:,} of {counted(len(images), 'correction')}.", err=True)

@@ -11,13 +11,12 @@ from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
 from zsntta_cli.report.placed_list import LIST
-from zsntta_cli.report.review import EMBEDDED
-from zsntta_cli.settings import MCM, MOST_MEGAPIXELS
+from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
-_PANELS = ("Decision", "Result")
-_decision, _result = (partial(under, panel) for panel in _PANELS)
+_PANELS = ("Images and their classes", "Decision", "Result")
+_images, _decision, _result = (partial(under, panel) for panel in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -35,44 +34,35 @@ class ImageOptions:
     ] = None
     set_name: Annotated[
         str | None,
-        typer.Option(
-            "--set",
-            help="Cached set to judge instead of images.",
-            autocompletion=completion.cached,
+        _images(
+            "Cached set to judge instead of images.", "--set", autocompletion=completion.cached
         ),
     ] = None
     all_folders: Annotated[
         bool,
-        typer.Option(
-            "--all-folders", help="Read hidden folders, trash and thumbnails of systems, too."
-        ),
+        _images("Read hidden folders, trash and thumbnails, too.", "--all-folders"),
     ] = False
-    fps: Annotated[
-        float | None,
-        typer.Option(help="Frames that are judged per second of video. [1]"),
-    ] = None
     max_megapixels: Annotated[
         float | None,
-        typer.Option(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
+        _images(f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
     ] = None
     classes: Annotated[
         str | None,
-        typer.Option(
-            help="Names of your classes: cat,dog. One of this and the next two options is required."
+        _images(
+            "Names of your classes: cat,dog. One of this and the next two options is required."
         ),
     ] = None
     classes_file: Annotated[
-        Path | None, typer.Option(help="File with the names of your classes, one per line.")
+        Path | None, _images("File with the names of your classes, one per line.")
     ] = None
     class_photos: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in "
-            "each."
+        _images(
+            "Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in each."
         ),
     ] = None
     prompt: Annotated[
-        str | None, typer.Option(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
+        str | None, _images("Template with one {}, or 'code', 'paper'. [the set's, code]")
     ] = None
 
     def check(self) -> None:
@@ -102,17 +92,9 @@ class DecisionOptions:
     """How images are decided on."""
 
     method: Annotated[str, _decision("Method that decides: zs-clip, adand or ridge.")] = "ridge"
-    score: Annotated[str, _decision("Noise score of the frozen model: mcm, match.")] = MCM
     flag: Annotated[
         str | None,
-        _decision("How many images are flagged as noise: 5%, 50, or fpr=1%. [the method decides]"),
-    ] = None
-    clean: Annotated[Path | None, _decision("Images known to be clean, for --flag fpr=1%.")] = None
-    decide: Annotated[
-        Literal["hindsight", "arrival"] | None,
-        _decision(
-            "Decide on all images at the end, or on each as it arrives. [hindsight; arrival for -]"
-        ),
+        _decision("How many are called noise: 5%, or 50. [the method decides]"),
     ] = None
     others: Annotated[
         str | None,
@@ -121,7 +103,6 @@ class DecisionOptions:
             "line."
         ),
     ] = None
-    seed: Annotated[int, _decision("Seed of the orders in which a folder is shown.")] = 0
     learn: Annotated[
         Path | None,
         _decision(
@@ -143,41 +124,17 @@ class ResultOptions:
         Literal["noise", "unsure", "clean"] | None, _result("Print only rows with this answer.")
     ] = None
     print0: Annotated[
-        bool, _result("Print only paths, each followed by a NUL, for xargs -0.", "-0", "--print0")
+        bool, _result("Print only paths, each with a NUL, for xargs.", "-0", "--print0")
     ] = False
     copy_to: Annotated[
         Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
     ] = None
-    keep_folders: Annotated[
-        bool, _result("Keep the folders of the images below these.", "--keep-folders")
-    ] = False
-    dry_run: Annotated[bool, _result("Only say what would be copied or removed.", "--dry-run")] = (
-        False
-    )
-    review: Annotated[
-        Path | None, _result("HTML page to write, on which verdicts are seen and corrected.")
-    ] = None
-    embed: Annotated[
-        int | None, _result(f"Largest number of pictures in the page. [{EMBEDDED}]", min=0)
-    ] = None
-    judge: Annotated[
-        Path | None,
-        _result(
-            "File of the page's corrections, by which accuracies are printed; with no other option."
-        ),
-    ] = None
+    review: Annotated[Path | None, _result("HTML page to see and correct verdicts on.")] = None
     fail_on_noise: Annotated[
         bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
     ] = False
 
     def check(self) -> None:
         """Refuse what contradicts itself."""
-        if self.embed is not None and not self.review:
-            raise misused("--embed is of a page: add --review FILE.html.")
-        for option, is_given in (
-            ("--keep-folders", self.keep_folders), ("--dry-run", self.dry_run),
-        ):  # fmt: skip
-            if is_given and not self.copy_to:
-                raise misused(f"{option} is of images in folders: add --copy-to DIR.")
         if self.copy_to and self.out and self.out.absolute() == self.copy_to.absolute() / LIST:
             raise misused(f"--out {self.out} is the list of what is put there: name another file.")

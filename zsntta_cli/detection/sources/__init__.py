@@ -53,7 +53,6 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
 class Scan:
     """How sources are searched for images."""
 
-    fps: float | None = None  # frames of a second of video
     without: tuple[Path, ...] = ()  # folders that are not looked into
     left_out: LeftOut = field(default_factory=LeftOut)  # counts what is found and not judged
     all_folders: bool = False  # those of systems and tools, and hidden ones, too
@@ -178,7 +177,7 @@ def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
     if name.endswith(VIDEOS):
         from zsntta_cli.detection.sources.video import frames
 
-        return frames(path, scan.fps or 1.0)
+        return frames(path)
     return [[of_file(path)]]
 
 

@@ -24,11 +24,11 @@ _TURNS = {
 }
 
 
-def frames(path: Path, fps: float) -> Iterator[list[Item]]:
-    """Frames of a video's first video stream, `fps` for each second, in order.
+def frames(path: Path) -> Iterator[list[Item]]:
+    """Frames of a video's first video stream, one for each second, in order.
 
-    A frame's time is its own time stamp. From the first frame on there is a grid of 1/fps seconds,
-    and the first frame in each cell is used, so that a variable rate is sampled evenly.
+    A frame's time is its own time stamp. From the first frame on the first one of each second is
+    used, so that a variable rate is sampled evenly.
 
     Raises:
         DatasetError: PyAV is not installed.
@@ -38,7 +38,7 @@ def frames(path: Path, fps: float) -> Iterator[list[Item]]:
     except ImportError as error:
         raise DatasetError(f"{path} is a video", remedy="install-video") from error
     batch, pixels = list[Item](), 0
-    for item, size in _frames(av, path, Fraction(fps).limit_denominator(1000)):
+    for item, size in _frames(av, path):
         batch.append(item)
         pixels += size
         if len(batch) == _AT_A_TIME or pixels >= _PIXELS:
@@ -61,7 +61,7 @@ def frames_at(path: Path, numbers: Collection[int]) -> Iterator[tuple[int, Image
                 return
 
 
-def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
+def _frames(av: Any, path: Path) -> Iterator[tuple[Item, int]]:
     """Frames, each with its number of pixels; after an error an item that describes it."""
     try:
         with av.open(str(path)) as container:
@@ -69,7 +69,7 @@ def _frames(av: Any, path: Path, fps: Fraction) -> Iterator[tuple[Item, int]]:
                 yield failed(str(path), "it has no pictures"), 0
                 return
             decoding = _Decoding()
-            yield from _on_grid(path, _decoded(av, container, decoding), fps)
+            yield from _each_second(path, _decoded(av, container, decoding))
             if wrong := decoding.about_missing(container.streams.video[0].frames):
                 yield failed(str(path), wrong), 0
     except (av.FFmpegError, OSError, ValueError) as error:
@@ -105,9 +105,9 @@ def _decoded(av: Any, container: Any, decoding: _Decoding) -> Iterator[Any]:
         yield from decoded
 
 
-def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tuple[Item, int]]:
+def _each_second(path: Path, decoded: Iterator[Any]) -> Iterator[tuple[Item, int]]:
     first: Fraction | None = None
-    due = Fraction(0)
+    due = 0  # seconds since the first frame
     for number, frame in enumerate(decoded):
         time = _time(frame)
         if time is None:
@@ -115,7 +115,7 @@ def _on_grid(path: Path, decoded: Iterator[Any], fps: Fraction) -> Iterator[tupl
         first = time if first is None else first
         if time - first < due:
             continue
-        due = (int((time - first) * fps) + 1) / fps
+        due = int(time - first) + 1
         note = f"{DAMAGED}: its decoder marked the frame as corrupt" if frame.is_corrupt else ""
         held = HeldContent(content_of_pixels(_image(frame), note))
         yield Item(str(path), held, frame=number, time_s=float(time)), frame.width * frame.height

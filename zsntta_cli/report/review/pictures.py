@@ -26,11 +26,11 @@ class Picture:
     height: int
 
 
-def pictures(items: Sequence[Item], workers: int) -> list[Picture | None]:
+def pictures(items: Sequence[Item]) -> list[Picture | None]:
     """Small pictures of items, in order; None for one that cannot be read (any more)."""
     videos = {item.video for item in items if item.video}
     frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
-    with ThreadPoolExecutor(workers) as threads:
+    with ThreadPoolExecutor() as threads:
         return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
 
 

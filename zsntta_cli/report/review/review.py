@@ -1,7 +1,7 @@
 """The review page: borderline, noise, unsure and clean images, to be looked at and corrected.
 
 Without its script the page has lists of the decisions. With it a slider moves all thresholds by one
-amount, as `detect --flag N` does; corrections are exported for `detect --judge`. The file has cards
+amount, as `detect --flag N` does; corrections are exported for `detect --learn`. The file has cards
 for the first images of each list and for pictures that are in it; the script makes the others when
 they are needed.
 """
@@ -20,7 +20,6 @@ from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictAnswer, V
 from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
-from zsntta_cli.report.review import EMBEDDED
 from zsntta_cli.report.review.addresses import address
 from zsntta_cli.report.review.asking import to_ask
 from zsntta_cli.report.review.data import page_data
@@ -30,6 +29,7 @@ from zsntta_cli.report.verdicts import Tally, place
 TITLE = "Review of verdicts"
 ANSWERS = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # as the page calls them
 STEP = 120  # images of a list that are shown at once
+EMBEDDED = 600  # pictures that are in the page itself
 _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and at most so many
 _ORDER = get_args(VerdictAnswer)  # of suspicion
 _SCRIPTS = (
@@ -133,8 +133,9 @@ def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) 
 class ReviewFile(RowSink):
     """The page as a sink; its file is absent or whole."""
 
-    def __init__(self, path: Path, embed: int = EMBEDDED, workers: int = 1) -> None:
-        self._path, self._embed, self._workers = path, embed, workers
+    def __init__(self, path: Path, embedded: int = EMBEDDED) -> None:
+        """A page at a path; `embedded` pictures of it at most are in the page itself."""
+        self._path, self._embedded = path, embedded
         self._rows: list[VerdictRow] = []
         self._items: list[Item] = []  # of rows that were judged
 
@@ -154,8 +155,8 @@ class ReviewFile(RowSink):
         addresses = (address(item, self._path.parent) for item in self._items)
         files = {i: file for i, file in enumerate(addresses) if file is not None}
         judged = [row for row in self._rows if row["error"] is None]
-        places = pictured(judged, self._embed, files)
-        drawn = pictures([self._items[i] for i in places], self._workers)
+        places = pictured(judged, self._embedded, files)
+        drawn = pictures([self._items[i] for i in places])
         shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
         page = review(self._rows, self._classes, self._tally, shown, files, self._hindsight)
         write_whole(self._path, page.encode())
