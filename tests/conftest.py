@@ -1,7 +1,14 @@
+import ctypes
+import functools
+import gc
+import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 # A shell's background job ignores Ctrl-C, and so would whatever tests start and interrupt.
@@ -30,6 +37,53 @@ from zsntta_cli.settings import EncoderChoice
 # No test asserts a time, and on a busy machine any example takes long.
 hypothesis.settings.register_profile("any-time", deadline=None)
 hypothesis.settings.load_profile("any-time")
+# A property is tried for so long at most, unless an example has failed and is made smaller.
+SECONDS = math.inf if "ZSNTTA_TORTURE" in os.environ else 10
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Bound the time of a property: once it is over, its further examples are not run."""
+    if (handle := getattr(getattr(item, "obj", None), "hypothesis", None)) is None:
+        return (yield)
+    plain, end, failed = handle.inner_test, time.monotonic() + SECONDS, []
+
+    @functools.wraps(plain)
+    def bounded(*arguments, **values):
+        if not failed and time.monotonic() > end:
+            return
+        try:
+            plain(*arguments, **values)
+        except (hypothesis.errors.UnsatisfiedAssumption, hypothesis.errors.StopTest):
+            raise  # what an example is not of; no failure
+        except BaseException:
+            failed.append(True)
+            raise
+
+    handle.inner_test = bounded
+    try:
+        return (yield)
+    finally:
+        handle.inner_test = plain
+
+
+_swept = [0]  # pages of memory that were left by the last sweep
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown():
+    """Free what tests have left, once it is 200 MB.
+
+    An error that a test holds, holds the model that it was raised beside, in a cycle that Python
+    seldom looks for among the million objects of torch; and the C library keeps what is freed.
+    """
+    if sys.platform != "linux":
+        return
+    pages = Path("/proc/self/statm")
+    if int(pages.read_text().split()[1]) > _swept[0] + (200 << 20) // resource.getpagesize():
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        _swept[0] = int(pages.read_text().split()[1])
 
 
 def pytest_collection_modifyitems(items):
@@ -42,9 +96,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def no_word_on_waiting():
-    """A busy machine does not say how far a command is, so that all of stderr can be compared."""
+    """A busy machine does not say how far a command is, so that all of stderr can be compared.
+
+    Nothing waits for the disk either, which took half of the time: no test cuts the power.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("zsntta_cli.progress._SECONDS_TO_A_WORD", 600)
+        patch.setattr("os.fsync", lambda _: None)
+        patch.setattr("os.sync", lambda: None)
         yield
 
 

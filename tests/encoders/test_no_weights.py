@@ -4,8 +4,10 @@ import pickle
 import zipfile
 from collections import OrderedDict
 
+import open_clip.factory
 import pytest
 import torch
+from made import CONFIG
 from safetensors.torch import save_file
 
 from zsntta_cli.encoders.weights import load_weights
@@ -51,9 +53,15 @@ NO_CHECKPOINTS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """A model of 13 MB under a name: the error holds it, and a suite that ran on would grow."""
+    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "small", CONFIG)
+
+
 def refusal(path):
     with pytest.raises(EncoderError) as caught:
-        load_weights(EncoderChoice("RN50", str(path)))
+        load_weights(EncoderChoice("small", str(path)))
     return str(caught.value)
 
 
@@ -61,14 +69,14 @@ def refusal(path):
 def test_a_file_that_is_no_checkpoint_is_said_to_be_none(tmp_path, name):
     path = tmp_path / name
     NO_CHECKPOINTS[name](path)
-    assert refusal(path) == f"cannot load RN50 with weights '{path}': the file is no checkpoint."
+    assert refusal(path) == f"cannot load small with weights '{path}': the file is no checkpoint."
 
 
 def test_objects_beside_weights_are_not_unpickled(tmp_path):
     path = tmp_path / "model.pt"
     torch.save({"model": Anything()}, path)
     assert refusal(path) == (
-        f"cannot load RN50 with weights '{path}': the file has objects beside weights, which are "
+        f"cannot load small with weights '{path}': the file has objects beside weights, which are "
         f"not unpickled: save only the model's state_dict()."
     )
 

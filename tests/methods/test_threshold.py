@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from reference.adand import criteria
 
 from zsntta_cli.methods import threshold
-from zsntta_cli.methods.threshold import GRID, OnlineThreshold, is_surely_id, is_surely_noise
+from zsntta_cli.methods.threshold import (
+    GRID,
+    OnlineThreshold,
+    is_sure,
+    is_surely_id,
+    is_surely_noise,
+)
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -31,8 +37,9 @@ def assert_is_brute_force(scores, found, config: ThresholdSettings, batch_size: 
         last = found[start]
 
 
-grid_edges = st.sampled_from([0.0, 0.01, 0.29, 0.3, 0.57, 0.58, 0.99, 1.0])
-score = st.one_of(grid_edges, st.floats(0, 1), st.floats(0, 1, width=32))
+grid_edges = st.sampled_from([*GRID.tolist(), 1.0])
+just_below = st.sampled_from(np.nextafter(GRID[1:], 0).tolist())  # times 100 some are whole numbers
+score = st.one_of(grid_edges, just_below, st.floats(0, 1), st.floats(0, 1, width=32))
 
 
 @settings(max_examples=200, deadline=None)
@@ -51,14 +58,15 @@ def test_sliding_threshold_is_the_definition(scores, queue, batch_size, criterio
 
 @settings(max_examples=100, deadline=None)
 @given(
-    scores=st.lists(score, max_size=80),
+    seed=st.integers(0, 99),
+    items=st.integers(0, 80),
     queue=st.integers(1, 30),
     batch_size=st.integers(1, 7),
-    cuts=st.lists(st.integers(0, 80), max_size=5),
+    cuts=st.lists(st.integers(1, 40), min_size=1, max_size=5),
 )
-def test_pieces_of_any_size_give_the_same_thresholds(scores, queue, batch_size, cuts):
+def test_pieces_of_any_size_give_the_same_thresholds(seed, items, queue, batch_size, cuts):
     config = ThresholdSettings(queue=queue)
-    array = np.array(scores, np.float64)
+    array = np.random.default_rng(seed).random(items).round(2)  # with ties
     whole = OnlineThreshold(config, batch_size)(array)
     online = OnlineThreshold(config, batch_size)
     bounds = sorted({0, len(array), *(min(c * batch_size, len(array)) for c in cuts)})
@@ -70,15 +78,20 @@ def test_two_clusters_by_hand():
     # Clean 0.1, 0.2 and noise 0.8: the split {0.1, 0.2 | 0.8} is first made by 0.21.
     online = OnlineThreshold(ThresholdSettings())
     assert online(np.array([0.1, 0.2, 0.8])).tolist() == [0.5, 0.11, 0.21]
+    # {0.25 | 0.5, 0.75} and {0.25, 0.5 | 0.75} are equally good: the first one counts.
+    assert OnlineThreshold(ThresholdSettings())(np.array([0.25, 0.5, 0.75]))[-1] == 0.26
 
 
 def test_long_streams_do_not_drift():
+    """Sums are exact whatever has entered and left: those of the last scores alone, to the bit."""
     scores = np.random.default_rng(0).beta(0.5, 0.5, 200_000)
     config = ThresholdSettings(criterion="unweighted", queue=64)
-    found = OnlineThreshold(config)(scores)
+    whole = OnlineThreshold(config)
     for end in (64, 100_000, 200_000):
-        fresh = OnlineThreshold(config)(scores[end - 64 : end])
-        assert found[end - 1] == fresh[-1]
+        thresholds, fresh = whole(scores[whole.seen : end]), OnlineThreshold(config)
+        assert thresholds[-1] == fresh(scores[end - 64 : end])[-1]
+        assert np.array_equal(whole.cells, fresh.cells)
+        assert sorted(whole.queue) == sorted(scores[end - 64 : end])
 
 
 def test_equal_scores_hold_the_last_threshold_or_zero():
@@ -90,8 +103,10 @@ def test_equal_scores_hold_the_last_threshold_or_zero():
     assert zero(scores).tolist() == [0.0, 0.11, 0.0, 0.0]
 
 
-def test_a_fixed_threshold_is_one_on_the_id_score():
-    assert OnlineThreshold(ThresholdSettings(fixed=0.7))(np.zeros(2)) == pytest.approx([0.3, 0.3])
+def test_a_fixed_threshold_is_one_on_the_id_score_unless_it_says_otherwise():
+    for fixed_on, expected in (("id-score", 0.3), ("noise-score", 0.7)):
+        online = OnlineThreshold(ThresholdSettings(fixed=0.7, fixed_on=fixed_on))
+        assert online(np.zeros(2)) == pytest.approx([expected, expected])
 
 
 @settings(max_examples=200, deadline=None)
@@ -123,6 +138,15 @@ def test_the_gap_rule_by_hand():
     threshold = np.full(len(SCORES), 0.4)
     assert is_surely_id(SCORES, threshold, 0.5).tolist() == [True, True, *[False] * 6]
     assert is_surely_noise(SCORES, threshold, 0.5).tolist() == [*[False] * 6, True, True]
+    # θ = 0.5, g = 0.5: what lies on the bounds 0.25 and 0.75 is not sure, and without a gap all is.
+    bounds, threshold = np.array([0.25, 0.5, 0.75]), np.full(3, 0.5)
+    assert not is_surely_id(bounds, threshold, 0.5).any()
+    assert not is_surely_noise(bounds, threshold, 0.5).any()
+    assert not is_sure(bounds, threshold, 0.5).any()
+    assert is_sure(SCORES, np.full(len(SCORES), 0.4), 0.5).tolist() == [
+        True, True, *[False] * 4, True, True
+    ]  # fmt: skip
+    assert is_sure(bounds, threshold, 0).all()
 
 
 @given(u=st.floats(0, 1), threshold=st.floats(0, 0.99), gap=st.floats(0, 1))

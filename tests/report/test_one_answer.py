@@ -40,7 +40,7 @@ from zsntta_cli.report.sheet import Best, Close
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.simulation.metrics import METRICS
 
-many = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 BOLD = "\x1b[1m"  # as terminals have it

@@ -68,6 +68,19 @@ def test_streams_without_one_kind_have_no_metric_for_it():
     assert noisy.acc_n == 0.5
 
 
+def test_flags_by_hand():
+    # Called noise: two of four ID samples, one of two OOD samples.
+    labels = np.array([0, 1, 2, 3, -1, -1])
+    is_noise = np.array([True, False, False, True, True, False])
+    found, nothing = (
+        measure(Judged(labels, labels, noise, np.zeros(6)))["flags"]
+        for noise in (is_noise, np.zeros(6, bool))
+    )
+    assert (found.precision, found.flagged, found.clean_flagged) == (1 / 3, 1 / 2, 1 / 2)
+    assert math.isnan(nothing.precision)
+    assert (nothing.flagged, nothing.clean_flagged) == (0, 0)
+
+
 def test_all_or_none_rejected():
     assert of([0, -1], [0, 0], [1, 1]) == of([3, -1], [3, 0], [1, 1])
     everything = of([0, -1], [0, 0], [1, 1])
@@ -238,6 +251,20 @@ def test_auroc_is_the_mean_of_placements_whose_deviation_is_kept(rows):
     placements = ((id_scores > ood_scores) + 0.5 * (id_scores == ood_scores)).mean(axis=1)
     assert result.auroc == pytest.approx(placements.mean())
     assert result[PLACEMENT_STD] == pytest.approx(placements.std(), abs=1e-7)
+
+
+@pytest.mark.parametrize("run", [1, 3, 50])
+def test_metrics_do_not_depend_on_how_curves_are_cut(monkeypatch, run):
+    generator = np.random.default_rng(1)
+    score = np.round(generator.random(400), 2)  # with ties
+    labels = np.where(generator.random(400) < 0.6, generator.integers(0, 3, 400), -1)
+    samples = (labels, generator.integers(0, 3, 400), generator.random(400) < 0.3, score, True,
+               generator.random(400))  # fmt: skip
+    whole = measure(Judged(*samples))
+    monkeypatch.setattr("zsntta_cli.simulation.metrics._RUN", run)
+    cut = measure(Judged(*samples))
+    for group, values in whole.items():
+        assert cut[group] == pytest.approx(values, rel=1e-12)
 
 
 def test_calibration_by_hand():

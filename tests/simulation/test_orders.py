@@ -9,7 +9,7 @@ from zsntta_cli.errors import SettingsError, UnknownName
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.orders import PLAIN, parse_order
 from zsntta_cli.simulation.orders import arrival_order
-from zsntta_cli.simulation.stream import ID, build_stream
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
 
 NAMED = (*PLAIN, "dirichlet:0.1", "dirichlet:inf")
 
@@ -26,6 +26,66 @@ def test_every_sample_is_there_once_and_the_seed_says_where(order, labels, n_ood
     items = order_of(order, labels, n_ood, seed)
     assert sorted(items.tolist()) == list(range(len(labels) + n_ood))
     assert (items == order_of(order, labels, n_ood, seed)).all()
+
+
+@pytest.mark.parametrize("order", NAMED)
+def test_another_seed_is_another_order(order):
+    labels = np.arange(100) % 7
+    assert (order_of(order, labels, 60, 1) != order_of(order, labels, 60, 2)).any()
+
+
+def stream(order, n_id=100, n_ood=60, ratio=0.25, seed=0, **values):
+    labels = np.arange(n_id) % 7
+    settings = StreamSettings(order=order, ratio=ratio, seed=seed, **values)
+    return build_stream(settings, n_id, n_ood, 20, labels), labels
+
+
+def test_class_by_class_with_noise_anywhere():
+    ordered, labels = stream("class")
+    seen = labels[ordered.row[ordered.kind == ID]]
+    assert np.array_equal(seen, np.sort(labels))
+    noisy = np.flatnonzero(ordered.kind == OOD)
+    assert noisy.min() < 20
+    assert noisy.max() > len(ordered) - 20
+
+
+def test_one_burst_in_the_middle():
+    ordered, _ = stream("burst")
+    noisy = np.flatnonzero(ordered.kind == OOD)
+    assert np.array_equal(noisy, np.arange(50, 50 + len(noisy)))
+
+
+def test_clean_for_a_while_then_mixed():
+    ordered, _ = stream("late")
+    assert (ordered.kind[:60] == ID).all()
+    mixed = ordered.kind[60:]
+    assert (mixed == OOD).sum() == (ordered.kind == OOD).sum()
+    assert len(np.flatnonzero(np.diff(mixed))) > 5
+
+
+def test_all_noise_first():
+    ordered, _ = stream("first")
+    count = (ordered.kind == OOD).sum()
+    assert (ordered.kind[:count] == OOD).all()
+
+
+def test_injection_and_limit_come_after_the_order():
+    ordered, _ = stream("first", noise="gaussian", limit=40)
+    assert (ordered.kind != NOISE).sum() == 40
+    assert (ordered.kind == NOISE).sum() == 5
+
+
+def test_orders_are_settings_in_records_and_tables(cached):
+    result = cached("simulate", "--method", "zs-clip", "--ood", "glyphs", "--ratio", 0.05,
+                    "--order", "burst", "--order", "class", "--report", "flags", "--model",
+                    "tiny")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "FEW noise samples: 16 against glyphs at 0.05" in " ".join(result.stdout.split())
+    for word in ("burst", "class", "Prec", "Flagged", "Recall"):
+        assert word in result.stdout
+    live = cached("simulate", "--method", "tent", "--ood", "glyphs", "--order", "late",
+                  "--limit", 20, "--model", "tiny")  # fmt: skip
+    assert live.exit_code == 0, live.stderr
 
 
 def classes_in_windows(labels, size=128):

@@ -14,11 +14,10 @@ from zsntta_cli.cache.features import DATASET, PartOf, Shard, Text
 from zsntta_cli.cache.folder import part_path
 from zsntta_cli.cache.parts import PartsIdentity, claim_parts, join_parts
 from zsntta_cli.cache.verify import problems
-from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.simulation import sources, stream
-from zsntta_cli.simulation.metrics import Judged, measure
+from zsntta_cli.simulation import sources
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -119,27 +118,6 @@ def test_features_that_memory_is_too_small_for(root, monkeypatch):
     monkeypatch.setattr(sources, "physical_memory", lambda: size - 1)
     with pytest.raises(StoreError, match=r"'shapes' take 0\.0 GB, and a replay holds them in mem"):
         Simulator(root / "parts").replay(run_of("zs-clip", noise="none"))
-
-
-def test_a_stream_that_memory_is_too_small_for(monkeypatch):
-    monkeypatch.setattr(stream, "physical_memory", lambda: 100_000)
-    with pytest.raises(SettingsError, match=r"stream of 2,000 items, .* enough for 1,000"):
-        stream.build_stream(StreamSettings(ratio=0.5), 1000, 1000, 0)
-    assert len(stream.build_stream(StreamSettings(ratio=0.5, noise="none"), 400, 400, 0)) == 800
-
-
-@pytest.mark.parametrize("run", [1, 3, 50])
-def test_metrics_do_not_depend_on_how_curves_are_cut(monkeypatch, run):
-    generator = np.random.default_rng(1)
-    score = np.round(generator.random(400), 2)  # with ties
-    labels = np.where(generator.random(400) < 0.6, generator.integers(0, 3, 400), -1)
-    samples = (labels, generator.integers(0, 3, 400), generator.random(400) < 0.3, score, True,
-               generator.random(400))  # fmt: skip
-    whole = measure(Judged(*samples))
-    monkeypatch.setattr("zsntta_cli.simulation.metrics._RUN", run)
-    cut = measure(Judged(*samples))
-    for group, values in whole.items():
-        assert cut[group] == pytest.approx(values, rel=1e-12)
 
 
 @pytest.mark.parametrize("is_older", [False, True])

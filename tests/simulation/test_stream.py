@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.ratios import ood_share
-from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream, ood_count, stream_sizes
+from zsntta_cli.simulation.stream import (
+    ID,
+    NOISE,
+    OOD,
+    _row_type,
+    build_stream,
+    ood_count,
+    stream_sizes,
+)
 
 
 def counts(stream):
@@ -24,11 +32,6 @@ def test_counts_of_the_papers_ratios(ratio, official, ood):
     settings = StreamSettings(ratio=ratio, rounded_odds=official, noise="gaussian")
     stream = build_stream(settings, 10_000, 26_032, 5_000)
     assert counts(stream) == (10_000, ood, (10_000 + ood) // 8)
-
-
-def test_every_id_sample_takes_part_once():
-    stream = build_stream(StreamSettings(), 50, 80, 0)
-    assert sorted(stream.row[stream.kind == ID]) == list(range(50))
 
 
 def test_injection_comes_after_every_mth_test_sample():
@@ -95,6 +98,20 @@ def test_what_cannot_be_is_refused():
         build_stream(StreamSettings(ratio=0, noise="gaussian"), 10, 0, 0)
     with pytest.raises(SettingsError, match=r"must be in \[0, 1\)"):
         StreamSettings(ratio=1.0)
+
+
+def test_a_stream_that_memory_is_too_small_for(monkeypatch):
+    """An item takes 100 bytes; a set that only caps the ratio adds no more than it has."""
+    monkeypatch.setattr("zsntta_cli.simulation.stream.physical_memory", lambda: 2_000)
+    assert len(build_stream(StreamSettings(ratio=0.5), 10, 10, 0)) == 20
+    with pytest.raises(SettingsError, match=r"stream of 22 items, .* enough for 20\."):
+        build_stream(StreamSettings(ratio=0.5), 11, 11, 0)
+    assert len(build_stream(StreamSettings(ratio=0.5, ood_fill="cap"), 11, 11, 0)) == 22
+
+
+def test_rows_are_as_small_as_their_numbers_allow():
+    assert build_stream(StreamSettings(), 70, 70, 0).row.dtype == np.int32
+    assert [_row_type(count) for count in (2**31 - 1, 2**31 + 1)] == [np.int32, np.int64]
 
 
 @given(
