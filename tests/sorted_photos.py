@@ -10,7 +10,7 @@ from reviewed import run_of, verdict
 
 from zsntta_cli.detection.detecting import Batch
 from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.report.verdict_folders import Sorter
+from zsntta_cli.report.verdict_folders import Copies
 
 CLASSES = ("cat", "dog")
 
@@ -33,16 +33,13 @@ def pairs(answers):
     return Batch(items, rows)
 
 
-def sort(root, answers, batch=None, **options):
-    """Sort photos in one run; gives what was said."""
+def sort(root, answers, batch=None):
+    """Copy photos in one run; gives what was said."""
     notes = Notes()
-    sources = options.pop("sources", ())
-    sorter = Sorter(root, notes, **options)
-    sorter.open(run_of(*CLASSES, sources=sources))
-    batch = batch or pairs(answers)
-    sorter.take(batch)
-    sorter.complete()
-    sorter.close()
+    copies = Copies(root, notes)
+    copies.open(run_of(*CLASSES))
+    copies.take(batch or pairs(answers))
+    copies.close()
     return notes.notes
 
 
@@ -63,7 +60,7 @@ def photos_in(folder):
     return {
         name: content
         for name, content in tree(folder).items()
-        if content is not None and not name.endswith(("verdicts.csv", ".verdicts.more"))
+        if content is not None and not name.endswith("verdicts.csv")
     }
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -120,21 +119,11 @@ class DetectRun:
         return encoded
 
     def _items(self) -> Iterator[list[Item]]:
-        """The images of all sources, except those in folders for results."""
+        """The images of all sources."""
         scan = replace(self.request.images.scan, left_out=self.left_out)
-        skipped = 0
-        for items in batches(self.request.images.sources, scan):
-            kept = [one for one in items if not (scan.without and scan.holds(Path(one.source)))]
-            skipped += len(items) - len(kept)
-            if kept:
-                yield kept
+        yield from filter(None, batches(self.request.images.sources, scan))
         if again := said_again(self.left_out.again):
             self.encoding.reporter.note(again)
-        if skipped:
-            where = ", ".join(map(str, scan.without))
-            self.encoding.reporter.note(
-                f"note: {skipped:,} of the images left out: they are in {where}, where results go."
-            )
 
 
 class RowSink(Protocol):

@@ -26,12 +26,11 @@ class Images:
     sources: tuple[str, ...] = ()
     set_name: str | None = None
     all_folders: bool = False  # hidden ones, and those of systems and tools, too
-    without: tuple[Path, ...] = ()  # folders that are not looked into: where results go
 
     @property
     def scan(self) -> Scan:
         """How the sources are searched for images."""
-        return Scan(without=self.without, all_folders=self.all_folders)
+        return Scan(all_folders=self.all_folders)
 
     def __post_init__(self) -> None:
         check(
@@ -98,7 +97,7 @@ class Request:
 
     def check_sources(self) -> None:
         """Check the named sources; DatasetError if one does not exist."""
-        check_sources(self.images.sources, self.images.scan)
+        check_sources(self.images.sources)
 
 
 def _check_prompts(names: Sequence[str]) -> None:

@@ -35,15 +35,15 @@ def detect(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.review import ReviewFile
     from zsntta_cli.report.verdict_files import FORMS, rows_file
-    from zsntta_cli.report.verdict_folders import Sorter
+    from zsntta_cli.report.verdict_folders import Copies
 
     out, review, folder = result.out, result.review, result.copy_to
     form_of(out, FORMS, option="--out")
     form_of(review, PAGES, option="--review")
-    request = request_of(images, decision, result)
+    request = request_of(images, decision)
     reporter = ConsoleReporter()
     sinks = [rows_file(out)] if out else []
-    sinks += [Sorter(folder, reporter)] if folder else []
+    sinks += [Copies(folder, reporter)] if folder else []
     everything = [ReviewFile(review)] if review else []
     screen = Screen(result.print0, bool(out), is_alone=not (sinks or everything))
     corrected = Corrected(read_corrections(decision.learn)) if decision.learn else None

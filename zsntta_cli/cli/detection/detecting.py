@@ -8,7 +8,7 @@ from functools import partial
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
-from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions, ResultOptions
+from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions
 from zsntta_cli.detection.class_lists import read_classes, typed_classes
 from zsntta_cli.detection.corrections import Corrected
 from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink, detect_run
@@ -23,14 +23,13 @@ from zsntta_cli.report.verdicts import SHOWN, Tally, draw, line
 _AT_ONCE = 500  # rows between two looks whether anybody still reads
 
 
-def request_of(images: ImageOptions, decision: DecisionOptions, result: ResultOptions) -> Request:
+def request_of(images: ImageOptions, decision: DecisionOptions) -> Request:
     """What the options ask for: SettingsError where it will not do."""
     return Request(
         images=Images(
             sources=tuple(images.sources or ()),
             set_name=images.set_name,
             all_folders=images.all_folders,
-            without=(result.copy_to,) if result.copy_to else (),
         ),
         classes=_classes(images),
         class_photos=images.class_photos,

@@ -1,5 +1,6 @@
 """Options of `zsntta detect` in groups, each with what of it contradicts itself."""
 
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,6 @@ import typer
 from zsntta_cli.cli import completion
 from zsntta_cli.cli.command import misused
 from zsntta_cli.cli.options import under
-from zsntta_cli.report.placed_list import LIST
 from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
@@ -127,7 +127,8 @@ class ResultOptions:
         bool, _result("Print only paths, each with a NUL, for xargs.", "-0", "--print0")
     ] = False
     copy_to: Annotated[
-        Path | None, _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/.")
+        Path | None,
+        _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."),
     ] = None
     review: Annotated[Path | None, _result("HTML page to see and correct verdicts on.")] = None
     fail_on_noise: Annotated[
@@ -136,5 +137,14 @@ class ResultOptions:
 
     def check(self) -> None:
         """Refuse what contradicts itself."""
-        if self.copy_to and self.out and self.out.absolute() == self.copy_to.absolute() / LIST:
-            raise misused(f"--out {self.out} is the list of what is put there: name another file.")
+        if not self.copy_to:
+            return
+        from zsntta_cli.report.verdict_folders import check_is_new
+
+        check_is_new(self.copy_to)
+        for option, file in (("--out", self.out), ("--review", self.review)):
+            if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
+                raise misused(
+                    f"{option} is within {self.copy_to}, which --copy-to makes as a whole: name "
+                    f"another place."
+                )

@@ -29,11 +29,11 @@ from zsntta_cli.detection.sources.lists import LISTS, listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
 
-def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
+def check_sources(sources: Sequence[str]) -> None:
     """Check the named sources before anything is loaded.
 
     Raises:
-        SettingsError: a source is an address, a second pipe, or a folder that is excluded.
+        SettingsError: a source is an address, or a second pipe.
         DatasetError: it is not there.
     """
     if sources.count(PIPE) > 1:
@@ -41,43 +41,20 @@ def check_sources(sources: Sequence[str], scan: "Scan | None" = None) -> None:
     if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
         raise SettingsError("standard input is closed: nothing comes for '-'.")
     for source in sources:
-        for path in _whole(source):
-            if scan and path.is_dir() and scan.holds(path.resolve() / "in"):
-                raise SettingsError(
-                    f"the images in {short(str(path), 200)} lie where results go: name another "
-                    f"folder for these."
-                )
+        _whole(source)
 
 
 @dataclass(frozen=True)
 class Scan:
     """How sources are searched for images."""
 
-    without: tuple[Path, ...] = ()  # folders that are not looked into
     left_out: LeftOut = field(default_factory=LeftOut)  # counts what is found and not judged
     all_folders: bool = False  # those of systems and tools, and hidden ones, too
-
-    def holds(self, path: Path) -> bool:
-        """Whether a path is in an excluded folder, whatever links lead there."""
-        parent = Path(_real(os.path.abspath(path.parent)))
-        folders = (Path(_real(os.path.abspath(folder))) for folder in self.without)
-        return any(parent.is_relative_to(folder) for folder in folders)
-
-    def leaves_out(self, status: os.stat_result) -> bool:
-        """Whether a folder, by its status, is excluded."""
-        return any(_is_same(path, status) for path in self.without)
 
 
 @cache
 def _real(folder: str) -> str:
     return os.path.realpath(folder)
-
-
-def _is_same(path: Path, status: os.stat_result) -> bool:
-    try:
-        return os.path.samestat(path.stat(), status)
-    except OSError:
-        return False
 
 
 def batches(sources: Sequence[str], scan: Scan | None = None) -> Iterator[list[Item]]:
@@ -260,7 +237,7 @@ def images_below(
     scan, seen = scan or Scan(), set() if seen is None else seen
     try:
         status = folder.stat()
-        if (status.st_dev, status.st_ino) in seen or scan.leaves_out(status):
+        if (status.st_dev, status.st_ino) in seen:
             return
         seen.add((status.st_dev, status.st_ino))
         with os.scandir(folder) as entries:
