@@ -14,6 +14,7 @@ class Served:
     content: bytes = b""
     etag: str = '"1"'
     ranges: bool = True  # whether it knows them
+    heads: bool = True  # whether it answers HEAD
     length: bool = True  # whether it tells how long a file is
     more: int = 0  # bytes that it says it sends, and does not
     starts: int = 0  # how far off a range begins
@@ -23,7 +24,7 @@ class Served:
     paths: list[str] = field(default_factory=list)
     address: str = ""
     after_cut: object = None  # is called whenever a connection broke off
-    hold: threading.Event | None = None  # a connection stays open, silent, until this is set
+    hold: threading.Event | None = None  # until it is set, a connection waits for `more`
 
 
 @contextlib.contextmanager
@@ -37,6 +38,12 @@ def serving(**how):
         def do_GET(self):
             with contextlib.suppress(ConnectionError):  # whoever asked was killed
                 answer(self, served)
+
+        def do_HEAD(self):
+            if served.heads:
+                head(self, served, None, None)
+            else:
+                self.send_error(405)
 
         def log_message(self, *_):
             pass
@@ -62,37 +69,42 @@ def answer(handler, served):
         handler.send_header("Content-Length", "0")
         handler.end_headers()
         return
-    content, start = served.content, first_byte(handler, served)
+    content, (start, end) = served.content, asked_range(handler, served)
     if start is not None and start >= len(content):
         handler.send_error(416)
         return
-    head(handler, served, start)
-    body = content[(start or 0) + (served.starts if start else 0) :]
+    head(handler, served, start, end)
+    off = served.starts if start else 0
+    body = content[(start or 0) + off : None if end is None else end + off]
+    whole = len(body)
     if served.cuts:
         body = body[: served.cuts.pop(0)]
     handler.wfile.write(body)
     handler.wfile.flush()
-    if served.hold:
+    if served.hold and (end is None or end > len(content)):
         served.hold.wait()
-    if len(body) < len(content) - (start or 0) and served.after_cut:
+    if len(body) < whole and served.after_cut:
         served.after_cut(served)
 
 
-def first_byte(handler, served):
-    """Where the answer is to begin; None of all."""
-    match = re.fullmatch(r"bytes=(\d+)-", handler.headers.get("Range", ""))
-    condition = handler.headers.get("If-Range", served.etag)
-    return int(match[1]) if match and served.ranges and condition == served.etag else None
+def asked_range(handler, served):
+    """Where the answer is to begin and to end; None and None of all."""
+    match = re.fullmatch(r"bytes=(\d+)-(\d*)", handler.headers.get("Range", ""))
+    if not match or not served.ranges:
+        return None, None
+    size = len(served.content) + served.more
+    return int(match[1]), min(int(match[2]) + 1, size) if match[2] else size
 
 
-def head(handler, served, start):
+def head(handler, served, start, end):
     size = len(served.content) + served.more
     handler.send_response(200 if start is None else 206)
     if served.length:
-        handler.send_header("Content-Length", str(size - (start or 0)))
+        length = size if start is None else end - start
+        handler.send_header("Content-Length", str(length))
     if start is not None:
         begin = start + served.starts
-        handler.send_header("Content-Range", f"bytes {begin}-{size - 1}/{size}")
+        handler.send_header("Content-Range", f"bytes {begin}-{end - 1}/{size}")
     if served.etag:
         handler.send_header("ETag", served.etag)
     handler.end_headers()

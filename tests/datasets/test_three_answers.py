@@ -28,7 +28,7 @@ ROOT = Path("data")
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch):
-    """The hosts that were asked for, which must be none, and a fetch that is not waited for."""
+    """The hosts that were asked for, which must be none."""
     hosts = []
 
     def refuse(host, *_args, **_kwargs):
@@ -36,7 +36,6 @@ def asked(monkeypatch):
         raise OSError("no network in tests")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    monkeypatch.setattr("zsntta_cli.datasets.transfer._PAUSE", 0)
     yield hosts
     imagenet.classes.cache_clear()
 

@@ -85,16 +85,17 @@ def test_a_missing_tar(zsntta, server):
 
 @pytest.mark.parametrize("scheme", ["http", "file"])
 def test_what_came_of_a_tar_is_kept(zsntta, pets, monkeypatch, request, scheme):
-    """A connection that breaks off: the same command goes on behind what came.
+    """A connection that breaks off is taken up again behind what came.
 
     This server knows no ranges, so from it all comes again.
     """
+    monkeypatch.setattr(addresses, "_PAUSE", 0)
     base = request.getfixturevalue("server") if scheme == "http" else f"file://{pets}"
     append, starts = addresses.append, []
 
-    def broken(system, path, target, begun, size):
+    def broken(system, path, target, begun, size, reach):
         starts.append(begun)
-        append(system, path, target, begun, size)
+        append(system, path, target, begun, size, reach)
         if len(starts) == 1:
             content = target.read_bytes()
             target.write_bytes(content[: len(content) // 2])
@@ -102,9 +103,8 @@ def test_what_came_of_a_tar_is_kept(zsntta, pets, monkeypatch, request, scheme):
     monkeypatch.setattr(addresses, "append", broken)
     options = ("extract", "--dataset", f"pets={base}/{{0..0}}.tar", *TINY, "--part", "1/1")
     size = (pets / "0.tar").stat().st_size
-    fails(zsntta(*options), f"ended after {size // 2:,} of {size:,} bytes", "goes on")
     assert zsntta(*options).exit_code == 0
-    assert starts == [0, size // 2] + [0] * (scheme == "http")
+    assert starts == [0, size // 2]
 
 
 def test_nobody_answers(zsntta):
@@ -222,7 +222,7 @@ def test_a_file_that_was_replaced_while_it_was_fetched(tmp_path):
     source.write_bytes(b"a" * 3000)
     system, path = addresses.file_system(f"file://{source}")
     target.parent.mkdir()
-    begun = f".0.tar.{addresses._version(system.info(path))}.begun"
+    begun = f".0.tar.{addresses._version(f'file://{source}', system.info(path))}.begun"
     (target.parent / begun).write_bytes(b"a" * 1200)
     source.write_bytes(b"b" * 3000)
     os.utime(source, (1, 1))

@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from filelock import Timeout
+
+from zsntta_cli.addresses import MissingAtStore, Unread, fetch_file
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.presence import WHOLE, traces
 from zsntta_cli.datasets.status import YES, on_disk
-from zsntta_cli.datasets.transfer import PartialFile, transfer
 from zsntta_cli.errors import DatasetError, FlawedSet, first_line
-from zsntta_cli.files import scratch_folder, writing
+from zsntta_cli.files import lock_at, scratch_folder, take_name, writing
 from zsntta_cli.progress import Advance, Reporter
 
 _MEGABYTE = 10**6
@@ -87,31 +89,33 @@ class _Fetch:
         folder = self.root / self.file.unpacks
         if self.file.unpacks and folder.exists():
             return
-        part = PartialFile.beside(self.target)
-        with part.locked():
-            is_there = self.target.exists()
-            facts = self._verified() if is_there else self._got(part, mirror)
-            yield f"{self.target}: {facts}"
-            if self.file.unpacks:
-                with self.reporter.waiting(lambda: f"unpacking {self.target}"):
-                    unpack(self.target, folder)
-                yield f"{folder}: unpacked ({self.target} is not needed any more)"
+        is_there = self.target.exists()
+        facts = self._verified() if is_there else self._got(mirror)
+        yield f"{self.target}: {facts}"
+        if self.file.unpacks:
+            with self.reporter.waiting(lambda: f"unpacking {self.target}"):
+                unpack(self.target, folder)
+            yield f"{folder}: unpacked ({self.target} is not needed any more)"
 
-    def _got(self, part: PartialFile, mirror: str) -> str:
+    def _got(self, mirror: str) -> str:
         """Fetch the file: what is known of its content."""
         address = self.file.address
         if mirror:
             address = f"{mirror.rstrip('/')}/{PurePosixPath(urlsplit(address).path).name}"
-        with contextlib.ExitStack() as stack:
-            progress = _Progress(self, part, stack)
-            transfer(address, part, progress.reach, progress.begin)
-        try:
-            facts = self._verify(part.path)
-        except DatasetError as error:
-            aside = self.target.with_name(f"{self.target.name}.differs")
-            part.finish(aside)
-            raise DatasetError(f"{error} What came is kept as {aside}.") from error
-        part.finish(self.target)
+        came = self.target.with_name(f"{self.target.name}.came")
+        with _alone(self.target), contextlib.ExitStack() as stack:
+            progress = _Progress(self, came.parent, stack)
+            try:
+                fetch_file(address, came, progress.begin, progress.reach)
+            except (MissingAtStore, Unread) as error:
+                raise DatasetError(f"{str(error).removesuffix('.')}.") from error
+            try:
+                facts = self._verify(came)
+            except DatasetError as error:
+                aside = self.target.with_name(f"{self.target.name}.differs")
+                take_name(came, aside)
+                raise DatasetError(f"{error} What came is kept as {aside}.") from error
+            take_name(came, self.target)
         return facts
 
     def _verified(self) -> str:
@@ -145,30 +149,53 @@ class _Fetch:
             open_archive(self.name, path, kind)
 
 
+@contextlib.contextmanager
+def _alone(target: Path) -> Iterator[None]:
+    """Keep others from fetching the same file.
+
+    Raises:
+        DatasetError: somebody does.
+    """
+    path = target.with_name(f".{target.name}.lock")
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_at(path)
+    try:
+        with lock.acquire(blocking=False):
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+    except Timeout as error:
+        raise DatasetError(f"another process is fetching {target}.") from error
+
+
 @dataclass
 class _Progress:
     """Tells how far a file is, from when its size is known."""
 
     fetch: _Fetch
-    part: PartialFile
+    folder: Path
     stack: contextlib.ExitStack
     advance: Advance | None = None
     done: int = 0  # megabytes
+    lacking: int = 0  # bytes
 
     def begin(self, lacking: int) -> None:
-        """Show it; DatasetError where the disk has no room for what lacks, and its content."""
-        total = self.part.size + lacking
-        content = int(_ROOM * total) if self.fetch.file.unpacks else 0
-        _check_room(self.part.path.parent, lacking + content)
-        if self.advance is None:
-            shown = self.fetch.reporter.track(self.fetch.name, total // _MEGABYTE, "MB")
-            self.advance = self.stack.enter_context(shown)
+        """DatasetError where the disk has no room for what lacks, and for its content."""
+        content = int(_ROOM * lacking) if self.fetch.file.unpacks else 0
+        _check_room(self.folder, lacking + content)
+        self.lacking = lacking
 
     def reach(self, size: int) -> None:
-        """Move it to so many bytes; back, where a file has to begin again."""
-        if self.advance is not None:
-            self.advance(size // _MEGABYTE - self.done)
-            self.done = size // _MEGABYTE
+        """Show so many bytes: more, or fewer where a file has to begin again."""
+        if self.advance is None:
+            total = (size + self.lacking) // _MEGABYTE
+            self.advance = self.stack.enter_context(
+                self.fetch.reporter.track(self.fetch.name, total, "MB")
+            )
+        self.advance(size // _MEGABYTE - self.done)
+        self.done = size // _MEGABYTE
 
 
 def _check_room(folder: Path, needed: int) -> None:
