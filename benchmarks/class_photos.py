@@ -22,7 +22,7 @@ import numpy as np
 from zsntta_cli import OnlineDetector
 from zsntta_cli.cache.features import FeatureSet
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.detection.examples import class_features
+from zsntta_cli.detection.classes.examples import class_features
 from zsntta_cli.methods.scores import unit
 
 RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5)

@@ -8,7 +8,7 @@ from pathlib import Path
 from made import Notes
 from reviewed import run_of, verdict
 
-from zsntta_cli.detection.detecting import Batch
+from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.report.verdict_folders import Copies
 

@@ -3,7 +3,7 @@
 from reviewed import run_of, unread, verdict
 
 from zsntta_cli.cli.detection.detecting import Outputs, Screen
-from zsntta_cli.detection.detecting import Batch, RowSink
+from zsntta_cli.detection.detecting.run import Batch, RowSink
 
 BATCH = Batch([None] * 3, [verdict("a.png", 0.5), verdict("b.png", -0.5), unread("c.png")])
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from made import Notes
 
 from zsntta_cli import NoiseDetector, OnlineDetector
-from zsntta_cli.detection.class_photos import photo_classes, photo_items
+from zsntta_cli.detection.classes.examples import class_features
+from zsntta_cli.detection.classes.photos import photo_classes, photo_items
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.examples import class_features
 from zsntta_cli.errors import DatasetError, SettingsError
 from zsntta_cli.settings import EncoderChoice
 

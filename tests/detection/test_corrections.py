@@ -5,8 +5,8 @@ import json
 import pytest
 from reviewed import unread, verdict
 
-from zsntta_cli.detection.corrections import Corrected, Correction, read_corrections
-from zsntta_cli.detection.detecting import Batch
+from zsntta_cli.detection.detecting.corrections import Corrected, Correction, read_corrections
+from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.errors import StoreError
 
 SAID = {"noise": True, "class": "cat", "margin": 0.5}

@@ -9,16 +9,16 @@ import jsonschema
 import numpy as np
 import pytest
 
-from zsntta_cli.detection.class_lists import read_classes, typed_classes
-from zsntta_cli.detection.deciding import RowMaker, in_hindsight, on_arrival
-from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.flags import Flag, Ranking
-from zsntta_cli.detection.request import (
+from zsntta_cli.detection.classes.names import read_classes, typed_classes
+from zsntta_cli.detection.detecting.request import (
     DecisionRule,
     Images,
     Request,
 )
+from zsntta_cli.detection.detecting.rows import RowMaker, in_hindsight, on_arrival
+from zsntta_cli.detection.detector import OnlineDetector
+from zsntta_cli.detection.encoding import Encoded
+from zsntta_cli.detection.flags import Flag, Ranking
 from zsntta_cli.detection.sources.item import Item, failed
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, row_schema
 from zsntta_cli.errors import DatasetError, SettingsError

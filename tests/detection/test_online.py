@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.detection.deciding import in_hindsight
+from zsntta_cli.detection.detecting.rows import in_hindsight
 from zsntta_cli.detection.flags import Flag, Ranking
 from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.detection.learning import units

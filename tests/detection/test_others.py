@@ -9,8 +9,8 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.words import built_in_words
+from zsntta_cli.detection.classes.others import KeptTexts, OtherWords
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.others import KeptTexts, OtherWords
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import NOUN_PROMPT

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from zsntta_cli.detection.request import DecisionRule, Images, Request
+from zsntta_cli.detection.detecting.request import DecisionRule, Images, Request
 from zsntta_cli.errors import SettingsError
 
 

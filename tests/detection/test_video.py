@@ -13,9 +13,9 @@ from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli.datasets.drawn.builtin import render
-from zsntta_cli.detection.detecting import detect_run
+from zsntta_cli.detection.detecting.request import Images, Request
+from zsntta_cli.detection.detecting.run import detect_run
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.request import Images, Request
 from zsntta_cli.detection.sources import batches, item, video
 from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice

@@ -10,7 +10,7 @@ import pytest
 from reviewed import unread, verdict
 from sorted_photos import dies_at, pairs, photos_in, sort, tree, write
 
-from zsntta_cli.detection.detecting import Batch
+from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, failed, of_file
 from zsntta_cli.errors import StoreError

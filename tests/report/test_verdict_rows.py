@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.detection.detecting import Batch
+from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.detection.stepping import fewest_for, passes_for
 from zsntta_cli.detection.verdicts import FIELDS, row_schema
 from zsntta_cli.report.review.review import review

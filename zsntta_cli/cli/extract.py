@@ -242,7 +242,7 @@ def extract(
     photos = None
     if class_photos:
         from zsntta_cli.datasets.decoding import limited_to
-        from zsntta_cli.detection.class_photos import add_to_set, photo_classes
+        from zsntta_cli.detection.classes.photos import add_to_set, photo_classes
         from zsntta_cli.detection.encoding import Encoding
 
         encoding = Encoding(choice, features_dir, device, workers, reporter)
@@ -336,7 +336,7 @@ def _say_what_would_be_encoded(
         by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
         say(f"{file.line}{by_hand}")
     if photos:
-        from zsntta_cli.detection.class_photos import photo_items
+        from zsntta_cli.detection.classes.photos import photo_items
 
         counts = [len(items) for items in photo_items(photos).values()]
         classes = counted(len(counts), "class", "classes")

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
-from zsntta_cli.detection.owners import own_as_long_as
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.stepping import ONE_THREAD, evidence_of, is_adapted, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
@@ -119,7 +118,7 @@ class OnlineDetector:
         Raises:
             SettingsError: one of the arguments is invalid, or no class has two different examples.
         """
-        from zsntta_cli.detection.examples import class_features
+        from zsntta_cli.detection.classes.examples import class_features
 
         classes = class_features(features, labels)
         return OnlineDetector(
@@ -484,7 +483,7 @@ class OnlineDetector:
                 stays.
         """
         place = checked_path(path, "the state's file")
-        own_as_long_as(self._lock, place)  # which `online` shares, and no copy does
+        kept.own_as_long_as(self._lock, place)  # which `online` shares, and no copy does
         kept.write(place, self, self._origin)
 
     @classmethod

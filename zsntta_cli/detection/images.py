@@ -16,11 +16,11 @@ from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
-from zsntta_cli.detection.class_photos import photo_items
+from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
+from zsntta_cli.detection.classes.others import OtherWords
+from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
-from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.knowledge import FrozenModel
-from zsntta_cli.detection.others import OtherWords
 from zsntta_cli.detection.sources.item import ADDRESS, refuse
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError, short

@@ -2,22 +2,28 @@
 
 A state file has the classes, the settings, the encoder's identity, and everything that was learned:
 a detector loaded from it continues as if it had never stopped. The content is checked before it is
-used, because the file may come from anyone.
+used, because the file may come from anyone. One process at a time writes it, from its first write
+on; when the process ends, for whatever reason, the system releases its locks.
 """
 
 import hashlib
 import json
+import os
+import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from filelock import BaseFileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_state, write_table
 from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.files import check_target, lock_at, writing
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.learned import State
@@ -189,3 +195,69 @@ def _other(kept: "OnlineDetector", here: "OnlineDetector") -> str:
         if before.get(key) != now.get(key):
             return f"other settings ({key}: {before.get(key)}, here {now.get(key)})"
     return ""
+
+
+class _Owned:
+    """A state file that this process owns, with the number of its writers."""
+
+    def __init__(self, lock: BaseFileLock) -> None:
+        self.lock, self.writers = lock, 0
+
+
+_LOCK = threading.RLock()  # a finalizer may come within
+_OWNED: dict[tuple[int, str], _Owned] = {}  # by process (a fork owns nothing) and path
+_OF_DETECTORS: "weakref.WeakKeyDictionary[object, set[str]]" = weakref.WeakKeyDictionary()
+
+
+def own(path: Path) -> str:
+    """Become a writer of a state file, and return what `disown` needs.
+
+    Raises:
+        StoreError: another process writes it.
+    """
+    place = os.path.realpath(path)
+    with _LOCK:
+        owned_file = _OWNED.get((os.getpid(), place)) or _Owned(_acquired(path, Path(place)))
+        owned_file.writers += 1
+        _OWNED[os.getpid(), place] = owned_file
+    return place
+
+
+def _acquired(path: Path, place: Path) -> BaseFileLock:
+    with writing(path):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        lock = lock_at(place.with_name(f".{place.name}.lock"), thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise StoreError(
+                f"{path} is written by another process that runs: end that, or name another file."
+            ) from None
+    return lock
+
+
+def disown(place: str) -> None:
+    """Stop being a writer of a state file."""
+    with _LOCK:
+        owned_file = _OWNED.get((os.getpid(), place))
+        if owned_file is None:  # of the process that forked this one
+            return
+        owned_file.writers -= 1
+        if not owned_file.writers:
+            del _OWNED[os.getpid(), place]
+            owned_file.lock.release()
+
+
+def own_as_long_as(detector: object, path: Path) -> None:
+    """Become a writer of a state file for as long as a detector exists.
+
+    A pipe or a device has no owner.
+    """
+    if check_target(path):
+        return
+    with _LOCK:
+        places = _OF_DETECTORS.setdefault(detector, set())
+        place = os.path.realpath(path)
+        if place not in places or (os.getpid(), place) not in _OWNED:
+            places.add(own(path))
+            weakref.finalize(detector, disown, place)

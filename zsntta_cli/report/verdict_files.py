@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from zsntta_cli.detection.detecting import Batch, RowSink
+from zsntta_cli.detection.detecting.run import Batch, RowSink
 from zsntta_cli.detection.verdicts import FIELDS, VerdictRow, row_schema
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file

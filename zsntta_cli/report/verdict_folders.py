@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
-from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink
+from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, printable, short

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from zsntta_cli.datasets.decoding import BROUGHT, CUT, DAMAGED, LARGE, kinds_of
 from zsntta_cli.datasets.left_out import LeftOut
-from zsntta_cli.detection.detecting import DetectRun
+from zsntta_cli.detection.detecting.run import DetectRun
 from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow

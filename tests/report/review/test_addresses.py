@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 import pytest
 
 from zsntta_cli.detection.sources.item import Item, failed, of_file
-from zsntta_cli.report.review.addresses import address
+from zsntta_cli.report.review.pictures import address
 
 HERE = Path("pages")
 NAMES = [

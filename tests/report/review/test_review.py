@@ -12,9 +12,8 @@ from PIL import Image
 from reviewed import HOSTILE, page, run_of, unread, verdict
 
 from zsntta_cli.detection.sources.item import Item, content_of, failed
-from zsntta_cli.report.review.asking import to_ask
 from zsntta_cli.report.review.pictures import pictures, small
-from zsntta_cli.report.review.review import ReviewFile
+from zsntta_cli.report.review.review import ReviewFile, to_ask
 
 PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]
 NAMES = [
@@ -204,7 +203,7 @@ def test_pictures_are_small_and_what_cannot_be_read_has_none():
 
 
 def batch(rows, data):
-    from zsntta_cli.detection.detecting import Batch
+    from zsntta_cli.detection.detecting.run import Batch
 
     return Batch([Item(row["source"], lambda: content_of(data)) for row in rows], rows)
 

@@ -11,7 +11,7 @@ from review_page import DOT, Review
 from reviewed import HOSTILE, page, verdict
 
 from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.report.review.addresses import address
+from zsntta_cli.report.review.pictures import address
 
 STRANGE = ["a:b.png", "#50%?.png", "'\"<b>&.png", "javascript:x.png", "\udcff\n.png"]
 TOP = [{"class": name, "score": score} for name, score in (("cat", 0.75), (HOSTILE, 0.2514))]

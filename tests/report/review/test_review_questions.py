@@ -7,7 +7,7 @@ from reviewed import page, verdict
 
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.detection.verdicts import Verdicts
-from zsntta_cli.report.review.asking import to_ask
+from zsntta_cli.report.review.review import to_ask
 
 ROWS = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
 

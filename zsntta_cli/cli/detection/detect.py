@@ -30,7 +30,7 @@ def detect(
     result.check()
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, request_of, run_once
     from zsntta_cli.datasets.decoding import limited_to
-    from zsntta_cli.detection.corrections import Corrected, read_corrections
+    from zsntta_cli.detection.detecting.corrections import Corrected, read_corrections
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.review.review import ReviewFile

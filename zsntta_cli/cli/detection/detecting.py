@@ -9,12 +9,12 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions
-from zsntta_cli.detection.class_lists import read_classes, typed_classes
-from zsntta_cli.detection.corrections import Corrected
-from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink, detect_run
+from zsntta_cli.detection.classes.names import read_classes, typed_classes
+from zsntta_cli.detection.detecting.corrections import Corrected
+from zsntta_cli.detection.detecting.request import DecisionRule, Images, Request
+from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.flags import Flag
-from zsntta_cli.detection.request import DecisionRule, Images, Request
 from zsntta_cli.detection.verdicts import CLEAN, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, counted, short
 from zsntta_cli.report.verdict_files import json_lines

@@ -1,11 +1,13 @@
-"""Images as small pictures within a page, as data URIs."""
+"""Pictures of a page: small ones within it, as data URIs, and the addresses of files beside it."""
 
 import base64
 import io
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
+from urllib.parse import quote
 
 from PIL import Image, features
 
@@ -15,6 +17,8 @@ from zsntta_cli.detection.sources.item import Content, Item
 SIDE = 256  # pixels, the longer side
 _FORMAT = "WEBP" if features.check("webp") else "JPEG"
 _QUALITY = 72
+# What browsers draw. HEIC, TIFF, JPEG 2000 and JPEG XL are not among it.
+_DRAWN = {".jpg", ".jpeg", ".jfif", ".png", ".apng", ".gif", ".webp", ".bmp", ".avif"}
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,23 @@ def small(image: Image.Image) -> Picture:
     image.save(content, _FORMAT, quality=_QUALITY)
     coded = base64.b64encode(content.getvalue()).decode()
     return Picture(f"data:image/{_FORMAT.lower()};base64,{coded}", *image.size)
+
+
+def address(item: Item, folder: Path) -> str | None:
+    """The relative address of an item's own file from the folder of a page, or None.
+
+    Frames, members of archives and cached features have no file of their own; other files are of a
+    type that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
+    the address begins with a dot or two, so that no name is taken for a scheme or a host.
+    """
+    if item.file is None or item.member or item.frame is not None:
+        return None
+    if item.file.suffix.lower() not in _DRAWN:
+        return None
+    try:
+        steps = PurePath(os.path.relpath(item.file, folder)).as_posix()
+    except ValueError:  # another drive
+        return None
+    if "\\" in steps:  # browsers take it for a slash, however it is spelled
+        return None
+    return quote(os.fsencode(steps if steps.startswith("../") else f"./{steps}"))

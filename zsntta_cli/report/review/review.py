@@ -12,23 +12,24 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 from markupsafe import Markup
 
-from zsntta_cli.detection.detecting import Batch, DetectRun, RowSink
+from zsntta_cli.detection import asking
+from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import CLEAN, NOISE, UNSURE, VerdictAnswer, VerdictRow
+from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, UNSURE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
-from zsntta_cli.report.review.addresses import address
-from zsntta_cli.report.review.asking import to_ask
 from zsntta_cli.report.review.data import page_data
-from zsntta_cli.report.review.pictures import Picture, pictures
+from zsntta_cli.report.review.pictures import Picture, address, pictures
 from zsntta_cli.report.verdicts import Tally, place
 
 TITLE = "Review of verdicts"
 ANSWERS = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # as the page calls them
 STEP = 120  # images of a list that are shown at once
+QUESTIONS = 10
 EMBEDDED = 600  # pictures that are in the page itself
 _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and at most so many
 _ORDER = get_args(VerdictAnswer)  # of suspicion
@@ -118,6 +119,23 @@ def by_closeness(rows: Sequence[VerdictRow]) -> list[int]:
 def borderline(count: int) -> int:
     """How many of `count` images are shown as borderline."""
     return min(count, max(_LEAST, min(_MOST, count // _SHARE)))
+
+
+def to_ask(rows: Sequence[VerdictRow], most: int = QUESTIONS) -> list[int]:
+    """Places of rows that were decided in hindsight and not judged, the most informative first.
+
+    This is one plan for all answers; `OnlineDetector.questions` plans each question by the answers
+    so far.
+    """
+    if not rows:
+        return []
+    order = np.argsort([-row["margin"] for row in rows], kind="stable")
+    evidence = float(np.mean([row["evidence"] or 0.0 for row in rows]))
+    flagged = float(np.mean([row["answer"] != CLEAN for row in rows]))
+    cells = asking.grid().cells(len(rows))
+    is_open = np.array([rows[i]["stage"] != JUDGED for i in order.tolist()])
+    belief = asking.prior(evidence, flagged)
+    return order[is_open][asking.most_telling(belief, cells[is_open], most)].tolist()
 
 
 def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) -> list[int]:

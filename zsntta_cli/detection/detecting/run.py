@@ -14,13 +14,13 @@ from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.datasets.left_out import LeftOut, said_again
-from zsntta_cli.detection.class_photos import PhotoClasses, photo_classes
-from zsntta_cli.detection.deciding import RowMaker, in_hindsight, on_arrival
+from zsntta_cli.detection.classes.others import KeptTexts, OtherWords, Texts
+from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
+from zsntta_cli.detection.detecting.request import Request
+from zsntta_cli.detection.detecting.rows import RowMaker, in_hindsight, on_arrival
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
 from zsntta_cli.detection.flags import Ranking
-from zsntta_cli.detection.others import KeptTexts, OtherWords, Texts
-from zsntta_cli.detection.request import Request
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow

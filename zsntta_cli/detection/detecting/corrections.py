@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.hdf5 import read_sample_ids
-from zsntta_cli.detection.detecting import Batch, DetectRun
+from zsntta_cli.detection.detecting.run import Batch, DetectRun
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.sources.item import of_file
 from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.hdf5 import add_texts, read_features
 from zsntta_cli.datasets.hidden import is_hidden
+from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
-from zsntta_cli.detection.examples import ClassFeatures, class_features
 from zsntta_cli.detection.inputs import check_class_names
 from zsntta_cli.detection.sources import images_below
 from zsntta_cli.detection.sources.item import Item
