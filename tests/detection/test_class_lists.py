@@ -22,6 +22,10 @@ TYPED = {
     "YAML": lambda names: f"[{', '.join(names)}]",
     "double quotes": lambda names: ", ".join(f'"{name}"' for name in names),
     "single quotes": lambda names: ",".join(f"'{name}'" for name in names),
+    "a comma at the end": lambda names: ",".join(names) + ",",
+    "lines": "\n".join,
+    "a word processor's quotes": lambda names: ", ".join(f"“{name}”" for name in names),
+    "a set": lambda names: "{" + ", ".join(map(repr, names)) + "}",
     "by number": lambda names: str(dict(enumerate(names))),
     "to number": lambda names: json.dumps({name: i for i, name in enumerate(names)}),
 }
@@ -33,6 +37,9 @@ FILES = {
     "dashes.md": lambda names: "".join(f"- {name}\n" for name in names),
     "trailing.txt": lambda names: ",\n".join(f'"{name}"' for name in names),
     "one-line.csv": ",".join,
+    "one-line-ended.csv": lambda names: ",".join(names) + ",\n",
+    "semicolons.csv": lambda names: "id;name\n" + "".join(f"1;{name}\n" for name in names),
+    "synsets.txt": lambda names: "".join(f"n{i:08} {name}\n" for i, name in enumerate(names)),
     "column.csv": lambda names: "id,name\n" + "".join(f"{i},{n}\n" for i, n in enumerate(names)),
     "numbered.csv": lambda names: "".join(f"{i},{name}\n" for i, name in enumerate(names)),
     "list.json": json.dumps,
@@ -85,7 +92,9 @@ def test_names_that_only_look_like_a_notation_stay(tmp_path):
     [
         ('["cat","dog"', "looks like a list in JSON or YAML, and is none"),
         ("cat,'dog", 'class 2 is "\'dog", a piece of a notation'),
-        ('cat,"dog', "a quote begins a name and does not end it"),
+        ('cat,"dog', "quotes do not enclose whole names"),
+        ("cat|dog", "names have commas between them, --classes 'cat,dog'"),
+        (",cat", "class 1 is '', must be a name: it is empty"),
         ('[["cat"]]', r"class 1 is \['cat'\], must be a name"),
         ("cat, ,dog", "class 2 is '', must be a name: it is empty"),
         ('{"cat": "dog"}', "understood as a mapping, which has no class names"),
@@ -99,7 +108,7 @@ def test_what_looks_like_a_notation_and_is_none_is_refused(text, said):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.toml", 'names = ["a", "b"]\n', "does not end it|a piece of a notation"),
+        ("a.toml", 'names = ["a", "b"]\n', "do not enclose|a piece of a notation"),
         ("a.pbtxt", 'item {\n  id: 1\n}\n', "class 1 is 'item {', a piece of a notation"),
         ("a.txt", "<html>\n<p>404\n", "class 1 is '<html>', a piece"),
         ("a.py", "CLASSES = ['a',\n'b']\n", "a piece of a notation"),

@@ -23,6 +23,8 @@ _KEYS = ("names", "classes", "class_names", "categories", "id2label", "labels")
 _COLUMNS = ("name", "class", "class_name", "label", "display_name")  # of a CSV with a head
 _NUMBERED = re.compile(r"(\d+)\s*[:.,;)\t ]\s*(.+)")
 _LISTED = re.compile(r"[-*•]\s+(.+)")
+_SYNSET = re.compile(r"n\d{8}\s+(.+)")  # as ImageNet's lists have them
+_QUOTES = str.maketrans("“”„", '"""')  # of word processors
 _KEY = re.compile(rf"({'|'.join(_KEYS)})\s*:", re.MULTILINE)
 _COMMENT = re.compile(r"(^|\s)#(\s.*)?$|^#.*$")
 _OPENING, _CLOSING = tuple("[]{}<\"'`"), tuple('[]{}"`')  # of names that are none
@@ -36,13 +38,16 @@ def typed_classes(text: str) -> tuple[str, ...]:
         SettingsError: they are separated by semicolons, or in a notation that is not understood.
     """
     where = f"--classes {short(text)}"
+    text = text.translate(_QUOTES)
     stripped = text.strip()
     check(bool(stripped), "--classes is empty: name one class or more, --classes cat,dog.")
     if stripped.startswith(("[", "{", "(")):
         return _checked(_of_notation(_in_brackets(stripped), where), where)
-    right = text.replace(";", ",")
+    if "\n" in stripped:
+        return _checked(_in_lines(_lines(stripped), where), where)
+    right = re.sub("[;|]", ",", text)
     check(
-        ";" not in text or "," in text,
+        right == text or "," in text,
         f"{where}: names have commas between them, --classes '{short(right)}'.",
     )
     is_file = "," not in text and Path(text.strip()).suffix and Path(text.strip()).is_file()
@@ -71,26 +76,32 @@ def _decoded(data: bytes) -> str:
 
 
 def _in_file(text: str, path: Path) -> Sequence[Any]:
-    where, suffix = str(path), path.suffix.lower()
+    where, suffix, text = str(path), path.suffix.lower(), text.translate(_QUOTES)
     is_yaml = suffix in (".yaml", ".yml", ".json") or _KEY.search(text)
     if is_yaml or text.lstrip().startswith(("[", "{")):
         return _of_notation(text, where)
-    lines = [_COMMENT.sub("", line).strip() for line in text.split("\n")]
-    lines = [line for line in lines if line]
+    lines = _lines(text)
     if suffix in (".csv", ".tsv"):
         return _in_table(lines, "\t" if suffix == ".tsv" else ",", where)
     return _in_lines(lines, where)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that say something, without comments."""
+    lines = (_COMMENT.sub("", line).strip() for line in text.split("\n"))
+    return [line for line in lines if line]
 
 
 def _in_lines(lines: Sequence[str], where: str) -> Sequence[str]:
     """Names of lines; a comma within one of several lines is part of its name."""
     if len(lines) == 1:
         check(";" not in lines[0], f"{where} has semicolons: names have commas or lines between.")
-        return _between_commas(lines[0].rstrip(","), where)
+        return _between_commas(lines[0], where)
     if lines and all(line.endswith(",") for line in lines[:-1]):
         lines = [line.rstrip(", ") for line in lines]
-    if all(map(_LISTED.fullmatch, lines)):
-        lines = [_LISTED.sub(r"\1", line) for line in lines]
+    for form in (_LISTED, _SYNSET):
+        if all(map(form.fullmatch, lines)):
+            lines = [form.sub(r"\1", line) for line in lines]
     lines = _without_numbers(lines)
     return [line if line[:1] not in "\"'" else _one_in_quotes(line, where) for line in lines]
 
@@ -113,6 +124,8 @@ def _one_in_quotes(line: str, where: str) -> str:
 
 def _in_table(lines: Sequence[str], mark: str, where: str) -> Sequence[str]:
     """Names of a CSV: its one line, its only column, the one with that head, or beside numbers."""
+    if all(";" in line and mark not in line for line in lines):  # as spreadsheets write in Europe
+        mark = ";"
     rows = [_cells(line, mark, where) for line in lines]
     head = [cell.lower() for cell in rows[0]] if rows else []
     columns = [head.index(name) for name in _COLUMNS if name in head]
@@ -145,9 +158,10 @@ def _cells(line: str, mark: str, where: str, quote: str = '"') -> list[str]:
         )
     except csv.Error as error:
         raise SettingsError(
-            f"{where}: a quote begins a name and does not end it: '{short(line)}'."
+            f"{where}: quotes do not enclose whole names: '{short(line)}'. Write one name per "
+            f"line, or names between commas."
         ) from error
-    return [cell.strip() for cell in cells]
+    return [cell.strip() for cell in (cells[:-1] if len(cells) > 1 and not cells[-1] else cells)]
 
 
 def _in_brackets(text: str) -> str:
@@ -202,6 +216,8 @@ def _name_of(value: Any, where: str) -> Any:
 def _by_number(value: Mapping[str, Any], where: str) -> Sequence[str]:
     """Names of a mapping from numbers to names, or from names to numbers, by their numbers."""
     pairs = [(key, name) for key, name in value.items() if isinstance(name, str)]
+    if value and all(name == "" for name in value.values()):  # a set, as Python prints it
+        return [*value]
     if pairs and all(name.isdecimal() for _, name in pairs) and not pairs[0][0].isdecimal():
         pairs = [(number, name) for name, number in pairs]
     is_numbered = len(pairs) == len(value) and all(number.isdecimal() for number, _ in pairs)
