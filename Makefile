@@ -10,10 +10,26 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   $(TORCH_INDEX) first.,about 6 GB with PyPI's torch for Linux and its CUDA. \
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
-.PHONY: demo test slow torture lowest docs release-check bench clean
+# Of each room what is worked out by hand, or compared with a reference, in a second or two.
+QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_lists.py datasets/test_children.py \
+  encoders/test_no_weights.py cache/test_store.py cache/test_rows.py cache/test_compared_accuracies.py extraction/test_stored_types.py \
+  kernels/test_compiled.py methods/classifiers methods/detectors methods/words/test_word_steps.py \
+  methods/words/test_taught.py methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
+  methods/test_ood_scores.py methods/test_neglabel.py methods/test_tda.py methods/test_ridge.py \
+  methods/test_ridge_evidence.py simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
+  simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py results/test_planning.py \
+  report/test_report.py report/test_pair_tables.py report/plots/test_plot_numbers.py report/review/test_ordering.py \
+  detection/test_flags.py detection/test_asking.py detection/test_verdicts.py paper/test_published.py \
+  paper/test_figures.py sharing/test_push_pull.py cli/test_usage.py
+
+.PHONY: demo quick test slow torture lowest docs release-check bench mutants clean
 
 demo: $(VENV)/.installed
 	$(BIN)/zsntta demo
+
+# A minute on two cores, while one works.
+quick: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2 -m "not slow" $(addprefix tests/,$(QUICK))
 
 # One BLAS thread a worker: several stall each other, which takes ten times as long on a busy machine.
 test: $(VENV)/.dev
@@ -61,6 +77,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/scaling.py
 	$(if $(OLD),$(BIN)/python benchmarks/beside.py --old $(OLD))
 	$(BIN)/python benchmarks/live.py
+
+# The small changes of five modules that no test of theirs notices: an hour on one core.
+mutants: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python tools/mutants.py
 
 $(VENV)/.installed: pyproject.toml
 	@test -e $@ || echo "$(FETCHED)"

@@ -51,6 +51,13 @@ def test_a_short_page_and_a_whole_one(zsntta, name):
     assert {option for p in COMMANDS[name].params for option in p.opts} >= options - {"--help"}
 
 
+def test_every_option_has_its_help():
+    for name, command in summaries():
+        for parameter in command.params:
+            is_option = parameter.param_type_name == "option"
+            assert not is_option or (parameter.help or "").strip(), f"{name}: {parameter.opts}"
+
+
 def test_every_page_fits_a_screen_and_every_command_knows_all(zsntta):
     for words in [(), *(name.split() for name, _ in runnable()), *([name] for name in COMMANDS)]:
         assert len(zsntta(*words, "-h").stdout.splitlines()) <= 60, words

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reference import adand as reference
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
@@ -32,19 +32,99 @@ def run(method="adand", **values):
     return build_run(method, "", "", None, "", **values)
 
 
-@pytest.mark.parametrize(("update_every", "warmup"), [(32, 5), (50, 2), (1, 3), (7, 0)])
-def test_adand_is_algorithm_1(update_every, warmup):
-    data = stream()
-    config = run(update_every=update_every, warmup=warmup, queue=64, learning_rate=0.01)
+VARIANTS = [
+    {}, {"update_every": 50, "warmup": 2}, {"update_every": 1, "warmup": 3},
+    {"update_every": 7, "warmup": 0}, {"update_every": 1, "late_start": True}, {"late_start": True},
+    {"reevaluate": False}, {"reevaluate": False, "pseudo_labels": "detector"}, {"evidence": 0.4},
+    {"evidence": 3.0, "score_temperature": 2.5}, {"pseudo_labels": "detector", "gap": 0.6},
+    {"gap": 0.4}, {"gap": 1.0, "warmup": 0}, {"batch_size": 2, "warmup": 40}, {"batch_size": 16},
+    {"batch_size": 24, "pseudo_labels": "detector"}, {"late_start": True, "warmup": 0},
+]  # fmt: skip
+
+
+def adand_of(data, values, start=0.25):
+    """AdaND's settings, and the method with a detector of its own."""
+    config = run(**{"update_every": 32, "warmup": 4, "queue": 64, "learning_rate": 0.01} | values)
     generator = np.random.default_rng(3)
-    weight = generator.uniform(-0.25, 0.25, (2, DIM)).astype(np.float32)
-    bias = generator.uniform(-0.25, 0.25, 2).astype(np.float32)
-    is_noise, id_score = reference.adand(data, config, weight, bias)
+    weight = generator.uniform(-start, start, (2, DIM)).astype(np.float32)
+    bias = generator.uniform(-start, start, 2).astype(np.float32)
     method = adand.AdaND(data, config.options, config.threshold)
     method.detector = adand.LinearDetector(weight, bias)
-    decisions = method.push(data)
+    return config, method, (weight, bias)
+
+
+@pytest.mark.parametrize("values", VARIANTS, ids=str)
+def test_adand_is_algorithm_1_in_pieces_of_any_size(values):
+    data = rounded(stream(300))
+    config, method, layer = adand_of(data, values)
+    is_noise, id_score = reference.adand(data, config, *layer)
+    cuts = [b * config.options.batch_size for b in (0, 1, 7, 12)]
+    parts = [slice(a, b) for a, b in zip(cuts, [*cuts[1:], None], strict=True)]
+    decisions = Decisions.joined([method.push(data.part(part)) for part in parts])
     np.testing.assert_allclose(decisions.id_score, id_score, atol=2e-4)
     assert np.array_equal(decisions.is_noise, is_noise)
+    assert np.array_equal(decisions.class_index, data.class_index)
+    method.check_learned()
+    if config.options.queue_items > 1:
+        method.seen += 1
+        with pytest.raises(ValueError, match=r"\d+ items wait after 301"):
+            method.check_learned()
+
+
+def rounded(data):
+    """The stream with noise scores in steps of 0.01, so that some lie on a threshold."""
+    scores = data.pool.zero_shot
+    scores = dataclasses.replace(scores, noise_score=scores.noise_score.round(2))
+    return dataclasses.replace(data, pool=dataclasses.replace(data.pool, zero_shot=scores))
+
+
+def test_a_detector_without_an_opinion_calls_nothing_noise():
+    data = stream(8)
+    _, method, _ = adand_of(data, {"warmup": 0}, start=0)
+    decisions = method.push(data)
+    assert (decisions.id_score == 0.5).all()
+    assert (decisions.detector_threshold == 0.5).all()
+    assert not decisions.is_noise.any()
+
+
+@pytest.mark.parametrize(("seen", "stage"), [(0, 1), (40, 1), (128, 2), (130, 2)])
+def test_without_learning_an_image_is_decided_by_what_was_learned(seen, stage):
+    """In stage 1 by ZS-CLIP's threshold, and once the fourth step is made by the detector's."""
+    data = stream()
+    _, method, _ = adand_of(data, {})
+    before, rest = data.part(slice(0, seen)), data.part(slice(seen, None))
+    method.push(before)
+    assert method.adapted == (stage == 2)
+    decisions = method.push(rest, learn=False)
+    u = rest.noise_score
+    v = 1 / (1 + np.exp(-method.detector.logits(rest.features(slice(None)))))
+    score, online = (u, method.zero_shot) if stage == 1 else (v, method.threshold)
+    np.testing.assert_allclose(decisions.id_score, 1 - score)
+    assert np.array_equal(decisions.is_noise, score > online.latest)
+    assert 0 < decisions.is_noise.mean() < 1
+    assert method.seen == seen
+
+
+def test_the_defaults_are_the_papers():
+    """Sec. 5.1, and variants that are ours or of the released code are off."""
+    assert dataclasses.asdict(adand.AdaNDSettings()) == {
+        "batch_size": 1, "update_every": 128, "warmup": 10, "learning_rate": 5e-4,
+        "reevaluate": True, "late_start": False, "pseudo_labels": "frozen",
+        "detector_init": "random", "evidence": 0.0, "score_temperature": 1.0, "gap": 0.0,
+    }  # fmt: skip
+    assert adand.AdaNDSettings().warm_up == 1280
+    assert adand.AdaNDSettings(late_start=True).warm_up == 1281
+    assert adand.AdaNDSettings(batch_size=16, warmup=3).warm_up == 48
+    assert adand.AdaNDSettings(batch_size=16, warmup=3, late_start=True).warm_up == 64
+    assert adand.AdaNDSettings.warm_up_by == "warmup x update-every"
+
+
+def test_a_detector_starts_random_or_from_zero():
+    data = stream(4)
+    for kind, is_zero in (("random", False), ("zero", True)):
+        detector = adand.initial_detector(data, run(detector_init=kind).options)
+        assert (detector.weight == 0).all() == is_zero
+        assert detector.dim == DIM
 
 
 def test_zs_clip_is_its_definition():

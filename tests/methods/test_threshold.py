@@ -94,6 +94,15 @@ def test_long_streams_do_not_drift():
         assert sorted(whole.queue) == sorted(scores[end - 64 : end])
 
 
+@pytest.mark.parametrize("criterion", ["otsu", "unweighted"])
+def test_every_threshold_is_that_of_its_queue_by_the_criterion(criterion):
+    scores = np.random.default_rng(1).beta(0.7, 2.0, 1_000)
+    found = OnlineThreshold(ThresholdSettings(criterion=criterion, queue=64))(scores)
+    for end in range(64, 1_000, 31):
+        values = criteria(scores[end - 64 : end], criterion)
+        assert found[end - 1] == GRID[values.argmin()]
+
+
 def test_equal_scores_hold_the_last_threshold_or_zero():
     scores = np.array([0.1, 0.9, 0.9, 0.9])
     hold = OnlineThreshold(ThresholdSettings(queue=2))

@@ -3,6 +3,10 @@
 Slow on purpose: every item looks at 100 thresholds over the whole queue.
 """
 
+import copy
+import math
+from dataclasses import dataclass, replace
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,13 +31,13 @@ def criteria(queue: NDArray[np.float64], criterion: str) -> NDArray[np.float64]:
 
 
 class PlainThreshold:
-    """The adaptive threshold of one item after another."""
+    """The adaptive threshold of one batch after another."""
 
     def __init__(self, settings: ThresholdSettings) -> None:
         self.settings, self.queue, self.last = settings, [], 0.5
 
-    def __call__(self, score: float) -> float:
-        self.queue = [*self.queue, score][-self.settings.queue :]
+    def __call__(self, *scores: float) -> float:
+        self.queue = [*self.queue, *scores][-self.settings.queue :]
         values = criteria(np.array(self.queue), self.settings.criterion)
         if np.isfinite(values).any():
             self.last = float(GRID[values.argmin()])
@@ -48,36 +52,97 @@ def zs_clip(data: StreamData, settings: RunSettings) -> NDArray[np.bool_]:
     return np.array([u > threshold(u) for u in data.noise_score])
 
 
+@dataclass
+class Item:
+    """An item of Q; its label is 0 for noise, as the detector's output is."""
+
+    feature: torch.Tensor  # (1, D)
+    evidence: float
+    label: int
+    sure: bool
+    injected: bool
+    v: float = 0.0
+
+
+def log_odds(p: float, lowest: float) -> float:
+    p = min(max(p, lowest), 1 - lowest)
+    return math.log(p / (1 - p))
+
+
+def is_sure(score: float, threshold: float, gap: float) -> bool:
+    return not gap or score > threshold + gap * (1 - threshold) or score < threshold * (1 - gap)
+
+
 def adand(
     data: StreamData, settings: RunSettings, weight: NDArray[np.float32], bias: NDArray[np.float32]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Algorithm 1 at batch size 1, preset `paper`, with torch: noise (T,) and ID scores (T,)."""
-    options = settings.options
-    assert isinstance(options, AdaNDSettings)
+    """Algorithm 1 with its variants, batch by batch, with torch: noise (T,) and ID scores (T,)."""
+    o = settings.options
+    assert isinstance(o, AdaNDSettings)
     layer = torch.nn.Linear(weight.shape[1], 2)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(weight))
         layer.bias.copy_(torch.from_numpy(bias))
-    optimiser = torch.optim.Adam(layer.parameters(), lr=options.learning_rate)
-    zero_shot_threshold = PlainThreshold(settings.threshold)
-    own_threshold = PlainThreshold(settings.threshold)
-    queue, steps, is_noise, id_score = [], 0, [], []
-    for i, u in enumerate(data.noise_score):
-        feature = torch.from_numpy(data.features(slice(i, i + 1)))
-        pseudo = bool(u > zero_shot_threshold(u))
-        in_stage_2 = steps >= options.warmup
-        queue.append((feature, 0 if pseudo or data.injected[i] else 1))
-        if len(queue) == options.update_every:
-            inputs, labels = torch.cat([f for f, _ in queue]), torch.tensor([y for _, y in queue])
+    optimiser = torch.optim.Adam(layer.parameters(), lr=o.learning_rate)
+    zero_shot, own, of_labels = (PlainThreshold(settings.threshold) for _ in range(3))
+    queue, is_noise, id_score = [], [], []
+
+    def score(item: Item) -> float:
+        logits = layer(item.feature).detach().double()[0]
+        odds = float(logits[0] - logits[1]) + item.evidence
+        return 1 / (1 + math.exp(-odds / o.score_temperature))
+
+    def step(last: list[Item], first_place: int) -> None:
+        """One update; the items that triggered it are scored again."""
+        labelled = queue
+        if is_own := o.pseudo_labels == "detector" and first_place >= o.warm_up:
+            thresholds, labelled = copy.deepcopy(of_labels), []
+            for start in range(0, len(queue), o.batch_size):
+                batch = queue[start : start + o.batch_size]
+                cut = thresholds(*(item.v for item in batch))
+                labelled += [
+                    replace(
+                        item, label=0 if item.v > cut or item.injected else 1,
+                        sure=is_sure(item.v, cut, o.gap) or item.injected,
+                    )
+                    for item in batch
+                ]  # fmt: skip
+        if used := [item for item in labelled if item.sure]:
+            labels = torch.tensor([item.label for item in used])
             optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(layer(inputs), labels).backward()
+            torch.nn.functional.cross_entropy(
+                layer(torch.cat([item.feature for item in used])), labels
+            ).backward()
             optimiser.step()
-            steps, queue = steps + 1, []
-        if in_stage_2:
-            v = layer(feature).softmax(dim=1)[0, 0].item()  # after the step: re-evaluated
-            is_noise.append(v > own_threshold(v))
-            id_score.append(1 - v)
+        for item in last if o.reevaluate else ():
+            item.v = score(item)
+        for start in range(0, len(queue) if is_own else 0, o.batch_size):
+            of_labels(*(item.v for item in queue[start : start + o.batch_size]))
+
+    for start in range(0, len(data), o.batch_size):
+        places = range(start, min(start + o.batch_size, len(data)))
+        u = [float(data.noise_score[i]) for i in places]
+        cut, batch = zero_shot(*u), []
+        for i, u_i in zip(places, u, strict=True):
+            injected = bool(data.injected[i])
+            item = Item(
+                torch.from_numpy(data.features(slice(i, i + 1))),
+                o.evidence * (log_odds(u_i, 1e-4) - log_odds(cut, 1e-2)),
+                0 if u_i > cut or injected else 1, is_sure(u_i, cut, o.gap) or injected, injected,
+            )  # fmt: skip
+            item.v = score(item)
+            batch.append(item)
+        if not (o.late_start and o.batch_size == 1 and start == 0):
+            queue += batch
+        if len(queue) == o.queue_items:
+            step(batch, places[-1] + 1 - len(queue))
+            queue = []
+        if start < o.warm_up:  # a whole number of batches
+            known = [item.injected and o.batch_size > 1 for item in batch]
+            is_noise += [u_i > cut or k for u_i, k in zip(u, known, strict=True)]
+            id_score += [1 - u_i for u_i in u]
         else:
-            is_noise.append(pseudo)
-            id_score.append(1 - u)
+            cut = own(*(item.v for item in batch))
+            is_noise += [item.v > cut for item in batch]
+            id_score += [1 - item.v for item in batch]
     return np.array(is_noise), np.array(id_score)

@@ -9,6 +9,7 @@ from kept import kept_run
 
 from zsntta_cli.results import frame
 from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.runs import build_run
 
 
 def rows(*kept):
@@ -143,6 +144,175 @@ def test_a_row_has_mean_and_deviation_over_its_seeds():
     assert row.value("glyphs", "acc_s").std == pytest.approx(math.sqrt(2) / 10)
     [alone] = rows(kept_run())
     assert math.isnan(alone.value("glyphs", "acc_s").std)
+
+
+def test_a_fold_by_hand():
+    assert frame.fold({}) == frame.NOTHING
+    assert not frame.NOTHING.is_whole
+    one, two = frame.fold({3: 0.4}), frame.fold({3: 0.4, 1: 0.8})
+    assert (one.mean, one.seeds, one.is_whole, one.lacks) == (0.4, (3,), True, "")
+    assert math.isnan(one.std)
+    # Two values 0.2 from their mean: the sample variance is 2 · 0.04 / 1.
+    assert (two.mean, two.std, two.seeds) == (
+        pytest.approx(0.6), pytest.approx(math.sqrt(0.08)), (1, 3)
+    )  # fmt: skip
+
+
+def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
+    by_set = {"a": {0: 0.2, 1: 0.4, 2: 0.9}, "b": {1: 0.8, 0: 0.4}}
+    value = frame.average(by_set)
+    assert (value.mean, value.seeds) == (pytest.approx(0.45), (0, 1))
+    assert frame.average_by_seed(by_set) == pytest.approx({0: 0.3, 1: 0.6})
+    assert value.std == pytest.approx(math.sqrt(2) * 0.15)
+    # As in the paper: the mean of the deviations of the sets, sqrt(2) · 0.1 and sqrt(2) · 0.2.
+    of_sets = frame.average(by_set, frame.SETS)
+    assert (of_sets.mean, of_sets.seeds) == (value.mean, (0, 1))
+    assert of_sets.std == pytest.approx(math.sqrt(2) * 0.15)
+    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}})
+    assert wider.std == pytest.approx(0)
+    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, frame.SETS)
+    assert wider.std == pytest.approx(math.sqrt(2) * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("by_set", "lacks"),
+    [({}, "0 of 0 sets"), ({"a": {}}, "0 of 1 sets"), ({"a": {}, "b": {0: 1.0}}, "1 of 2 sets (b)"),
+     ({"a": {0: 1.0}, "b": {}, "c": {0: 1.0}}, "2 of 3 sets (a, c)"),
+     ({"a": {0: 1.0}, "b": {1: 1.0}}, "no seed that all of its sets have")],
+)  # fmt: skip
+def test_without_an_average_it_says_what_lacks(by_set, lacks):
+    value = frame.average(by_set)
+    assert math.isnan(value.mean)
+    assert (value.is_whole, value.lacks) == (False, lacks)
+    if not all(by_set.values()):
+        assert frame.average_by_seed(by_set) == {}
+
+
+def test_mean_ranks_by_hand():
+    by_row = {
+        "a": {"x": 0.9, "y": 0.5},
+        "b": {"x": 0.9, "y": 0.7, "z": 1.0},
+        "c": {"x": 0.1, "y": 0.6},
+    }
+    assert frame.mean_ranks(by_row) == {
+        "a": {"x": 1.5, "y": 3.0}, "b": {"x": 1.5, "y": 1.0}, "c": {"x": 3.0, "y": 2.0},
+    }  # fmt: skip
+    lowest = frame.mean_ranks(by_row, METRICS["fpr95"])
+    assert [ranks["x"] for ranks in lowest.values()] == [2.5, 2.5, 1.0]
+    assert frame.mean_ranks(by_row, METRICS["acc_h"]) == frame.mean_ranks(by_row)
+
+
+def test_what_may_win_is_whole_there_and_competes():
+    values = [frame.fold({0: 0.5}), frame.NOTHING, frame.Value(math.nan), frame.fold({0: 0.4})]
+    assert frame.may_win(values, [True, True, True, False]) == [True, False, False, False]
+
+
+def test_of_two_records_of_a_run_the_later_finished_one_counts():
+    def made(known, when, **record):
+        return kept_run(known=known, record={"created": f"2026-01-0{when}", **record})
+
+    first, later, stopped = made(1, 1), made(2, 2), made(3, 3, unfinished=5)
+    other = kept_run(digests={"glyphs": "9" * 64})
+    for order in ([first, later, stopped, other], [other, stopped, later, first]):
+        counted = frame.latest_of_each(order)
+        assert {id(one) for one in counted} == {id(later), id(other)}
+
+
+def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
+    stopped = {"unfinished": 5}
+    [row] = rows(
+        kept_run(seed=2, known=9, record=stopped), kept_run(seed=1, known=7, record=stopped),
+        kept_run(ood="digits", known=6), kept_run(ood="digits", seed=1, record=stopped),
+    )  # fmt: skip
+    value = row.value("glyphs", "acc_s")
+    assert (value.mean, value.seeds, value.is_whole) == (0.7, (1,), False)
+    assert row.by_seed("digits", "acc_s") == {0: 0.6}
+    assert row.value("digits", "acc_s").is_whole
+    assert row.value("textures", "acc_s") == frame.NOTHING
+    assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
+
+
+def test_a_clean_stream_counts_for_every_set():
+    [row] = rows(kept_run(ood=None, ratio=0.0, known=6))
+    assert row.ratio == 0
+    assert [row.value(name, "acc_s").mean for name in ("glyphs", "digits")] == [0.6, 0.6]
+    [table] = frame.tables([kept_run(ood=None, ratio=0.0)])
+    assert (table.ood_sets, table.columns) == ((), (frame.CLEAN,))
+
+
+def test_who_competes():
+    def of(*given, **values):
+        [row] = rows(kept_run(*given, **values))
+        return row.advantage, row.competes
+
+    assert of("adand") == ("", True)
+    assert of("etlt") == ("sees the whole stream before it decides", False)
+    assert of("tent", pipeline="normal") == ("", True)
+    assert of("tent", pipeline="gt") == (
+        "is shown by its pipeline gt which samples are noise",
+        False,
+    )
+
+
+def test_tables_and_their_rows_have_one_order():
+    """Sets as the catalogue lists them, partners first; methods as listed; then their settings."""
+    kept = [
+        kept_run("tda", id_set="digits", ood="shapes"), kept_run("adand", ood="glyphs", seed=1),
+        kept_run("adand", ood="textures", warmup=3), kept_run("adand", ood="mine"),
+        kept_run("zs-clip", ood="glyphs", ratio=0.25), kept_run("zs-clip", ood="another"),
+        kept_run("zs-clip", ood="glyphs", encoder="else"), kept_run("zs-clip", ood="digits"),
+    ]  # fmt: skip
+    for order in (kept, kept[::-1]):
+        found = frame.tables(order)
+        assert [(table.id_set, table.encoder) for table in found] == [
+            ("shapes", "else"), ("shapes", "tiny"), ("digits", "tiny"),
+        ]  # fmt: skip
+        table = found[1]
+        assert table.ood_sets == ("glyphs", "textures", "digits", "another", "mine")
+        assert [(row.method, row.ratio, row.settings.get("warmup")) for row in table.rows] == [
+            ("zs-clip", 0.25, None), ("zs-clip", 0.5, None), ("adand", 0.5, 3), ("adand", 0.5, 10),
+        ]  # fmt: skip
+        assert [[row.method for row in contest] for contest in table.contests()] == [
+            ["zs-clip"], ["zs-clip", "adand", "adand"]
+        ]  # fmt: skip
+        assert [*table.rows[3].runs] == ["glyphs", "mine"]
+
+
+def test_settings_as_tables_name_and_show_them():
+    named = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise", "a_b": "a b"}
+    assert {name: frame.setting_name(name) for name in named} == named
+    assert [frame.shown("ratio", value) for value in (0.5, 0.333, 1 / 3, "natural")] == [
+        "50%", "0.333", "0.3333", "natural",
+    ]  # fmt: skip
+    assert [frame.shown("fixed", value) for value in (None, 0.5)] == ["adaptive", "0.5"]
+    assert [frame.shown("x", value) for value in (None, True, False, 3)] == ["-", "yes", "no", "3"]
+
+
+def test_streams_of_any_ratio_fill_alike_where_nothing_is_filled():
+    clean, natural = {"ood": None, "ratio": 0.0}, {"ratio": "natural"}
+    for values in (clean, natural):
+        assert stream_of_settings(values) == stream_of_settings({**values, "ood_fill": "cap"})
+        assert stream_of_settings(values) == stream_of_settings({**values, "rounded_odds": True})
+    assert stream_of_settings({"swapped_names": True}) != stream_of_settings({})
+
+
+def stream_of_settings(values):
+    if values.get("ratio") == "natural":
+        run = build_run("zs-clip", "tiny", "shapes", "glyphs", "a {}.", **values)
+        return stream_of(kept_run(record={"settings": run}))
+    return stream_of(kept_run(**values))
+
+
+def test_features_are_numbered_by_how_many_runs_have_them():
+    others, third = {"glyphs": "9" * 64}, {"glyphs": "8" * 64}
+    made = rows(
+        kept_run("adand", digests=others), kept_run("zs-clip"), kept_run("tda"),
+        kept_run("ridge", digests=third), kept_run("oga", digests=others), kept_run("bca"),
+    )  # fmt: skip
+    numbers = {row.method: row.settings[frame.FEATURES] for row in made}
+    assert numbers == {
+        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "ridge": "1.1.3",
+    }  # fmt: skip
 
 
 def test_the_worst_tenth_of_runs_by_hand():

@@ -454,3 +454,16 @@ def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
     assert refused.exit_code == 2
     assert "docs/results.md lists them" in refused.stderr
     assert simulate(*command, "--label", "zs-clip").exit_code == 2
+
+
+def test_orders_are_settings_in_records_and_tables(cached):
+    result = cached("simulate", "--method", "zs-clip", "--ood", "glyphs", "--ratio", 0.05,
+                    "--order", "burst", "--order", "class", "--report", "flags", "--model",
+                    "tiny")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "FEW noise samples: 16 against glyphs at 0.05" in " ".join(result.stdout.split())
+    for word in ("burst", "class", "Prec", "Flagged", "Recall"):
+        assert word in result.stdout
+    live = cached("simulate", "--method", "tent", "--ood", "glyphs", "--order", "late",
+                  "--limit", 20, "--model", "tiny")  # fmt: skip
+    assert live.exit_code == 0, live.stderr

@@ -1,4 +1,6 @@
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +51,15 @@ def test_a_metric_is_shown_as_its_line_says(value, metric):
     shown = metric.text(value, 0.5)
     assert shown == (f"{100 * value:.2f}±50.00" if metric.is_percent else f"{value:.2f}±0.50")
     assert metric.text(math.nan, 0.5) == "-"
+
+
+def test_every_metric_has_its_line_in_the_documents():
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    table = page.partition("\n## Metrics\n")[2].partition("\n## ")[0]
+    names = [
+        re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
+    ]
+    assert sorted(name for line in names for name in line) == sorted(METRICS)
 
 
 def test_accuracies_by_hand():
@@ -135,6 +146,11 @@ def test_what_needs_both_kinds_is_nan_of_one(is_id):
     assert all(math.isnan(result[name]) for name in OF_BOTH_KINDS)
 
 
+def test_counts_are_as_small_as_a_long_stream_allows():
+    samples = judged([(0.1, 0, True, False), (0.9, -1, False, True)] * 100)
+    assert samples.hits.positive.dtype == np.int32
+
+
 def test_no_sample_at_all_has_no_metric():
     nothing = np.zeros(0, int)
     groups = measure(Judged(nothing, nothing, nothing > 0, nothing * 1.0, True, nothing * 1.0))
@@ -142,7 +158,9 @@ def test_no_sample_at_all_has_no_metric():
     assert all(math.isnan(value) for group in groups.values() for value in group.values())
 
 
-def test_fpr95_by_hand():
+@pytest.mark.parametrize("run", [1, 2**20])  # points of a curve at a time
+def test_fpr95_by_hand(monkeypatch, run):
+    monkeypatch.setattr("zsntta_cli.simulation.metrics._RUN", run)
     # 20 ID scores 1 … 20; 95 % of them are kept at 2; one of two OOD samples is above it. Both OOD
     # samples are at 10 or below, and so are 10 of the ID samples.
     score = np.append(np.arange(1, 21), [1.5, 10.0])
@@ -280,6 +298,8 @@ def test_calibration_by_hand():
 
 
 def test_a_score_that_is_no_probability_has_no_calibration():
-    result = measure(judged([(0.9, 0, True, False), (0.1, -1, False, True)]))["detection"]
+    samples = judged([(0.9, 0, True, False), (0.1, -1, False, True)])
+    result = measure(Judged(samples.labels, samples.class_index, samples.noise, samples.id_score))
+    result = result["detection"]
     for name in ("ece_noise", "brier_noise", "ece_class", "brier_class"):
         assert math.isnan(result[name])

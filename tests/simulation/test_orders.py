@@ -75,19 +75,6 @@ def test_injection_and_limit_come_after_the_order():
     assert (ordered.kind == NOISE).sum() == 5
 
 
-def test_orders_are_settings_in_records_and_tables(cached):
-    result = cached("simulate", "--method", "zs-clip", "--ood", "glyphs", "--ratio", 0.05,
-                    "--order", "burst", "--order", "class", "--report", "flags", "--model",
-                    "tiny")  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    assert "FEW noise samples: 16 against glyphs at 0.05" in " ".join(result.stdout.split())
-    for word in ("burst", "class", "Prec", "Flagged", "Recall"):
-        assert word in result.stdout
-    live = cached("simulate", "--method", "tent", "--ood", "glyphs", "--order", "late",
-                  "--limit", 20, "--model", "tiny")  # fmt: skip
-    assert live.exit_code == 0, live.stderr
-
-
 def classes_in_windows(labels, size=128):
     """How many classes windows of a stream have, on average."""
     windows = labels[: len(labels) // size * size].reshape(-1, size)

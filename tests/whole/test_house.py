@@ -15,6 +15,14 @@ def test_rooms_are_those_of_the_package():
     assert not list(TESTS.glob("test_*.py"))
 
 
+def test_the_quick_ring_has_tests_of_every_room():
+    makefile = (TESTS.parent / "Makefile").read_text(encoding="utf-8")
+    paths = makefile.partition("QUICK := ")[2].partition("\n\n")[0].replace("\\", "").split()
+    assert all((TESTS / path).exists() for path in paths)
+    rooms = {path.name for path in TESTS.iterdir() if path.is_dir() and path.name[0] not in "._"}
+    assert {path.partition("/")[0] for path in paths} == rooms - OWN
+
+
 def test_no_test_imports_another():
     for path in TESTS.rglob("*.py"):
         lines = path.read_text(encoding="utf-8").splitlines()
