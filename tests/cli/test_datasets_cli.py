@@ -132,9 +132,12 @@ def test_show_what_downloads(zsntta):
 
 def test_show_what_does_not_download(pets):
     output = pets("datasets", "show", "pets").stdout
-    for part in ("https://example.org/pets", "1,234 MB", "download it from its home",
+    for part in ("https://example.org/pets", "1,234 MB", "there, as published",
                  "data/pets/ with <class>/*.png and list.txt"):  # fmt: skip
         assert part in output
+    assert "to get it" not in output
+    output = pets("datasets", "show", "pets", "--data-root", "nowhere").stdout
+    assert "download it from its home" in output
 
 
 def test_show_what_is_built_in_and_cached(cached):
@@ -176,7 +179,11 @@ def test_verify_opens_every_built_in_image(zsntta):
 def test_verify_compares_with_the_catalogue(pets):
     assert pets("datasets", "verify", "pets").stdout == "pets: 12 images, 2 classes: ok\n"
     picture("data/pets/ox/12.png")
-    fails(pets("datasets", "verify", "pets"), "pets: 13 images, must be 12; 3 classes, must be 2.")
+    fails(
+        pets("datasets", "verify", "pets"),
+        "'pets' is there, but 13 images, must be 12; 3 classes, must be 2: use another folder as "
+        "my-pets=PATH, or to have it anew, move data/pets away",
+    )
 
 
 def test_verify_deep_names_what_is_broken(pets):
@@ -186,7 +193,7 @@ def test_verify_deep_names_what_is_broken(pets):
     Path("data/pets/dog/0.png").write_text("no image")
     assert pets("datasets", "verify", "pets").exit_code == 0
     result = pets("datasets", "verify", "pets", "--deep", "--workers", 2)
-    fails(result, "pets: 2 broken images (the first is cat/1.png: ", stdout=None)
+    fails(result, "'pets' is there, but 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
     assert two.startswith("broken: dog/0.png: it is a text")

@@ -131,9 +131,8 @@ def leaves(command):
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_the_commands_of_a_sets_card(name):
-    entry = CATALOGUE[name]
-    for command in hints.set_commands(name, entry.parameters, is_id=entry.role != "ood"):
+def test_the_commands_of_a_sets_card(name, tmp_path):
+    for command in hints.set_advice(name, CATALOGUE[name], tmp_path)["commands"].splitlines():
         assert parsed(command)
 
 

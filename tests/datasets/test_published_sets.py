@@ -429,7 +429,7 @@ def test_odins_images_are_taken_for_lsun_by_a_link(zsntta, tmp_path):
     assert as_lsun.source["image_sizes"] == "36 x 36"
     verified = zsntta("datasets", "verify", "lsun")
     assert verified.exit_code == 1
-    assert "its images are 36 x 36: they are those of 'lsun-c'." in verified.stderr
+    assert "its images are 36 x 36: they are those of 'lsun-c': " in verified.stderr
     assert "they are those of" not in zsntta("datasets", "verify", "lsun-c").stderr
 
 

@@ -60,7 +60,7 @@ def test_each_damage_of_each_set_has_one_of_three_answers(name, monkeypatch, tmp
     """What `look` says is what reading meets; the set as it is, is as many images or a reason."""
     tree = originals.made(name, monkeypatch, tmp_path / "whole")
     spec = originals.spec_of(name)
-    assert datasets.look(spec, tmp_path / "whole") == (WHOLE, "")
+    assert datasets.look(spec, tmp_path / "whole") == (WHOLE, None)
     for number, (damage, what, damaged) in enumerate(originals.damaged_trees(name, tree)):
         root = tmp_path / str(number)
         root.mkdir()
@@ -117,7 +117,7 @@ def all_say(zsntta, name):
 
 def test_as_published(zsntta, known, asked):
     name, _ = known
-    assert datasets.look(name, ROOT) == (WHOLE, "")
+    assert datasets.look(name, ROOT) == (WHOLE, None)
     (show, preview, _, verify), extract = all_say(zsntta, name)
     assert WHOLE in show
     assert "in data" in preview
@@ -142,6 +142,7 @@ def test_all_commands_say_what_is_wrong_and_none_fetches(zsntta, known, damage, 
         (show, preview, said, verify), extract = all_say(zsntta, name)
         key = there.flaw.split(", ")[0].split(":")[0][:60]
         assert "there, but" in show
+        assert f"use another folder as my-{name}=PATH" in show
         assert key.replace(" ", "") in show.replace(" ", "")
         assert key in preview
         if extract.exit_code:

@@ -44,15 +44,15 @@ def show(
 
     It also shows its size, its terms and its layout on disk.
     """
-    from zsntta_cli.cli.hints import set_commands
+    from zsntta_cli.cli.hints import set_advice
     from zsntta_cli.datasets import known
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import set_card
 
     name = known_set(name)
     entry = known(name)
-    commands = set_commands(name, entry.parameters, is_id=entry.role != "ood")
-    console().print(set_card(name, entry, data_root, features_dir, commands))
+    advice = set_advice(name, entry, data_root)
+    console().print(set_card(name, entry, data_root, features_dir, advice))
 
 
 @app.command(cls=Command)
@@ -81,7 +81,8 @@ def get(
             say(f"{name}: {failures[name]}", err=True)
     if failures:
         raise DatasetError(
-            f"{len(failures)} of {len(entries)} sets are not there: {', '.join(failures)}."
+            f"{len(failures)} of {len(entries)} sets are not there as published: "
+            f"{', '.join(failures)}."
         )
 
 
@@ -98,6 +99,7 @@ def verify(
     """
     from zsntta_cli.datasets import CATALOGUE, known, load_images, status
     from zsntta_cli.datasets.names import SetName
+    from zsntta_cli.datasets.presence import flawed_by
     from zsntta_cli.progress import ConsoleReporter
 
     name = known_set(name)
@@ -112,6 +114,8 @@ def verify(
     wrong = list(status.problems(images, entry))
     if broken:
         wrong.append(f"{counted(len(broken), 'broken image')} (the first is {broken[0]})")
+    if wrong and entry and entry.layout and not parsed.says_where:
+        raise flawed_by(name, entry, data_root, "; ".join(wrong))
     if wrong:
         raise DatasetError(f"{images.name}: {'; '.join(wrong)}.")
     count = len(images.class_names)

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli.cli.gone import gone
+from zsntta_cli.datasets import look
+from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
+from zsntta_cli.datasets.presence import FLAWED, WHOLE
 from zsntta_cli.errors import (
     FlawedSet,
     IncompleteSet,
@@ -32,6 +35,7 @@ from zsntta_cli.settings import DATA, FEATURES, KNOWN_FOLDERS, EncoderChoice
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
 from zsntta_cli.settings.sentences import is_filed
 
+_ACTIONS = ("move ", "unpack ", "put ", "get it again", "zsntta ")  # that a flaw may end with
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
     "Another stream: zsntta simulate --model tiny --method zs-clip,adand --ratio 0.4"
@@ -97,7 +101,8 @@ def worded(error: ZsnttaError, given: Given) -> str:
     if isinstance(error, UnknownName) and (former := _gone_method(error)):
         return former
     remedy = _mending(error, given) or _REMEDIES.get(error.remedy, "")
-    return f"{str(error).removesuffix('.')}: {remedy}" if remedy else str(error)
+    joint = ", " if remedy.startswith("or ") else ": "
+    return f"{str(error).removesuffix('.')}{joint}{remedy}" if remedy else str(error)
 
 
 def _gone_method(error: UnknownName) -> str:
@@ -130,13 +135,7 @@ def _mending(error: ZsnttaError, given: Given) -> str:
             fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
             return fetch * error.is_fetched + _REMEDIES["data-root"]
         case FlawedSet():
-            base = SetName.parse(error.name).base
-            anew = f" and type zsntta datasets get {base}" if error.is_fetched else ""
-            ways = ["take it as it is with --as-is"] if error.is_usable else []
-            return ", or ".join([
-                *ways, f"use another folder as my-{base}=PATH",
-                f"to have it anew, move {error.place} away{anew}",
-            ])  # fmt: skip
+            return flaw_remedies(error)
         case MissingParts():
             first = f"--part {error.missing[0]}/{error.of}"
             return f"zsntta extract with the options of the others and {first}"
@@ -275,11 +274,42 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     return f"zsntta simulate --method zs-clip --method adand --id {name}{ood}{options_of(given)}"
 
 
-def set_commands(name: str, parameters: str, is_id: bool) -> list[str]:
-    """What one types with a known set; `parameters` are those that its name may have."""
-    name += ":fog:1" * (bool(parameters) and not SetName.parse(name).parameters)
-    simulate = [f"zsntta simulate --method adand --id {name}"] if is_id else []
-    return [f"zsntta datasets verify {name}", f"zsntta extract --dataset {name}", *simulate]
+def flaw_remedies(error: FlawedSet) -> str:
+    """What can be done about a known set with a flaw, beside what the flaw itself says."""
+    base = SetName.parse(error.name).base
+    anew = f" and type zsntta datasets get {base}" if error.is_fetched else ""
+    is_said = error.flaw.rpartition(": ")[2].startswith(_ACTIONS)
+    return "or " * is_said + ", or ".join([
+        *["take it as it is with --as-is"] * error.is_usable,
+        f"use another folder as my-{base}=PATH",
+        f"to have it anew, move {error.place} away{anew}",
+    ])  # fmt: skip
+
+
+def set_advice(name: str, entry: DatasetEntry, data_root: Path) -> dict[str, str]:
+    """What lies there of a known set, and what one types with it."""
+    there = look(name, data_root, entry)
+    is_there = there.state in (WHOLE, FLAWED)
+    typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
+    commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
+    if entry.role != "ood":
+        commands.append(f"zsntta simulate --method adand --id {typed}")
+    return {
+        "on disk": str(there),
+        "to mend it": flaw_remedies(there.error).removeprefix("or ") if there.error else "",
+        "to get it": _way_to_get(name, entry, data_root) if not is_there else "",
+        "commands": "\n".join(commands),
+    }
+
+
+def _way_to_get(name: str, entry: DatasetEntry, data_root: Path) -> str:
+    if not entry.layout:
+        return "nothing to do: it is built in"
+    if entry.downloads:
+        return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+    if entry.files:
+        return f"zsntta datasets get {name.partition(':')[0]}"
+    return "download it from its home and lay it out as above, then verify"
 
 
 def _choice(given: Given) -> EncoderChoice | None:

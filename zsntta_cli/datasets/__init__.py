@@ -162,10 +162,9 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
         is_ours = isinstance(error, DatasetError)
         if is_ours and not str(error).startswith("data set '"):  # of parameters, or a command
             raise
-        if flaw := presence.flaw(entry, root, error):
-            place = str(presence.traces(entry, root)[0])
+        if flaw := presence.flaw(name, entry, root, error):
             is_usable = getattr(error, "remedy", "") == presence.USABLE
-            raise FlawedSet(name, flaw, place, bool(entry.files), is_usable) from error
+            raise presence.flawed_by(name, entry, root, flaw, is_usable) from error
         if is_ours:
             raise
         gone = isinstance(error, FileNotFoundError) and error.filename
@@ -184,24 +183,32 @@ def look(name: str, root: Path, entry: DatasetEntry | None = None) -> presence.P
     Raises:
         DatasetError: the name is unknown.
     """
+    entry = entry or known(name)
+    if not entry.layout:
+        return presence.Presence(presence.BUILT_IN)
+    if not presence.traces(entry, root):
+        return presence.Presence(presence.ABSENT)
+    error = _flawed(name, root, entry)
+    return presence.Presence(presence.FLAWED if error else presence.WHOLE, error)
+
+
+def _flawed(name: str, root: Path, entry: DatasetEntry) -> FlawedSet | None:
+    """What is wrong with a known set that lies in the data root; None where nothing is."""
     from zsntta_cli.datasets import status
 
-    entry = entry or known(name)
-    state = status.on_disk(entry, root)
-    if state == status.BUILT_IN or not presence.traces(entry, root):
-        return presence.Presence(presence.ABSENT if entry.layout else state)
     if archive := presence.still_packed(entry, root):
-        return presence.Presence(presence.FLAWED, presence.packed_in(entry, archive))
+        return presence.flawed_by(name, entry, root, presence.packed_in(name, entry, archive))
     if entry.parameters and not SetName.parse(name).parameters:
+        state = status.on_disk(entry, root)
         flaw = "" if state == status.YES else f"{state}: {entry.layout} is wanted"
-        return presence.Presence(presence.FLAWED if flaw else presence.WHOLE, flaw)
-    try:
-        wrong = "; ".join(status.problems(_read(entry, name, root), entry))
-    except FlawedSet as error:
-        wrong = error.flaw
-    except DatasetError as error:
-        wrong = presence.worded(error)
-    return presence.Presence(presence.FLAWED if wrong else presence.WHOLE, wrong)
+    else:
+        try:
+            flaw = "; ".join(status.problems(_read(entry, name, root), entry))
+        except FlawedSet as error:
+            return error
+        except DatasetError as error:
+            flaw = presence.worded(error)
+    return presence.flawed_by(name, entry, root, flaw) if flaw else None
 
 
 def has_text(images: "ImageSet") -> bool:

@@ -19,9 +19,9 @@ from filelock import Timeout
 from zsntta_cli.addresses import MissingAtStore, Unread, fetch_file
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
-from zsntta_cli.datasets.presence import WHOLE, traces
+from zsntta_cli.datasets.presence import traces
 from zsntta_cli.datasets.status import YES, on_disk
-from zsntta_cli.errors import DatasetError, FlawedSet, first_line
+from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import lock_at, scratch_folder, take_name, writing
 from zsntta_cli.progress import Advance, Reporter
 
@@ -43,12 +43,10 @@ def fetch(
     """
     if not entry.layout:
         return ["it is built in"]
-    found = traces(entry, root)
-    if found and not any(_is_at_hand(file, root) for file in entry.files):
-        there = look(name, root, entry)
-        if there.state == WHOLE:
-            return [f"it is in {root} already, as published"]
-        raise FlawedSet(name, there.flaw, str(found[0]), bool(entry.files), False)
+    if traces(entry, root) and not any(_is_at_hand(file, root) for file in entry.files):
+        if error := look(name, root, entry).error:
+            raise error
+        return [f"it is in {root} already, as published"]
     if not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "

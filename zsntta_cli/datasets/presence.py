@@ -12,9 +12,10 @@ from typing import NamedTuple
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
 from zsntta_cli.datasets.readers.members import KINDS
-from zsntta_cli.errors import DatasetError, first_of
+from zsntta_cli.errors import DatasetError, FlawedSet, first_of
 
 ABSENT, WHOLE, FLAWED = "not there", "there, as published", "there, but"
+BUILT_IN = "built in"
 USABLE = "as-is"  # remedy of an error that --as-is passes over
 _DEEP, _SHOWN = 3, 3  # folders in which what is missing is looked for, names of what is there
 AS_IS: ContextVar[bool] = ContextVar("as_is", default=False)  # other checksums are taken
@@ -24,7 +25,12 @@ class Presence(NamedTuple):
     """What there is of a known set."""
 
     state: str
-    flaw: str = ""  # which file, what was expected and what is there
+    error: FlawedSet | None = None  # of one with a flaw
+
+    @property
+    def flaw(self) -> str:
+        """Which file is wrong, what was expected and what is there; empty where nothing is."""
+        return self.error.flaw if self.error else ""
 
     def __str__(self) -> str:
         return f"{self.state} {self.flaw}" if self.flaw else self.state
@@ -36,21 +42,28 @@ def traces(entry: DatasetEntry, root: Path) -> list[Path]:
     return found or list(_deeper(entry, root))
 
 
-def flaw(entry: DatasetEntry, root: Path, error: Exception) -> str:
+def flaw(name: str, entry: DatasetEntry, root: Path, error: Exception) -> str:
     """What is wrong with a set whose reading has failed; empty if nothing of it is there."""
     if not traces(entry, root):
         return ""
     if deeper := next(_deeper(entry, root), None):
         return f"it lies in another folder, {deeper}: move that to {root / _top(entry)}"
     archive = None if isinstance(error, DatasetError) else _unread_archive(entry, root)
-    return packed_in(entry, archive) if archive else worded(error)
+    return packed_in(name, entry, archive) if archive else worded(error)
 
 
-def packed_in(entry: DatasetEntry, archive: Path) -> str:
+def flawed_by(
+    name: str, entry: DatasetEntry, root: Path, flaw: str, is_usable: bool = False
+) -> FlawedSet:
+    """The error for a known set that lies in the data root with a flaw."""
+    return FlawedSet(name, flaw, str(traces(entry, root)[0]), bool(entry.files), is_usable)
+
+
+def packed_in(name: str, entry: DatasetEntry, archive: Path) -> str:
     """The flaw of a set of which there is an archive that no reader takes."""
     is_known = archive.name in [Path(file.file).name for file in entry.files]
-    how = "zsntta datasets get checks and unpacks it" if is_known else "unpack it there"
-    return f"it is still packed in {archive}: {how}"
+    got = f"zsntta datasets get {name.partition(':')[0]} checks and unpacks it"
+    return f"it is still packed in {archive}: {got if is_known else 'unpack it there'}"
 
 
 def still_packed(entry: DatasetEntry, root: Path) -> Path | None:

@@ -14,10 +14,11 @@ from zsntta_cli.datasets import miscounted, whole_counts
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.images import SUFFIXES, UNREADABLE, ImageSet
 from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets.presence import BUILT_IN
 from zsntta_cli.datasets.sizes import Sizes, image_sizes, in_words
 from zsntta_cli.errors import counted, first_line
 
-BUILT_IN, YES, NO, PARTLY = "built in", "yes", "no", "in part"
+YES, NO, PARTLY = "yes", "no", "in part"
 _CHUNK = 1024  # images that wait for a thread at a time
 
 

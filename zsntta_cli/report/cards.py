@@ -10,9 +10,8 @@ from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with, parts_folder
 from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
-from zsntta_cli.datasets import look, status
+from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.datasets.presence import traces
 from zsntta_cli.errors import counted, printable
 
 SUSPECT = " !"  # beside an accuracy that is off
@@ -160,9 +159,9 @@ def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
 
 
 def set_card(
-    name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, commands: Sequence[str]
+    name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, advice: Mapping[str, str]
 ) -> Table:
-    """All facts about a set, with the commands to type."""
+    """All facts about a set, with advice: what lies there, and what to type."""
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
         "images": f"{entry.images:,}",
@@ -177,22 +176,8 @@ def set_card(
         "licence": entry.licence,
         "layout": f"{data_root}/{entry.layout}" * bool(entry.layout),
         "or packed": "\n".join(f"{data_root}/{file}" for file in entry.packed),
-        "on disk": str(look(name, data_root)),
         "cached for": "\n".join(encoders_with(features_dir, name, bool(entry.parameters)))
         or "no encoder",
-        "to get it": _way(name, entry, data_root),
-        "commands": "\n".join(commands),
+        **advice,
     }
     return card(name, facts)
-
-
-def _way(name: str, entry: DatasetEntry, data_root: Path) -> str:
-    if not entry.layout:
-        return "nothing to do: it is built in"
-    if entry.downloads and traces(entry, data_root):
-        return ""
-    if entry.downloads:
-        return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
-    if entry.files:
-        return f"zsntta datasets get {name.partition(':')[0]}"
-    return "download it from its home and lay it out as above, then verify"
