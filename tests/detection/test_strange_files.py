@@ -41,6 +41,7 @@ CHECKED = {
     "JPEG in TIFF": file("TIFF", compression="jpeg", quality=90),
     "deflated TIFF": file("TIFF", compression="tiff_adobe_deflate"),
 }
+FAX = file("TIFF", PICTURE.convert("1"), compression="group4")
 
 
 @pytest.mark.parametrize("kind", CHECKED)
@@ -65,6 +66,19 @@ def test_damage_in_the_middle_is_a_note(kind, where, junk):
     except (OSError, SyntaxError):  # a row with an error
         return
     assert set(kinds_of(note)) & {"damaged", "cut off"}
+
+
+@pytest.mark.parametrize("where", [0.4, 0.45, 0.5, 0.55])
+def test_a_damaged_fax_is_noted_and_nothing_else_is_said(capfd, where):
+    assert as_shown(FAX).note == ""
+    content = bytearray(FAX)
+    at = int(where * len(content))
+    content[at : at + 40] = b"\xff" * 40
+    assert re.fullmatch(
+        r"damaged: .* at line \d+ of strip 0 \(x \d+\)", as_shown(bytes(content)).note
+    )
+    assert capfd.readouterr() == ("", "")
+    assert as_shown(FAX).note == "", "an error is of one file"
 
 
 @pytest.mark.parametrize("place", ["before", "after"])

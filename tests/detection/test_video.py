@@ -88,9 +88,18 @@ def test_a_video_without_pictures(tmp_path):
 def test_a_video_that_is_cut_off_gives_what_is_there(tmp_path):
     path = write(tmp_path / "a.mkv", range(0, 20_000, 100), lambda i: i % 256)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    found = frames(path)
+    *found, last = frames(path)
     assert 3 <= len(found) < 20
     assert [item.frame for item in found][:3] == [0, 10, 20]
+    with pytest.raises(OSError, match=r"the last \d+ of its 20 seconds are lost"):
+        last.load()
+
+
+@pytest.mark.parametrize("ending", ["mkv", "mp4", "avi", "mov", "ts"])
+@pytest.mark.parametrize("step", [40, 1000, 5000])
+def test_a_whole_video_lacks_nothing(tmp_path, ending, step):
+    path = write(tmp_path / f"a.{ending}", range(0, 12 * step, step))
+    assert None not in [item.frame for item in frames(path)]
 
 
 def test_frames_are_rows_and_repeats_keep_the_verdict_of_the_first(pictures, tmp_path):

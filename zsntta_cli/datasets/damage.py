@@ -2,16 +2,21 @@
 
 libjpeg goes on after bytes that it cannot read, and warns: Pillow drops its warnings, and gives
 grey rows. simplejpeg raises them. A PNG has a checksum in each of its parts, and Pillow looks at
-those of its head alone. What BMP, PPM, WebP, AVIF and JPEG 2000 hold has no checksum, so damage in
-these is seen only where the decoder fails.
+those of its head alone. libtiff writes its errors to standard error, of faxes too, and Pillow does
+not hear of them. What BMP, PPM, WebP, AVIF and JPEG 2000 hold has no checksum, so damage in these
+is seen only where the decoder fails.
 """
 
+import contextlib
+import ctypes
 import struct
+import threading
 import zlib
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
-from PIL import Image
+from PIL import Image, _imaging
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_TEXTS = (b"tEXt", b"zTXt", b"iTXt", b"iCCP")  # words and profiles: no pixel comes of them
@@ -24,6 +29,7 @@ ENDS = "it ends too early"
 _SCALE = 8  # of a JPEG that is decoded for its warnings alone: an eighth of its sides
 _DEFLATE_IN_TIFF = (8, 32946)
 _JPEG_IN_TIFF, _COMPRESSION, _TABLES = 7, 259, 347  # a TIFF's tags and a value of the first
+_LONGEST = 200  # bytes of an error
 _PIECES = ((324, 325), (273, 279))  # tags of offsets and sizes: of tiles, of strips
 
 
@@ -163,3 +169,37 @@ def _damage_in_deflated(piece: bytes) -> str:
     except zlib.error:
         return "the checksum of a strip is wrong"
     return "" if stream.eof else ENDS
+
+
+_heard = threading.local()  # errors of libtiff in this thread
+
+
+@contextlib.contextmanager
+def errors_of_libtiff() -> Iterator[list[str]]:
+    """The errors that libtiff tells of what is decoded within, in its words."""
+    _hear_libtiff()
+    _heard.errors = errors = list[str]()
+    try:
+        yield errors
+    finally:
+        _heard.errors = []
+
+
+@cache
+def _hear_libtiff() -> Any:
+    """Have libtiff, which comes with Pillow, give its errors to this module; it is kept for ever.
+
+    Its warnings are of unknown tags, and Pillow turns them off.
+    """
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p)
+    formatted = ctypes.CDLL(None).vsnprintf
+
+    def hear(_: bytes, form: bytes, values: int) -> None:
+        text = ctypes.create_string_buffer(_LONGEST)
+        formatted(text, _LONGEST, ctypes.c_char_p(form), ctypes.c_void_p(values))
+        getattr(_heard, "errors", []).append(text.value.decode("latin-1").lower())
+
+    handler = kind(hear)
+    with contextlib.suppress(AttributeError, OSError):  # a Pillow that was built without it
+        ctypes.CDLL(_imaging.__file__).TIFFSetErrorHandler(handler)
+    return handler

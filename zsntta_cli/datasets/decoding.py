@@ -24,7 +24,7 @@ from PIL import Image
 from PIL.Image import Transpose
 from PIL.ImageFile import ImageFile
 
-from zsntta_cli.datasets.damage import ENDS, damage_in, without_large_texts
+from zsntta_cli.datasets.damage import ENDS, damage_in, errors_of_libtiff, without_large_texts
 from zsntta_cli.datasets.first_bytes import HEIF, why_unread
 from zsntta_cli.errors import first_line
 from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
@@ -103,8 +103,9 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         damage = "" if small else damage_in(data, image)
         if small:
             image.draft("RGB", small)
-        failure = _failure_to_load(image)
-        notes += _about_damage(damage, failure)
+        with errors_of_libtiff() as errors:
+            failure = _failure_to_load(image)
+        notes += _about_damage(damage or next(iter(errors), ""), failure)
         if not failure:
             return _shown(image, is_of_16, notes)
         if image.format not in ("JPEG", "MPO"):
@@ -263,7 +264,7 @@ def _on_white(image: Image.Image, plain: Image.Image) -> Image.Image:
             plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
         return plain.convert("RGB")
     if not plain.has_transparency_data:
-        return plain.convert("RGB")
+        return plain if plain.mode == "RGB" else plain.convert("RGB")  # which would copy it
     rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
     white = Image.new("RGB", image.size, "white")
     white.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))

@@ -1,6 +1,7 @@
 """Frames of a video, by their time stamps; the only module that imports PyAV."""
 
 import contextlib
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -14,6 +15,7 @@ from zsntta_cli.detection.sources.item import HeldContent, Item, content_of_pixe
 from zsntta_cli.errors import DatasetError, first_line
 
 _AT_A_TIME = 32  # frames at most, and
+_LAST_FRAME = 1.5  # frames, or seconds where these are longer, that the last frame may be shown
 _PIXELS = 2**25  # pixels of them from which on no more are waited for: 100 MB, four frames of 4K
 
 # By degrees counterclockwise, as the display matrix of a video turns its frames.
@@ -70,7 +72,7 @@ def _frames(av: Any, path: Path) -> Iterator[tuple[Item, int]]:
                 return
             decoding = _Decoding()
             yield from _each_second(path, _decoded(av, container, decoding))
-            if wrong := decoding.about_missing(container.streams.video[0].frames):
+            if wrong := decoding.about_missing(container):
                 yield failed(str(path), wrong), 0
     except (av.FFmpegError, OSError, ValueError) as error:
         yield failed(str(path), first_line(error)), 0
@@ -81,16 +83,33 @@ class _Decoding:
     """How a video is decoded: how many of its frames, and the errors of the others."""
 
     frames: int = 0
+    last: float = 0.0  # time of a frame, in seconds
     errors: list[Exception] = field(default_factory=list)
 
-    def about_missing(self, declared: int) -> str:
-        """What could not be decoded; empty if all was, as far as the head `declared` frames."""
+    def about_missing(self, container: Any) -> str:
+        """What could not be decoded; empty if all was, as far as the video's head declares it.
+
+        An AVI counts a frame that is shown twice as two. Matroska declares seconds, and no frames.
+        """
         if not self.frames and self.errors:
             return first_line(self.errors[0])
+        stream = container.streams.video[0]
+        declared = 0 if container.format.name == "avi" else stream.frames
         missing = max(declared - self.frames, len(self.errors))
         of = max(declared, self.frames + missing)
-        lost = f"{missing:,} of its {of:,} frames are lost or cannot be decoded"
-        return lost if missing > 0 else ""
+        if missing > 0:
+            return f"{missing:,} of its {of:,} frames are lost or cannot be decoded"
+        seconds = _seconds(stream.metadata.get("DURATION", ""))
+        lost = seconds - self.last
+        is_cut = lost > _LAST_FRAME * max(1, self.last / max(self.frames, 1))
+        return f"the last {lost:,.0f} of its {seconds:,.0f} seconds are lost" if is_cut else ""
+
+
+def _seconds(duration: str) -> float:
+    """The seconds of Matroska's duration, as 00:01:09.5; 0 of another text."""
+    match = re.fullmatch(r"(\d+):(\d+):(\d+\.?\d*)", duration)
+    hours, minutes, seconds = map(float, match.groups()) if match else (0.0, 0.0, 0.0)
+    return 3600 * hours + 60 * minutes + seconds
 
 
 def _decoded(av: Any, container: Any, decoding: _Decoding) -> Iterator[Any]:
@@ -102,6 +121,7 @@ def _decoded(av: Any, container: Any, decoding: _Decoding) -> Iterator[Any]:
             decoding.errors.append(error)
             continue
         decoding.frames += len(decoded)
+        decoding.last = max([decoding.last, *(float(_time(frame) or 0) for frame in decoded)])
         yield from decoded
 
 
