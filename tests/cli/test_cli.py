@@ -202,21 +202,12 @@ def test_missing_things_name_the_command_to_type(cached):
      (("--noise-every", 0), "noise-every is 0, must be 1 or more"),
      (("--preset", "best"), "preset is 'best', must be one of: paper, official"),
      (("--prompt", "a photo"), "prompt 'a photo' is neither one of code, paper, clip-80,"),
+     (("--reevaluate", "perhaps"), "reevaluate is 'perhaps', must be"),
      (("--precision", "int8"), "precision is 'int8', must be one of: fp32, fp16, bf16, amp.")],
 )  # fmt: skip
 def test_values_out_of_range(cached, options, line):
     method = () if "--method" in options else ("--method", "adand")
     fails(cached("simulate", *method, *options, *TINY), line, code=2)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("simulate",), ("simulate", "--method", "adand", "--nonsense"), ("nonsense",),
-     ("simulate", "--method", "adand", "--format", "xml"), ("extract",),
-     ("simulate", "--method", "adand", "--limit", "half")],
-)  # fmt: skip
-def test_wrong_usage_is_exit_code_2(zsntta, arguments):
-    fails(zsntta(*arguments), " -h.\n", code=2)
 
 
 def test_features_of_two_encoders_never_meet(cached):
@@ -358,8 +349,3 @@ def test_only_the_methods_that_are_named_are_imported(method, cache, tmp_path):
     assert METHOD_FILES[method] <= replay <= METHOD_FILES[method] | SHARED_FILES
     shown = imported_methods("simulate", "--method", method, "-h")
     assert shown <= METHOD_FILES[method] | SHARED_FILES
-
-
-def test_a_command_of_a_near_name_is_asked_about(zsntta):
-    stderr = zsntta("methods", "chek").stderr
-    assert "no command chek (did you mean 'check'?). See " in stderr, stderr

@@ -169,13 +169,6 @@ def test_a_resumed_extraction_with_other_threads_says_what_it_makes_again(tmp_pa
     )
 
 
-def test_a_stream_within_the_warm_up_is_told(cached):
-    result = cached("simulate", "--method", "adand", *TINY, "--ood", "glyphs")
-    assert "adand decides as zs-clip does throughout: a stream of 675 items" in result.stdout
-    short = cached("simulate", "--method", "adand", *TINY, "--ood", "glyphs", "--warmup", 1)
-    assert "throughout" not in short.stdout
-
-
 def test_a_clean_stream_is_run_once_for_all_ood_sets(cached):
     command = ("simulate", "--method", "adand", "--ratio", 0, "--ratio", 0.5, *TINY)
     records = json.loads(cached(*command, "--format", "json").stdout)
@@ -207,38 +200,6 @@ def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached
     assert "'noise-gaussian' up to " in result.stderr
 
 
-@pytest.mark.parametrize("width", [60, 79, 80, 100, 133])
-def test_no_number_is_cut_off(cached, width, monkeypatch):
-    monkeypatch.setenv("COLUMNS", str(width))
-    for seeds in ((), ("--seed", 0, "--seed", 1)):
-        for terminal in ("1", ""):
-            if terminal:
-                monkeypatch.setenv("FORCE_COLOR", terminal)
-            else:
-                monkeypatch.delenv("FORCE_COLOR")
-            result = cached("simulate", "--method", "zs-clip", "--ratio", 0.5, "--ratio", 0.25,
-                            *seeds, *TINY)  # fmt: skip
-            assert "…" not in result.stdout
-
-
-def test_piped_output_takes_the_width_that_it_needs(zsntta, tmp_path):
-    generator = np.random.default_rng(0)
-    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T
-    np.savez(tmp_path / "id.npz", features=generator.standard_normal((60, 8)),
-             labels=np.arange(60) % 3, text_features=text,
-             class_names=["cat", "dog", "ox"])  # fmt: skip
-    np.save(tmp_path / "ood.npy", generator.standard_normal((60, 8)))
-    zsntta("cache", "import", "pets", "--features", "id.npz")
-    for i in range(10):
-        zsntta("cache", "import", f"more{i}", "--features", "ood.npy")
-    result = zsntta("simulate", "--method", "zs-clip", "--seed", 0, "--seed", 1, "--id", "pets",
-                    "--ood", "all", "--encoder", "imported")  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    assert "…" not in result.stdout
-    assert "more9" in result.stdout
-    assert result.stdout.count("Method") == 1, "one table"
-
-
 @pytest.mark.parametrize(
     ("name", "start"),
     [("t.csv", "method,"), ("t.json", "["), ("t.md", "**ID"), ("t.tex", "%"),
@@ -248,32 +209,6 @@ def test_the_ending_of_an_output_says_its_form(cached, tmp_path, name, start):
     result = cached("simulate", "--method", "zs-clip", "--output", name, *TINY)
     assert result.exit_code == 0, result.stderr
     assert (tmp_path / name).read_text().startswith(start)
-
-
-def test_endings_that_contradict_are_refused(cached, tmp_path):
-    result = cached("simulate", "--method", "zs-clip", "--output", "t.csv", "--format", "json",
-                    *TINY)  # fmt: skip
-    assert result.exit_code == 2
-    assert "--format" in result.stderr
-    result = cached("simulate", "--method", "zs-clip", "--scores", "s.txt", *TINY)
-    assert result.exit_code == 2
-    assert "must end in one of .csv, .h5, .hdf5" in result.stderr
-    assert not (tmp_path / "t.csv").exists()
-    assert not (tmp_path / "s.txt").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [("--ratio", "half"), ("--ratio", 25), ("--noise", "pink"), ("--noise-every", 0),
-     ("--nonsense",), ("--preset", "best"), ("--method", "magic"), ("--report", "all"),
-     ("--reevaluate", "perhaps"), ("--threshold", "high"), ("--set", "adand.warmup"),
-     ("--model", "a", "--model", "b"), ("--model", "a", "--encoder", "b")],
-)  # fmt: skip
-def test_wrong_usage_is_one_line_and_exit_code_2(cached, arguments):
-    result = cached("simulate", "--method", "adand", *arguments)
-    assert result.exit_code == 2, result.output
-    assert len(lines(result)) == 1
-    assert result.stderr.startswith("error: ")
 
 
 def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
@@ -324,14 +259,6 @@ def test_an_extraction_that_failed_is_no_cached_set(zsntta, picture_folder):
     assert "mine" not in listed
 
 
-def test_a_score_without_a_decision_says_what_to_add(cached):
-    result = cached("simulate", "--method", "mcm", "--ood", "glyphs", *TINY)
-    note = "mcm gives a score and no decision: it is judged in the table of --report ood."
-    assert note in result.stdout
-    shown = cached("simulate", "--method", "mcm", "--ood", "glyphs", "--report", "ood", *TINY)
-    assert "a score and no decision" not in shown.stdout
-
-
 def test_the_preset_is_in_the_table_or_its_title(cached):
     def shown(*presets):
         some = [x for name in presets for x in ("--preset", name)]
@@ -368,17 +295,6 @@ def test_official_takes_a_fixed_threshold_on_the_noise_score(cached):
 
     assert acc_n("--threshold", 0.3, "--preset", "official") == acc_n("--threshold", 0.7)
     assert acc_n("--threshold", 0.3) != acc_n("--threshold", 0.7)
-
-
-def test_every_option_of_the_settings_shows_its_default(zsntta):
-    from zsntta_cli.methods import METHODS
-    from zsntta_cli.settings.options import option_name
-    from zsntta_cli.simulation.runs import declared
-
-    text = zsntta("simulate", "--method", ",".join(METHODS), "-h", "--all").stdout
-    for method in METHODS:
-        for field in declared(method).values():
-            assert f"--{option_name(field)} " in text
 
 
 def test_completion_knows_methods_sets_encoders_and_words(cached, tmp_path):

@@ -76,6 +76,11 @@ def test_what_people_type_first(zsntta, typed, said):
     assert len(answer.stderr) < 300
 
 
+@pytest.mark.parametrize("typed", [("extract",), ("nonsense",), ("simulate", "--nonsense")])
+def test_wrong_usage_says_where_the_help_is(zsntta, typed):
+    fails(zsntta(*typed), " -h.\n", code=2)
+
+
 def test_help_is_a_command_too(zsntta):
     assert zsntta("help").stdout == zsntta("--help").stdout
     assert zsntta("help", "cache", "show").stdout == zsntta("cache", "show", "-h").stdout

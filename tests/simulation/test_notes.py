@@ -41,18 +41,6 @@ def adand(simulate, *options):
     return result
 
 
-@pytest.mark.parametrize("form", ["table", "markdown", "latex", "html"])
-def test_a_note_stands_under_the_table_in_every_form(simulate, form):
-    result = adand(simulate, "--limit", 40, "--format", form)
-    assert result.stdout.count(WARM_UP) == 1
-    assert WARM_UP not in result.stderr
-
-
-@pytest.mark.parametrize("form", ["csv", "json"])
-def test_a_form_without_room_for_notes_has_them_beside_it(simulate, form):
-    assert f"note: {WARM_UP}" in adand(simulate, "--limit", 40, "--format", form).stderr
-
-
 def test_a_note_is_kept_with_the_run(simulate, tmp_path):
     adand(simulate, "--limit", 40)
     kept_before = adand(simulate, "--limit", 40)
