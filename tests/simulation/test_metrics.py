@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import re
 from pathlib import Path
@@ -16,10 +17,14 @@ from sklearn.metrics import (
 from zsntta_cli.simulation.metrics import (
     METRICS,
     PLACEMENT_STD,
+    REPORTS,
     Judged,
     Measures,
+    Metric,
     harmonic_mean,
     measure,
+    metrics_of,
+    ranked_metrics,
 )
 
 
@@ -48,8 +53,10 @@ def test_a_metric_that_was_not_measured_is_nan_and_another_name_is_an_error():
 
 @given(st.floats(0, 1), st.sampled_from(list(METRICS.values())))
 def test_a_metric_is_shown_as_its_line_says(value, metric):
-    shown = metric.text(value, 0.5)
-    assert shown == (f"{100 * value:.2f}±50.00" if metric.is_percent else f"{value:.2f}±0.50")
+    assert metric.text(value, 0.5) == f"{100 * value:.2f}±50.00"
+    as_it_is = dataclasses.replace(metric, is_percent=False)
+    assert as_it_is.text(value, 0.5) == f"{value:.2f}±0.50"
+    assert as_it_is.text(value) == f"{value:.2f}"
     assert metric.text(math.nan, 0.5) == "-"
 
 
@@ -60,6 +67,34 @@ def test_every_metric_has_its_line_in_the_documents():
         re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
     ]
     assert sorted(name for line in names for name in line) == sorted(METRICS)
+
+
+HEADS = {
+    "accuracy": ["Acc_S", "Acc_N", "Acc_H"],
+    "ood": ["AUROC", "FPR95(ID+)", "FPR95(OOD+)", "AUPR(ID+)", "AUPR(OOD+)"],
+    "flags": [
+        "Acc_S", "Acc_N", "Acc_H", "Prec", "Flagged", "AUROC", "FPR95(ID+)", "FPR95(OOD+)",
+    ],
+    "open-set": ["Acc_H", "Best Acc_H", "Gap", "ID acc", "OSCR"],
+    "calibration": ["ECE(noise)", "Brier(noise)", "ECE(class)", "Brier(class)"],
+}  # fmt: skip
+
+
+def test_the_heads_of_each_table_which_are_better_when_low_and_which_are_ranked_by_hand():
+    assert {report: [m.head for m in metrics_of(report)] for report in REPORTS} == HEADS
+    assert METRICS["clean_flagged"].head == "Clean flagged"
+    low = {name for name, metric in METRICS.items() if metric.lower_is_better}
+    assert low == {
+        "clean_flagged", "fpr95", "fpr95_ood", "acc_h_gap", "ece_noise", "brier_noise",
+        "ece_class", "brier_class",
+    }  # fmt: skip
+    assert set(METRICS) - set(ranked_metrics()) == {"flagged", "acc_h_gap"}
+    assert all(metric.is_percent for metric in METRICS.values())
+    assert not Metric("x", "X", "flags", _nothing, (), is_percent=False).lower_is_better
+
+
+def _nothing(samples):
+    return math.nan
 
 
 def test_accuracies_by_hand():
