@@ -82,6 +82,14 @@ def test_two_clusters_by_hand():
     assert OnlineThreshold(ThresholdSettings())(np.array([0.25, 0.5, 0.75]))[-1] == 0.26
 
 
+def test_a_score_is_in_the_cell_of_the_grid_values_that_are_not_above_it():
+    """Also where a hundred times a score just below a grid value is rounded to a whole number."""
+    online = OnlineThreshold(ThresholdSettings(queue=1))
+    for score in (*GRID, *np.nextafter(GRID[1:], 0), *np.nextafter(GRID, 1), 1.0):
+        online(np.array([score]))
+        assert np.flatnonzero(online.cells[0]).tolist() == [(score >= GRID).sum()]
+
+
 def test_long_streams_do_not_drift():
     """Sums are exact whatever has entered and left: those of the last scores alone, to the bit."""
     scores = np.random.default_rng(0).beta(0.5, 0.5, 200_000)

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from rich.console import Console
 
 from zsntta_cli.report import table
@@ -77,11 +76,6 @@ def test_rows_are_what_varies_and_columns_are_ood_sets():
     assert shown.index("svhn") < shown.index("lsun") < shown.index("Average")
 
 
-def test_the_average_acc_h_is_the_mean_of_acc_h():
-    shown = text([record(acc=(0.2, 0.4, 0.3)), record(ood="lsun", acc=(0.4, 0.8, 0.5))])
-    assert "30.00 60.00 40.00" in shown
-
-
 def test_the_best_of_each_ratio_is_bold():
     shown = text(
         [record(acc=(0.5, 0.2, 0.3), ratio=0.25),
@@ -92,15 +86,6 @@ def test_the_best_of_each_ratio_is_bold():
     for number in ("50.00", "30.00", "90.00"):
         assert f"\x1b[1m{number}\x1b[0m" in shown
     assert "\x1b[1m40.00" not in shown
-
-
-@pytest.mark.parametrize("width", [80, 120, 200])
-def test_no_table_is_wider_than_the_screen_and_none_is_folded(width):
-    records = [record(ood=name) for name in ("svhn", "lsun", "texture", "places", "a", "b")]
-    shown = text(records, width)
-    assert max(len(line) for line in shown.splitlines()) <= width
-    assert shown.count("50.00 25.00 33.33") == 7
-    assert "…" not in shown
 
 
 def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
@@ -138,15 +123,6 @@ def test_aggregated_rows_say_what_they_are_whatever_varies():
     [other] = [row for row in rows if row["method"] == "zs-clip" and not row["aggregate"]]
     assert (other["settings"], other["seeds"], other["acc_s_std"]) == ("batch_size=4", "0", None)
     assert [row["complete"] for row in rows if row["aggregate"]] == [False, True]
-
-
-def test_the_average_is_folded_over_seeds():
-    shown = text([
-        record(ood=ood, seed=seed, acc=(acc, acc, acc))
-        for ood, seed, acc in (("a", 0, 0.1), ("b", 0, 0.3), ("a", 1, 0.5), ("b", 1, 0.3))
-    ])  # fmt: skip
-    # Averages of the seeds are 20 % and 40 %.
-    assert "30.00±14.14" in shown
 
 
 def test_ood_detection_and_its_best_values():

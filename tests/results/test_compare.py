@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from kept import kept_run
 from scipy.stats import ttest_rel, wilcoxon
 
-from zsntta_cli.methods import METHODS as ALL_METHODS
 from zsntta_cli.results import compare
 from zsntta_cli.results.compare import LEVEL, NO_MARK, holm, marks, paired_t_test
 from zsntta_cli.results.frame import Value, fold, tables
@@ -232,23 +231,6 @@ def test_a_stopped_run_is_no_rival():
         kept_run("ridge", known=6), kept_run("ridge", seed=1, known=10, record=stopped),
     )  # fmt: skip
     assert marked(made) == [{"ridge"}, set()]
-
-
-def test_a_reference_that_sees_the_whole_stream_is_no_rival():
-    made = rows(kept_run("etlt", known=10), kept_run("ridge", known=6), kept_run("tda", known=5))
-    assert ALL_METHODS["etlt"].offline
-    assert marked(made) == [{"ridge"}, set()]
-
-
-def test_a_pipeline_that_is_shown_the_truth_is_no_rival():
-    made = rows(
-        kept_run("tent", known=10, pipeline="gt"), kept_run("tent", known=7),
-        kept_run("ridge", known=6),
-    )  # fmt: skip
-    by_seed = [row.by_seed("glyphs", "acc_s") for row in made]
-    every = marks(by_seed, METRICS["acc_s"], [row.competes for row in made])
-    best = [row for row, mark in zip(made, every, strict=True) if mark.is_best]
-    assert [(row.method, row.settings.get("pipeline")) for row in best] == [("tent", "normal")]
 
 
 def test_ranks_are_among_whole_values_equal_ones_alike():

@@ -130,6 +130,23 @@ def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{"encoder": "else"}, {"ratio": 0.25}, {"order": "burst"}, {"ood_fill": "cap"}, {"limit": 7},
+     {"rounded_odds": True}, {"swapped_names": True}, {"digests": {"glyphs": "9" * 64}}],
+    ids=str,
+)  # fmt: skip
+def test_what_stands_in_the_title_of_a_table_or_in_a_column_stands_in_no_label(values):
+    made = rows(kept_run(), kept_run(**values))
+    assert labels(made) == ["zs-clip", "zs-clip"]
+    [name] = {"features"} if "digests" in values else values
+    assert {frame.setting_name(name)} == {
+        label.partition("(")[2].rpartition(" ")[0] or frame.setting_name(name)
+        for label in frame.labels(made, without=()).values()
+    }
+    assert made[0].settings["preset"] == "paper"
+
+
 def test_noise_images_of_another_digest_make_another_row():
     others = {"noise-gaussian": "9" * 64}
     made = rows(kept_run("adand"), kept_run("adand", seed=1, digests=others))

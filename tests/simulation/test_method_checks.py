@@ -133,7 +133,14 @@ def register(monkeypatch):
     return add
 
 
-@pytest.mark.parametrize("name", CACHED)
+# One of each kind; `make slow` checks the others, and tests/methods/test_invariants.py all of them.
+KINDS = {"zs-clip", "adand", "ridge", "tda", "neglabel", "dde", "etlt", "neglabel+adand"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n if n in KINDS else pytest.param(n, marks=pytest.mark.slow) for n in CACHED],
+)
 def test_every_method_of_the_package_holds(name):
     fields = {field.name for field in dataclasses.fields(METHODS[name].settings_class)}
     found = results(name, **{k: v for k, v in QUICK.items() if k in fields})

@@ -90,32 +90,15 @@ def test_differences_are_those_of_live_runs():
         distributions.difference(runs[1:])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"ood": None}, {"id": [None, 1, 3]}, {"low": 1.0}, {"high": None}, {"low": [0.0, 0.5, 1.0]},
-        {"id": [1], "ood": [1]}, {"id": 3},
-    ],
-)  # fmt: skip
-def test_half_a_histogram_from_elsewhere_is_none(change):
+def test_half_a_histogram_and_half_a_curve_from_elsewhere_are_none():
+    """Of any other damage: tests/results/test_curves.py."""
     assert distributions.scores([kept_run("adand", curves={"scores": SCORES})]).panels
     with pytest.raises(SettingsError, match="has its scores kept"):
-        distributions.scores([kept_run("adand", curves={"scores": SCORES | change})])
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        {"item": [1, 2]}, {"item": [1, None], "acc_s": [0.1, 0.2], "acc_n": [0.1, 0.2]},
-        {"item": [], "acc_s": [], "acc_n": []}, {"item": 3, "acc_s": 1, "acc_n": 2},
-        {"item": [1], "acc_s": [None], "acc_n": [0.5]},
-    ],
-)  # fmt: skip
-def test_half_a_curve_from_elsewhere_is_none(found):
-    with pytest.raises(SettingsError, match="kept"):
-        streams.accuracy([kept_run("adand", curves={"running": found})])
-    with pytest.raises(SettingsError, match="kept"):
-        streams.thresholds([kept_run("adand", curves={"thresholds": found})])
+        distributions.scores([kept_run("adand", curves={"scores": SCORES | {"ood": None}})])
+    curves = {key: {"item": [1, 2]} for key in ("running", "thresholds")}
+    for draw in (streams.accuracy, streams.thresholds):
+        with pytest.raises(SettingsError, match="kept"):
+            draw([kept_run("adand", curves=curves)])
 
 
 GRADIENTS = {"item": [0, 64, 192], "clean": [0.5, None, 0.25], "noisy": [2.0, 8.0, None]}
