@@ -166,13 +166,12 @@ def test_a_row_has_mean_and_deviation_over_its_seeds():
 def test_a_fold_by_hand():
     assert frame.fold({}) == frame.NOTHING
     assert not frame.NOTHING.is_whole
-    one, two = frame.fold({3: 0.4}), frame.fold({3: 0.4, 1: 0.8})
+    one, three = frame.fold({3: 0.4}), frame.fold({3: 0.4, 1: 0.8, 2: 0.6})
     assert (one.mean, one.seeds, one.is_whole, one.lacks) == (0.4, (3,), True, "")
     assert math.isnan(one.std)
-    # Two values 0.2 from their mean: the sample variance is 2 · 0.04 / 1.
-    assert (two.mean, two.std, two.seeds) == (
-        pytest.approx(0.6), pytest.approx(math.sqrt(0.08)), (1, 3)
-    )  # fmt: skip
+    # Two values of three are 0.2 from their mean: the sample variance is 2 · 0.04 / 2.
+    assert (three.mean, three.std) == (pytest.approx(0.6), pytest.approx(0.2))
+    assert three.seeds == (1, 2, 3)
 
 
 def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
