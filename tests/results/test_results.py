@@ -281,14 +281,6 @@ def some(features, tmp_path, zsntta):
     return zsntta
 
 
-def test_list_has_a_line_a_run(some):
-    lines = some("records").stdout.splitlines()
-    assert lines[0].split()[:6] == ["Key", "Method", "ID", "OOD", "Noise", "Seed"]
-    assert [one.split()[1] for one in lines[1:]] == ["zs-clip", "zs-clip", "adand", "adand"]
-    only = some("records", "list", "--method", "adand").stdout.splitlines()
-    assert [one.split() for one in only] == [one.split() for one in (lines[0], *lines[3:])]
-
-
 def test_show_says_everything_by_the_first_digits_of_a_key(some):
     key = some("records").stdout.splitlines()[3].split()[0]
     text = some("records", "show", key).stdout
