@@ -183,15 +183,6 @@ def test_on_a_terminal_it_is_a_question(some_live, zsntta, answer, left):
     assert len(rows(zsntta)) == left
 
 
-def test_from_reads_json_lines_too(cached, tmp_path):
-    words = ("--ood", "glyphs", "--model", "tiny")
-    assert cached("simulate", "--method", "zs-clip", *words).exit_code == 0
-    assert cached("records", "export", "--output", "runs.jsonl").exit_code == 0
-    again = cached("simulate", "--from", "runs.jsonl", "--format", "json")
-    assert again.stderr == "1 of 1 records came out the same to the bit.\n"
-    assert json.loads(again.stdout)[0]["method"] == "zs-clip"
-
-
 def test_lines_of_an_export_are_what_is_kept(keep, zsntta, tmp_path):
     kept = kept_run("adand", warmup=5)
     keep(kept)

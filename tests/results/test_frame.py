@@ -207,8 +207,8 @@ def test_without_an_average_it_says_what_lacks(by_set, lacks):
 
 def test_mean_ranks_by_hand():
     by_row = {
-        "a": {"x": 0.9, "y": 0.5},
-        "b": {"x": 0.9, "y": 0.7, "z": 1.0},
+        "a": {"w": 0.3, "x": 0.9, "y": 0.5},
+        "b": {"z": 1.0, "x": 0.9, "y": 0.7},
         "c": {"x": 0.1, "y": 0.6},
     }
     assert frame.mean_ranks(by_row) == {
@@ -341,6 +341,8 @@ def test_the_worst_tenth_of_runs_by_hand():
     assert frame.worst_tenth(many, METRICS["fpr95"]) == pytest.approx(0.9), "of errors the largest"
     few = {"glyphs": {0: 0.7, 1: 0.6}, "digits": {0: 0.8, 1: 0.9, 2: 0.1}}
     assert frame.worst_tenth(few, METRICS["acc_h"]) == 0.6, "of the seeds that the average is of"
+    eleven = {"glyphs": {seed: seed / 100 for seed in range(11)}}
+    assert frame.worst_tenth(eleven, METRICS["acc_h"]) == pytest.approx(0.005), "of eleven two"
     lacking = {"glyphs": {0: 0.7}, "digits": {}}
     assert math.isnan(frame.worst_tenth(lacking, METRICS["acc_h"]))
 

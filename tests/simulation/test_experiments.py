@@ -141,17 +141,6 @@ def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
         assert (auroc["old"], auroc["new"], auroc["difference"]) == (*[values["auroc"]] * 2, 0)
 
 
-def test_a_run_is_repeated_from_its_record(simulate, tmp_path):
-    thresholds = ("--threshold", 0.7, "--threshold", "adaptive")
-    command = ("--method", "adand", *PAIR, "--ratio", 0.3, *thresholds)
-    first = simulate(*command, "--format", "json", "--output", "r.json")
-    assert first.exit_code == 0
-    again = simulate("--from", "r.json", "--fresh")
-    assert "2 of 2 records came out the same to the bit." in again.stdout
-    for value in ("0.7", "adaptive"):
-        assert f"│ adand (threshold {value})" in again.stdout
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -215,43 +204,6 @@ def test_no_set_is_its_own_ood_set(simulate):
 def test_all_means_every_cached_set_but_the_id_set(simulate):
     result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "all", "--format", "json")
     assert [r["settings"]["ood_set"] for r in json.loads(result.stdout)] == ["birds", "sand", "sky"]
-
-
-def test_every_switch_of_adand_runs_and_changes_something(simulate):
-    def decisions(*options):
-        if "--update-every" not in options:
-            options = (*options, "--update-every", 16)
-        result = simulate("--method", "adand", *PAIR, "--scores", "s.csv", *options)
-        assert result.exit_code == 0, result.stderr
-        rows = csv.DictReader(io.StringIO(Path("s.csv").read_text()))
-        return [(row["decision"], row["id_score"]) for row in rows]
-
-    plain = decisions()
-    assert decisions() == plain
-    for options in (
-        ("--noise", "none"), ("--noise-every", 4), ("--placement", "shuffled"),
-        ("--update-every", 20), ("--queue", 64), ("--warmup", 4), ("--learning-rate", 0.01),
-        ("--batch-size", 8), ("--pseudo-labels", "detector", "--learning-rate", 0.1),
-        ("--threshold", 0.9), ("--criterion", "unweighted"), ("--reevaluate", "false"),
-        ("--detector-init", "zero"), ("--evidence", 0.1), ("--score-temperature", 2),
-        ("--gap", 0.3),
-        ("--preset", "official"), ("--preset", "tuned"), ("--seed", 3), ("--ratio", 0.4),
-    ):  # fmt: skip
-        assert decisions(*options) != plain, options
-
-
-def test_ood_detection_table(simulate):
-    methods = ("max-logit", "energy", "mcm", "neglabel", "adand")
-    arguments = [a for m in methods for a in ("--method", m)]
-    result = simulate(*arguments, *PAIR, "--report", "ood", "--update-every", 16)
-    assert result.exit_code == 0, result.stderr
-    for word in ("AUROC", "FPR95", "AUPR", *methods):
-        assert word in result.stdout
-    records = simulate(*arguments, *PAIR, "--format", "json").stdout
-    assert all(r["detection"]["auroc"] > 0.5 for r in json.loads(records))
-    assert [r["accuracies"]["acc_h"] is None for r in json.loads(records)] == [True] * 3 + [
-        False
-    ] * 2
 
 
 def test_neglabel_needs_words_with_the_prompt(simulate):
