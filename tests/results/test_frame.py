@@ -295,6 +295,21 @@ def test_tables_and_their_rows_have_one_order():
         assert [*table.rows[3].runs] == ["glyphs", "mine"]
 
 
+def test_an_adaptive_threshold_stands_before_fixed_ones_and_a_part_where_its_set_stands():
+    made = rows(kept_run(fixed=0.5), kept_run(), kept_run(fixed=0.25))
+    assert [row.settings["fixed"] for row in made] == [None, 0.25, 0.5]
+    place, name = frame.set_place("imagenet-c:fog:1")
+    assert (place, name) == (frame.set_place("imagenet-c")[0], "imagenet-c:fog:1")
+    assert place < frame.set_place("unknown")[0]
+
+
+def test_one_kind_of_stream_at_any_ratio_whatever_else_was_read():
+    norm = {"norm/mine": "7" * 64}
+    made = rows(kept_run(), kept_run(ratio=0.25), kept_run("tda", digests=norm))
+    assert len({row.stream for row in made}) == 1
+    assert not [name for row in made for name in row.settings if name.startswith("features of")]
+
+
 def test_settings_as_tables_name_and_show_them():
     named = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise", "a_b": "a b"}
     assert {name: frame.setting_name(name) for name in named} == named
