@@ -121,7 +121,22 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
     changed = replace(glyphs(), fingerprint="other pixels")
     assert extractor().dataset(changed).encoded == 70
     run_to_the_second_part(glyphs(60), overwrite=True)
-    assert extractor(batch_size=7, overwrite=True).dataset(glyphs(60)).encoded == 60
+    other = extractor(batch_size=7, overwrite=True)
+    assert other.dataset(glyphs(60)).encoded == 60
+    assert "another --batch-size changes the last bits of features" in other.reporter.notes[0]
+    again = extractor(batch_size=9)
+    assert again.dataset(glyphs(60)).encoded == 0
+    assert "was made with --batch-size 7, and stays" in again.reporter.notes[0]
+
+
+def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(extractor):
+    features = [
+        hdf5.read_features(extractor(batch_size=size, overwrite=True).dataset(glyphs(60)).path)
+        .image_features[:].astype(np.float32)
+        for size in (1, 7, 60)
+    ]  # fmt: skip
+    for others in features[1:]:
+        np.testing.assert_allclose(others, features[0], rtol=0, atol=2**-10)
 
 
 def test_a_file_of_other_images_is_kept(extractor):

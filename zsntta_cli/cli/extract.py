@@ -1,5 +1,7 @@
 """`zsntta extract`."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,14 +12,13 @@ from zsntta_cli.cli.command import misused, say
 from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.hints import simulate_command
 from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.cli.parts import check_engine, check_parts, extract_in_parts, extract_one_part
+from zsntta_cli.cli.parts import PartOptions
 from zsntta_cli.errors import DatasetError, counted, first_line
-from zsntta_cli.settings import DATA, FEATURES, LOCAL, NO_NOISE, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from zsntta_cli.detection.classes.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import LiveSettings
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 _EXTRACT = ExtractSettings()
 
 
-@with_groups
-def extract(
-    *,
+@dataclass(frozen=True)
+class WantedOptions:
+    """What is to be extracted."""
+
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,84 +38,63 @@ def extract(
             "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
         ),
-    ] = None,
-    model: ModelOptions,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
-    ] = "auto",
-    engine: Annotated[
-        str,
-        typer.Option(help="What makes --parts: local; or ray, the cluster at RAY_ADDRESS."),
-    ] = LOCAL,
-    batch_size: Annotated[int, typer.Option(help="Images in an encoder pass.")] = (
-        _EXTRACT.batch_size
-    ),
-    workers: Annotated[int, typer.Option(help="Threads that read images, for each device.")] = (
-        _EXTRACT.workers
-    ),
-    data_root: DataRoot = DATA,
-    features_dir: FeaturesDir = FEATURES,
+    ] = None
+    data_root: DataRoot = DATA
     limit: Annotated[
         int | None,
         typer.Option(help="Largest number of images of a set, or of words of a list. [all]"),
-    ] = None,
+    ] = None
     class_names: Annotated[
         Path | None,
         typer.Option(
             help="Class names of a NAME=PATH set: one per line, or a folder and its name per "
             "line. [the folders']"
         ),
-    ] = None,
+    ] = None
     label: Annotated[
         str | None,
         typer.Option(
             metavar="FIELD",
             help="What has the labels of shards: a field of the JSON, or the ending of files.",
         ),
-    ] = None,
-    class_photos: Annotated[
-        Path | None,
-        typer.Option(
-            help="Example photos, in a folder for each class, for `simulate --prompt photos`."
-        ),
-    ] = None,
+    ] = None
     prompt: Annotated[
         list[str] | None,
         typer.Option(help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]"),
-    ] = None,
+    ] = None
     template: Annotated[
         list[str] | None,
         typer.Option(
             metavar="TEMPLATE", help="One of several templates, whose features are averaged."
         ),
-    ] = None,
+    ] = None
     prompts: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE.json",
             help="File of sentences for each class, as CuPL's, whose features are averaged.",
         ),
-    ] = None,
+    ] = None
     words: Annotated[
         list[str] | None,
         typer.Option(
             help=f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
             autocompletion=completion.word_sets,
         ),
-    ] = None,
+    ] = None
     noise: Annotated[
         list[str] | None,
         typer.Option(
             help="Type of injected noise to encode as well, or 'none'. [gaussian for ID sets]"
         ),
-    ] = None,
+    ] = None
     noise_count: Annotated[
         int | None,
         typer.Option(help="Images of each type of injected noise. [a quarter of the ID set]"),
-    ] = None,
+    ] = None
     partners: Annotated[
         bool, typer.Option(help="Also extract the ID set's partners, if no OOD set is named.")
-    ] = True,
+    ] = True
     as_shown: Annotated[
         bool,
         typer.Option(
@@ -121,22 +102,79 @@ def extract(
             help="Turn photos as their EXIF says, and put transparent ones on white, as detect "
             "does.",
         ),
-    ] = False,
+    ] = False
+    as_is: Annotated[
+        bool,
+        typer.Option(
+            "--as-is", help="Take known sets with other checksums, and without missing images."
+        ),
+    ] = False
+
+    @property
+    def given(self) -> list[str]:
+        """The options that name something to extract, as far as the line has them."""
+        named = ("dataset", "words", "noise", "prompt", "template", "prompts", "noise_count")
+        return [name for name in named if getattr(self, name)]
+
+    def plan(self) -> "ExtractPlan":
+        """What is to be extracted, as the library takes it."""
+        from zsntta_cli.datasets.names import with_label
+        from zsntta_cli.extraction.plan import ExtractPlan
+
+        averaged = [averaged_prompt(self.template)] if self.template else []
+        return ExtractPlan(
+            with_label(self.dataset or (), self.label), self.data_root, tuple(self.words or ()),
+            self.limit, (*(self.prompt or ()), *averaged),
+            tuple(self.noise) if self.noise else None, self.noise_count, self.partners,
+            self.class_names, as_is=self.as_is, as_shown=self.as_shown,
+            sentences=_sentences(self.prompts or ()),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EncodingOptions:
+    """How images are encoded and stored."""
+
+    device: Annotated[
+        str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
+    ] = "auto"
+    batch_size: Annotated[
+        int,
+        typer.Option(help="Images in an encoder pass: the last bits of features depend on it."),
+    ] = _EXTRACT.batch_size
+    workers: Annotated[int, typer.Option(help="Threads that read images, for each device.")] = (
+        _EXTRACT.workers
+    )
     store: Annotated[
         str,
         typer.Option(
             metavar="float16|float32",
             help="Type of the features in the file; float32 takes twice the space.",
         ),
-    ] = _EXTRACT.store,
-    as_is: Annotated[
-        bool,
+    ] = _EXTRACT.store
+    skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False
+    overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False
+
+    def settings(self) -> ExtractSettings:
+        """The settings, as the library takes them."""
+        return ExtractSettings(
+            self.batch_size, self.workers, self.skip_broken, self.overwrite, self.store
+        )
+
+
+@with_groups
+def extract(
+    *,
+    wanted: WantedOptions,
+    model: ModelOptions,
+    encoding: EncodingOptions,
+    features_dir: FeaturesDir = FEATURES,
+    class_photos: Annotated[
+        Path | None,
         typer.Option(
-            "--as-is", help="Take known sets with other checksums, and without missing images."
+            help="Example photos, in a folder for each class, for `simulate --prompt photos`."
         ),
-    ] = False,
-    skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False,
+    ] = None,
     tpt: Annotated[
         bool,
         typer.Option(
@@ -160,190 +198,188 @@ def extract(
             "encoders.",
         ),
     ] = False,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Extract one part of the set, 3/64; zsntta cache join joins all.",
-        ),
-    ] = None,
-    parts: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Extract the set in so many parts: all that are missing, beside other workers; "
-            "then join them.",
-        ),
-    ] = None,
+    parts: PartOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: features of images and class names.
 
     Image features, class text features and noise images go to HDF5 files.
     """
-    check_engine(engine, parts)
-    if part is not None or parts is not None:
-        check_parts(part, parts, dataset, {
-            "--words": words, "--noise": noise, "--noise-count": noise_count,
-            "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
-            "--dry-run": dry_run, "--overwrite": overwrite,
-        })  # fmt: skip
-    names_prompts = prompt or template or prompts
-    if paper and (dataset or words or noise or names_prompts or noise_count or class_photos):
+    parts.check(wanted.dataset or (), {
+        "--words": wanted.words, "--noise": wanted.noise, "--noise-count": wanted.noise_count,
+        "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
+        "--dry-run": dry_run, "--overwrite": encoding.overwrite,
+    })  # fmt: skip
+    _check_wanted(wanted, class_photos, published, paper)
+    from zsntta_cli.progress import ConsoleReporter
+
+    plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
+    extraction = _Extraction(plan, choice, features_dir, encoding, reporter, class_photos, tpt)
+    if parts.are_asked:
+        settings = encoding.settings()
+        parts.extract(plan, choice, encoding.device, features_dir, settings, reporter)
+    elif paper:
+        extraction.extract_paper(choice if model.names_model else None, dry_run)
+    else:
+        extraction.without_published(published, dry_run).extract(wanted.dataset or (), dry_run)
+
+
+def _check_wanted(
+    wanted: WantedOptions, class_photos: Path | None, published: str | None, paper: bool
+) -> None:
+    """Refuse options that say nothing to extract, or that do not go together.
+
+    Raises:
+        UsageError: there are such.
+    """
+    if paper and (wanted.given or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
     if paper and published:
         raise misused(f"--paper encodes: zsntta cache pull {published} fetches before it.")
-    if not dataset and not words and not noise and not paper:
+    if not (wanted.dataset or wanted.words or wanted.noise or paper):
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
-    if class_photos and len(dataset or ()) != 1:
+    if class_photos and len(wanted.dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
-    from zsntta_cli.cli.cache import say_accuracies
-    from zsntta_cli.datasets.names import with_label
-    from zsntta_cli.extraction.extractor import summary
-    from zsntta_cli.extraction.plan import ExtractPlan
-    from zsntta_cli.extraction.plan import extract as extract_all
-    from zsntta_cli.progress import ConsoleReporter
-
-    joined = [averaged_prompt(template)] if template else []
-    plan = ExtractPlan(
-        with_label(dataset or (), label), data_root, tuple(words or ()), limit,
-        (*(prompt or ()), *joined),
-        tuple(noise) if noise else None, noise_count, partners, class_names,
-        as_is=as_is, as_shown=as_shown, sentences=_sentences(prompts or ()),
-    )  # fmt: skip
-    choice, reporter = model.choice(), ConsoleReporter()
-    settings = ExtractSettings(batch_size, workers, skip_broken, overwrite, store)
-    if part is not None or parts is not None:
-        from zsntta_cli.extraction.sharded import PartsJob
-
-        [spec] = plan.datasets
-        job = PartsJob(spec, parts or 0, plan, choice, device, features_dir, settings)
-        if part is not None:
-            extract_one_part(job, part, reporter)
-        else:
-            extract_in_parts(job, engine, reporter)
-        return
-    if paper:
-        from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
-
-        live = _live_settings(plan, choice, device, workers) if tpt else None
-        named = choice if model.names_model else None
-        wish = PaperWish(data_root, features_dir, named, limit, choice.precision, live)
-        extract_paper(wish, device, settings, reporter, dry_run)
-        return
-    if published:
-        from zsntta_cli.cli.published import PublishedFeatures
-
-        features = PublishedFeatures(published, features_dir, dry_run)
-        plan = features.without_published(plan, choice)
-    if dry_run:
-        _say_what_would_be_encoded(plan, choice, features_dir, overwrite, class_photos, tpt)
-        return
-    photos = None
-    if class_photos:
-        from zsntta_cli.datasets.decoding import limited_to
-        from zsntta_cli.detection.classes.photos import add_to_set, photo_classes
-        from zsntta_cli.detection.encoding import Encoding
-
-        encoding = Encoding(choice, features_dir, device, workers, reporter)
-        with (
-            encoding.store,
-            limited_to(None),
-        ):  # before the set: what is wrong with photos is told at once
-            photos = photo_classes(class_photos, encoding)
-    names = []
-    failures: Failures | None = {} if len(plan.datasets) > 1 else None
-    for place, extracted in enumerate(
-        extract_all(plan, choice, device, features_dir, settings, reporter, failures)
-    ):
-        say(summary(extracted))
-        if extracted.path.stem not in names:
-            say_accuracies(extracted.path)
-        names.append(extracted.path.stem)
-        if photos and class_photos and not place:
-            add_to_set(extracted.path, class_photos, photos)
-    if tpt:
-        live = _live_settings(plan, choice, device, workers)
-        _ask_tpt(plan, choice, features_dir, names, live, reporter)
-    if line := simulate_command(dataset or (), choice, features_dir):
-        reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
-    if failures:
-        for name, error in failures.items():
-            reporter.note(f"not extracted: {name}: {first_line(error)}")
-        raise DatasetError(
-            f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
-            f"{', '.join(failures)}."
-        )
 
 
-def _sentences(files: "Sequence[Path]") -> "dict[str, Sentences]":
+def _sentences(files: Sequence[Path]) -> "dict[str, Sentences]":
     """The prompts of files, by what class features made of them are filed under."""
     from zsntta_cli.settings.sentences import read_sentences
 
     return {sentences.filed: sentences for sentences in map(read_sentences, files)}
 
 
-def _ask_tpt(
-    plan: "ExtractPlan",
-    choice: EncoderChoice,
-    root: Path,
-    names: "Sequence[str]",
-    live: "LiveSettings",
-    reporter: "Reporter",
-) -> None:
-    """Ask TPT about the images of the sets that were extracted, and say what became of each."""
-    from zsntta_cli.cache.folder import folder_name
-    from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
+@dataclass(frozen=True)
+class _Extraction:
+    """A plan that is carried out, or foreseen, in this process."""
 
-    folder, prompts = folder_name(root, choice), plan.templates
-    asked = sets_to_ask(root, folder, names, _named(plan), prompts)
-    for answered in extract_tpt(root, asked, live, reporter):
-        say(answered.line)
+    plan: "ExtractPlan"
+    choice: EncoderChoice
+    root: Path  # of the features
+    encoding: EncodingOptions
+    reporter: "Reporter"
+    class_photos: Path | None  # example photos of the first set's classes
+    asks_tpt: bool
 
+    def without_published(self, address: str | None, is_dry: bool) -> "_Extraction":
+        """The same without what is fetched from an address, if there is one."""
+        if address is None:
+            return self
+        from zsntta_cli.cli.published import PublishedFeatures
 
-def _live_settings(
-    plan: "ExtractPlan", choice: EncoderChoice, device: str, workers: int
-) -> "LiveSettings":
-    """How TPT gets at the images that were extracted, and at the encoder."""
-    from zsntta_cli.datasets.names import SetName
-    from zsntta_cli.settings import LiveSettings
+        features = PublishedFeatures(address, self.root, is_dry)
+        return replace(self, plan=features.without_published(self.plan, self.choice))
 
-    weights = choice.pretrained if choice.is_file else None
-    specs = tuple(spec for spec in plan.datasets if SetName.parse(spec).says_where)
-    return LiveSettings(str(plan.data_root), specs, device, workers, weights)
+    def extract_paper(self, named: EncoderChoice | None, is_dry: bool) -> None:
+        """Extract what the paper needs, of all its encoders or of the one that is named."""
+        from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
+        wish = PaperWish(
+            self.plan.data_root, self.root, named, self.plan.limit, self.choice.precision,
+            self._live_settings() if self.asks_tpt else None,
+        )  # fmt: skip
+        device, settings = self.encoding.device, self.encoding.settings()
+        extract_paper(wish, device, settings, self.reporter, is_dry)
 
-def _named(plan: "ExtractPlan") -> list[str]:
-    """The sets and the noise that the user has named, as they are called."""
-    from zsntta_cli.datasets.names import SetName, noise_name
+    def extract(self, typed: Sequence[str], is_dry: bool) -> None:
+        """Extract all sets, or say what would be; `typed` are the sets as they were typed."""
+        if is_dry:
+            self._foresee()
+            return
+        photos = self._photos()
+        failures: Failures = {}
+        names = self._extract_sets(photos, failures)
+        if self.asks_tpt:
+            self._ask_tpt(names)
+        if line := simulate_command(typed, self.choice, self.root):
+            self.reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+        for name, error in failures.items():
+            self.reporter.note(f"not extracted: {name}: {first_line(error)}")
+        if failures:
+            raise DatasetError(
+                f"{len(failures)} of {len(self.plan.datasets)} sets were not extracted: "
+                f"{', '.join(failures)}."
+            )
 
-    sets = [str(SetName.parse(spec)) for spec in plan.datasets]
-    return [*sets, *(noise_name(noise) for noise in plan.noise or () if noise != NO_NOISE)]
+    def _extract_sets(self, photos: "PhotoClasses | None", failures: "Failures") -> list[str]:
+        """Extract all sets; their names. Where there are several, one that fails ends no other."""
+        from zsntta_cli.cli.cache import say_accuracies
+        from zsntta_cli.extraction.extractor import summary
+        from zsntta_cli.extraction.plan import extract
 
+        names: list[str] = []
+        device, settings = self.encoding.device, self.encoding.settings()
+        kept = failures if len(self.plan.datasets) > 1 else None
+        for extracted in extract(
+            self.plan, self.choice, device, self.root, settings, self.reporter, kept
+        ):
+            say(summary(extracted))
+            name = extracted.path.stem
+            if name not in names:
+                say_accuracies(extracted.path)
+            if photos and self.class_photos and not names:
+                from zsntta_cli.detection.classes.photos import add_to_set
 
-def _say_what_would_be_encoded(
-    plan: "ExtractPlan",
-    choice: EncoderChoice,
-    root: Path,
-    overwrite: bool,
-    photos: Path | None,
-    tpt: bool,
-) -> None:
-    """Say what of a plan is there, what would be encoded, and where its images come from."""
-    from zsntta_cli.extraction.foreseen import foresee
+                add_to_set(extracted.path, self.class_photos, photos)
+            names.append(name)
+        return names
 
-    for file in foresee(plan, choice, root, overwrite):
-        by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
-        say(f"{file.line}{by_hand}")
-    if photos:
-        from zsntta_cli.detection.classes.photos import photo_items
+    def _photos(self) -> "PhotoClasses | None":
+        """The example photos, before the set: what is wrong with photos is told at once."""
+        if self.class_photos is None:
+            return None
+        from zsntta_cli.datasets.decoding import limited_to
+        from zsntta_cli.detection.classes.photos import photo_classes
+        from zsntta_cli.detection.encoding import Encoding
 
-        counts = [len(items) for items in photo_items(photos).values()]
-        classes = counted(len(counts), "class", "classes")
-        say(f"{photos}: {counted(sum(counts), 'example photo')} of {classes}")
-    if tpt:
-        from zsntta_cli.extraction.plan import wanted_partners
+        device, workers = self.encoding.device, self.encoding.workers
+        encoding = Encoding(self.choice, self.root, device, workers, self.reporter)
+        with encoding.store, limited_to(None):
+            return photo_classes(self.class_photos, encoding)
 
-        names = ", ".join([*_named(plan), *wanted_partners(plan)])
-        say(f"TPT would be asked about the images of {names}, each once.")
-    say(NOTHING_DONE)
+    def _ask_tpt(self, names: Sequence[str]) -> None:
+        """Ask TPT about the images of the sets that were extracted; say what became of each."""
+        from zsntta_cli.cache.folder import folder_name
+        from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
+
+        folder, prompts = folder_name(self.root, self.choice), self.plan.templates
+        asked = sets_to_ask(self.root, folder, names, self._named(), prompts)
+        for answered in extract_tpt(self.root, asked, self._live_settings(), self.reporter):
+            say(answered.line)
+
+    def _live_settings(self) -> "LiveSettings":
+        """How TPT gets at the images that were extracted, and at the encoder."""
+        from zsntta_cli.datasets.names import SetName
+        from zsntta_cli.settings import LiveSettings
+
+        weights = self.choice.pretrained if self.choice.is_file else None
+        specs = tuple(spec for spec in self.plan.datasets if SetName.parse(spec).says_where)
+        device, workers = self.encoding.device, self.encoding.workers
+        return LiveSettings(str(self.plan.data_root), specs, device, workers, weights)
+
+    def _named(self) -> list[str]:
+        """The sets and the noise that the user has named, as they are called."""
+        from zsntta_cli.datasets.names import SetName, noise_name
+
+        sets = [str(SetName.parse(spec)) for spec in self.plan.datasets]
+        return [*sets, *(noise_name(n) for n in self.plan.noise or () if n != NO_NOISE)]
+
+    def _foresee(self) -> None:
+        """Say what is there, what would be encoded, and where its images come from."""
+        from zsntta_cli.extraction.foreseen import foresee
+
+        for file in foresee(self.plan, self.choice, self.root, self.encoding.overwrite):
+            by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
+            say(f"{file.line}{by_hand}")
+        if self.class_photos:
+            from zsntta_cli.detection.classes.photos import photo_items
+
+            counts = [len(items) for items in photo_items(self.class_photos).values()]
+            classes = counted(len(counts), "class", "classes")
+            say(f"{self.class_photos}: {counted(sum(counts), 'example photo')} of {classes}")
+        if self.asks_tpt:
+            from zsntta_cli.extraction.plan import wanted_partners
+
+            names = ", ".join([*self._named(), *wanted_partners(self.plan)])
+            say(f"TPT would be asked about the images of {names}, each once.")
+        say(NOTHING_DONE)

@@ -162,6 +162,7 @@ class Extractor:
             existing = self._existing(path, images)
             if existing is not None:
                 discard_parts(path)
+                self._say_other_batches(existing)
                 self._add_texts(existing, templates)
                 extracted = Extracted(path, len(existing), 0, 0.0)
             else:
@@ -339,6 +340,15 @@ class Extractor:
         if existing is not None and not self._has_type(existing):
             raise _other_type(path, existing.image_features.dtype, self.settings.store)
         return existing
+
+    def _say_other_batches(self, existing: FeatureSet) -> None:
+        """Note that a file stays though it was made in batches of another size."""
+        before = existing.machine.get("batch_size", self.settings.batch_size)
+        if before != self.settings.batch_size:
+            self.reporter.note(
+                f"note: {existing.path} was made with --batch-size {before}, and stays: another "
+                f"one changes no more than the last bits of features."
+            )
 
     def _has_type(self, existing: FeatureSet) -> bool:
         """Whether features have the requested type; no features have any type."""
