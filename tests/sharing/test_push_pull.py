@@ -11,7 +11,7 @@ from made import PROMPT, Notes
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
-from zsntta_cli.cache.pulled import note_path
+from zsntta_cli.cache.origin import note_path
 from zsntta_cli.errors import StoreError
 from zsntta_cli.sharing.index import Index, parse_index, read_index
 from zsntta_cli.sharing.pull import chosen, pull

@@ -3,20 +3,24 @@
 The encoder's identity and the source of a feature file decide its features, up to their last bits,
 which depend on more: versions, threads, the processor, the batch size. The *origin* of a set is all
 of this together, as one flat mapping of plain values, without any path of the machine.
+
+A pulled file is left as it was published: a note `.SET.pulled.json` beside `SET.h5` has the address
+that it is from, and counts as long as the file holds what was pulled.
 """
 
 import functools
+import json
 import platform
 import re
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from zsntta_cli import __version__
 from zsntta_cli.cache.features import LOCAL_DIR, Difference, FeatureSet, without_place
-from zsntta_cli.cache.pulled import PULLED, pulled_from
 from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
+from zsntta_cli.files import read_input, write_whole
 
 ENCODING = {  # libraries that encode images and class names, by module, with their distributions
     "torch": "torch",
@@ -25,6 +29,10 @@ ENCODING = {  # libraries that encode images and class names, by module, with th
     "pillow": "pillow",
 }
 _CPU_INFO = Path("/proc/cpuinfo")
+PULLED = "pulled"  # the key in a record; its value is ADDRESS@REVISION
+_FOLDER = "file://"
+_LARGEST_NOTE = 2**14  # bytes
+_ADDRESS = re.compile(r"[a-z][a-z0-9+]{0,9}://[\w./:@%+=~-]{1,300}")
 
 # The keys of an origin, in the order in which differences are listed.
 _MACHINE = (
@@ -258,3 +266,39 @@ def _apart(text: str, other: str) -> str:
 
 def _shown(value: Any) -> str:
     return "none" if value is None else short(str(value))
+
+
+def note_path(path: Path) -> Path:
+    """The path of the note beside a feature file."""
+    return path.with_name(f".{path.stem}.pulled.json")
+
+
+def note_source(path: Path, address: str, revision: str | None, digest: str) -> None:
+    """Note where a feature file was pulled from; `digest` is that of its features and labels."""
+    note = {"from": address, "revision": revision, "digest": digest}
+    write_whole(note_path(path), json.dumps(note).encode())
+
+
+def pulled_from(path: Path, digest: str) -> str | None:
+    """ADDRESS@REVISION of a feature file; None if it was made here or holds something else now.
+
+    For a folder of this machine only its last name is given, as records leave the machine.
+    """
+    try:
+        note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
+    except (OSError, ValueError):
+        return None
+    return _address(note) if isinstance(note, dict) and note.get("digest") == digest else None
+
+
+def _is_address(value: Any) -> bool:
+    """Whether a value, which may be a stranger's, is an address that features are pulled from."""
+    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
+
+
+def _address(note: dict[str, Any]) -> str | None:
+    address, revision = note.get("from"), note.get("revision")
+    if isinstance(address, str) and address.startswith(_FOLDER):
+        return f"{_FOLDER}…/{PurePath(address).name}"
+    whole = f"{address}@{revision}" if revision else address
+    return whole if _is_address(whole) else None

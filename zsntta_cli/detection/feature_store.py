@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
 from zsntta_cli.datasets.decoding import READING, reader
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target

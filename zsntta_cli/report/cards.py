@@ -65,6 +65,7 @@ def _feature_list(encoder_name: str) -> Table:
     table.add_column("Classes", justify="right", no_wrap=True)
     table.add_column("Prompt templates", overflow="fold")
     table.add_column("Zero-shot %", justify="right")
+    table.add_column("Published %", justify="right")
     table.add_column("MiB", justify="right", no_wrap=True)
     table.add_column("Created", no_wrap=True)
     return table
@@ -73,20 +74,23 @@ def _feature_list(encoder_name: str) -> Table:
 def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
-        return [file.name, "", "", file.problem, "", size, ""]
+        return [file.name, "", "", file.problem, "", "", size, ""]
     classes, templates = str(header.classes or ""), "\n".join(header.templates)
-    percents = {
-        j.shot.template: f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" for j in judged
-    }
-    shares = "\n".join(percents.get(template, "") for template in header.templates)
-    return [file.name, f"{header.images:,}", classes, templates, shares, size, header.created[:10]]
+    by_template = {j.shot.template: j for j in judged}
+    compared = [by_template.get(template) for template in header.templates]
+    own = [f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" if j else "" for j in compared]
+    published = [f"{j.published.accuracy:.2f}" if j and j.published else "" for j in compared]
+    return [
+        file.name, f"{header.images:,}", classes, templates, "\n".join(own), "\n".join(published),
+        size, header.created[:10],
+    ]  # fmt: skip
 
 
 def _answers_row(kept: StoredAnswers) -> list[str]:
     created = kept.header.created[:10] if kept.header else ""
     images = f"{kept.header.images:,}" if kept.header else ""
     size = f"{kept.size / 2**20:,.1f}"
-    return [f"{kept.name}, answers of TPT", images, "", kept.state, "", size, created]
+    return [f"{kept.name}, answers of TPT", images, "", kept.state, "", "", size, created]
 
 
 def feature_card(

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
-from zsntta_cli.cache.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
 from zsntta_cli.errors import StoreError, first_line, printable, short
 from zsntta_cli.files import check_target
 

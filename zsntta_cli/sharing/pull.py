@@ -12,7 +12,7 @@ from typing import Any
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
 from zsntta_cli.cache.hdf5 import read_features, read_header
-from zsntta_cli.cache.pulled import note_source
+from zsntta_cli.cache.origin import note_source
 from zsntta_cli.errors import StoreError, counted, near
 from zsntta_cli.files import lock_at, sha256, take_name, writing
 from zsntta_cli.progress import Reporter
