@@ -48,7 +48,8 @@ class Neutral:
     def id_score(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """The largest share (B,) of a class in the softmax beside the neutral texts."""
         logits[:, self.classes :] += self.weight
-        return np.exp(logits[:, : self.classes].max(axis=1) - energy(logits))
+        share: NDArray[np.float32] = np.exp(logits[:, : self.classes].max(axis=1) - energy(logits))
+        return share
 
 
 class CMA:
