@@ -155,6 +155,11 @@ def test_noise_images_of_another_digest_make_another_row():
     ]  # fmt: skip
 
 
+def test_features_that_a_row_does_not_read_are_no_difference():
+    made = rows(kept_run("adand"), kept_run("adand", noise="none"))
+    assert labels(made) == ["adand (injected noise gaussian)", "adand (injected noise none)"]
+
+
 def test_a_row_has_mean_and_deviation_over_its_seeds():
     [row] = rows(kept_run(seed=0, known=6), kept_run(seed=1, known=8))
     assert row.value("glyphs", "acc_s").mean == pytest.approx(0.7)

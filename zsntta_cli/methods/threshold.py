@@ -110,11 +110,9 @@ def _move(
 
     The cell is the number of grid values that are not above the score.
     """
-    cell = min(max(int(score * len(GRID)), 0), len(GRID))
+    cell = min(max(int(score * len(GRID)), 0), len(GRID))  # never above it, and at most two below
     while cell < len(GRID) and GRID[cell] <= score:
         cell += 1
-    while cell > 0 and GRID[cell - 1] > score:
-        cell -= 1
     first = sign * np.rint(score * scale) / scale
     second = sign * np.rint(score * score * scale) / scale
     count[cell] += sign
