@@ -46,7 +46,7 @@ from zsntta_cli.cache.parts import (
     join_parts,
     read_identity,
 )
-from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
+from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.names import SIZES, SKIPPED, SetName, noise_name, words_name
 from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
@@ -54,6 +54,12 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
+from zsntta_cli.extraction.existing import (
+    check_encoder,
+    check_folder,
+    existing_features,
+    other_type,
+)
 from zsntta_cli.extraction.jobs import Encoded, encode_parts, job_for, no_features
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.processes import Processes
@@ -231,7 +237,7 @@ class Extractor:
         file = part_path(whole, index)
         header = hdf5.read_header(file)
         if header.images and header.dtype != self.settings.store:
-            raise _other_type(file, header.dtype, self.settings.store)
+            raise other_type(file, header.dtype, self.settings.store)
         return is_whole
 
     def joined(self, sharded: ShardedSet, of: int) -> Extracted:
@@ -338,7 +344,7 @@ class Extractor:
             return None
         existing = existing_features(path, images, self._request)
         if existing is not None and not self._has_type(existing):
-            raise _other_type(path, existing.image_features.dtype, self.settings.store)
+            raise other_type(path, existing.image_features.dtype, self.settings.store)
         return existing
 
     def _say_other_batches(self, existing: FeatureSet) -> None:
@@ -494,64 +500,3 @@ def _gpu_name(encoder: Encoder) -> str | None:
     import torch
 
     return torch.cuda.get_device_name(encoder.device)
-
-
-def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
-    """Refuse a folder with another encoder's features: weights behind a name may change."""
-    for other in stored(root, folder):
-        if other.header and (mismatch := difference(other.header.identity, identity)):
-            raise StoreError(
-                f"{other.path} was made by another encoder than this is now ({mismatch.key}: "
-                f"{mismatch.one}, now {mismatch.other})",
-                remedy="other-folder",
-            )
-
-
-def _other_type(path: Path, stored_type: object, store: str) -> StoreError:
-    return StoreError(
-        f"{path} has features in {stored_type}, and {store} is asked for", remedy="overwrite"
-    )
-
-
-def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
-    """Refuse features of another encoder than the requested one."""
-    if mismatch := difference(by_tag(existing.identity), request, request):
-        raise StoreError(
-            f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
-            f"{mismatch.other})",
-            remedy="other-folder",
-        )
-
-
-def existing_features(
-    path: Path, images: ImageSet, request: Mapping[str, Any]
-) -> FeatureSet | None:
-    """The file's content; None if there is no file.
-
-    Raises:
-        StoreError: it is of other images or of another encoder.
-    """
-    if not path.exists():
-        return None
-    existing = hdf5.read_features(path)
-    check_encoder(existing, request)
-    if what := _describe_other(existing, images):
-        raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
-    return existing
-
-
-def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
-    """How the images of a feature file differ from these; empty if they are the same."""
-    keys = [*images.identity(), AS_SHOWN, DEEP]
-    mismatch = difference(existing.source, images.identity(), keys)
-    if mismatch is None:
-        same = list(existing.class_names) == list(images.class_names)
-        return "" if same else "the class names are others"
-    if mismatch.key == "digest":
-        return "names, sizes, labels or class names of files are others"
-    if mismatch.key == AS_SHOWN:
-        return "read " + ("as shown, now not" if mismatch.one else "as published, now as shown")
-    if mismatch.key == DEEP:
-        return "they have more than 8 bits, which were cut off, and now are brought to 8"
-    before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
-    return f"{mismatch.key} {before}, now {now}"

@@ -1,0 +1,74 @@
+"""What lies where a feature file is to be made: what is asked for, or it is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import FeatureSet, difference
+from zsntta_cli.cache.folder import stored
+from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
+from zsntta_cli.errors import StoreError
+from zsntta_cli.settings.published import by_tag
+
+
+def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
+    """Refuse a folder with another encoder's features: weights behind a name may change."""
+    for other in stored(root, folder):
+        if other.header and (mismatch := difference(other.header.identity, identity)):
+            raise StoreError(
+                f"{other.path} was made by another encoder than this is now ({mismatch.key}: "
+                f"{mismatch.one}, now {mismatch.other})",
+                remedy="other-folder",
+            )
+
+
+def other_type(path: Path, stored_type: object, store: str) -> StoreError:
+    """The error for a file whose features are of another type than is asked for."""
+    return StoreError(
+        f"{path} has features in {stored_type}, and {store} is asked for", remedy="overwrite"
+    )
+
+
+def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
+    """Refuse features of another encoder than the requested one."""
+    if mismatch := difference(by_tag(existing.identity), request, request):
+        raise StoreError(
+            f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
+            f"{mismatch.other})",
+            remedy="other-folder",
+        )
+
+
+def existing_features(
+    path: Path, images: ImageSet, request: Mapping[str, Any]
+) -> FeatureSet | None:
+    """The file's content; None if there is no file.
+
+    Raises:
+        StoreError: it is of other images or of another encoder.
+    """
+    if not path.exists():
+        return None
+    existing = hdf5.read_features(path)
+    check_encoder(existing, request)
+    if what := _describe_other(existing, images):
+        raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
+    return existing
+
+
+def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
+    """How the images of a feature file differ from these; empty if they are the same."""
+    keys = [*images.identity(), AS_SHOWN, DEEP]
+    mismatch = difference(existing.source, images.identity(), keys)
+    if mismatch is None:
+        same = list(existing.class_names) == list(images.class_names)
+        return "" if same else "the class names are others"
+    if mismatch.key == "digest":
+        return "names, sizes, labels or class names of files are others"
+    if mismatch.key == AS_SHOWN:
+        return "read " + ("as shown, now not" if mismatch.one else "as published, now as shown")
+    if mismatch.key == DEEP:
+        return "they have more than 8 bits, which were cut off, and now are brought to 8"
+    before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
+    return f"{mismatch.key} {before}, now {now}"
