@@ -18,7 +18,7 @@ from zsntta_cli.detection.sources import Scan, batches
 DOTTED = (".git", ".ipynb_checkpoints", ".Trashes", ".Trash-1000", ".thumbnails", ".@__thumb")
 WRITTEN = (
     "@eaDir", "#recycle", "@Recycle", "#snapshot", "$RECYCLE.BIN", "lost+found", "__MACOSX",
-    "System Volume Information", "node_modules",
+    "System Volume Information", "node_modules", "FOUND.000", "Catalog Previews.lrdata",
 )  # fmt: skip
 
 
