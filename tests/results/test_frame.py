@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from kept import kept_run
 
 from zsntta_cli.results import frame
+from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import build_run
 
@@ -90,7 +91,9 @@ def test_injection_makes_no_other_stream_and_order_limit_and_ratio_do():
 
 
 def test_rounded_odds_make_another_stream_where_there_is_something_to_round():
-    assert stream_of(kept_run(rounded_odds=True)) == stream_of(kept_run())
+    for ratio in (0.5, 0.75):  # odds of 1 and 3
+        whole = kept_run(ratio=ratio), kept_run(ratio=ratio, rounded_odds=True)
+        assert stream_of(whole[0]) == stream_of(whole[1])
     odds = {"ratio": 0.25, "rounded_odds": True}
     assert stream_of(kept_run(**odds)) != stream_of(kept_run(ratio=0.25))
 
@@ -322,6 +325,9 @@ def test_settings_as_tables_name_and_show_them():
         "50%", "0.333", "0.3333", "natural",
     ]  # fmt: skip
     assert [frame.shown("fixed", value) for value in (None, 0.5)] == ["adaptive", "0.5"]
+    many = " | ".join(f"a {{}} number {i}" for i in range(20))
+    assert frame.label_text("prompt", many) == prompt_label(many) != many
+    assert frame.label_text("fixed", None) == "adaptive"
     assert [frame.shown("x", value) for value in (None, True, False, 3)] == ["-", "yes", "no", "3"]
 
 
