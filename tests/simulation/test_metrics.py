@@ -134,6 +134,8 @@ def test_all_or_none_rejected():
     nothing = of([0, -1], [0, 0], [0, 0])
     assert (nothing.acc_s, nothing.acc_n, nothing.acc_h) == (1, 0, 0)
     assert harmonic_mean(0, 0) == 0
+    assert harmonic_mean(0.5, 0.5) == 0.5
+    assert math.isnan(harmonic_mean(math.nan, 0.5))
 
 
 scores = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1)
