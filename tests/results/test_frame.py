@@ -94,6 +94,10 @@ def test_rounded_odds_make_another_stream_where_there_is_something_to_round():
     for ratio in (0.5, 0.75):  # odds of 1 and 3
         whole = kept_run(ratio=ratio), kept_run(ratio=ratio, rounded_odds=True)
         assert stream_of(whole[0]) == stream_of(whole[1])
+    eighth = kept_run(ratio=1 / 9), kept_run(ratio=1 / 9, rounded_odds=True)  # 0.125 and 0.12
+    assert stream_of(eighth[0]) != stream_of(eighth[1])
+    assert stream_of(eighth[0])[0].kind == ()
+    assert stream_of(kept_run(order="burst"))[0].kind == (("order", "burst"),)
     odds = {"ratio": 0.25, "rounded_odds": True}
     assert stream_of(kept_run(**odds)) != stream_of(kept_run(ratio=0.25))
 
@@ -193,8 +197,9 @@ def test_an_average_is_over_the_seeds_that_all_sets_have_by_hand():
     of_sets = frame.average(by_set, "sets")
     assert (of_sets.mean, of_sets.seeds) == (value.mean, (0, 1))
     assert of_sets.std == pytest.approx(math.sqrt(2) * 0.15)
-    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}})
+    wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, "seeds")
     assert wider.std == pytest.approx(0)
+    assert (frame.SEEDS, frame.SETS) == ("seeds", "sets"), "as --spread has them"
     wider = frame.average({"a": {0: 0.2, 1: 0.4}, "b": {0: 0.4, 1: 0.2}}, "sets")
     assert wider.std == pytest.approx(math.sqrt(2) * 0.1)
 
