@@ -123,6 +123,6 @@ def test_the_demo_says_what_it_would_extract_and_run(dry):
     *extractions, last = [line for line in dry("demo").splitlines() if line.startswith("features")]
     assert "features/tiny/shapes.h5: " in extractions[0]
     assert last == "features/tiny/noise-gaussian.h5: 75 images there, 4,925 more to encode"
-    runs = 3 * (4 * 4 + 1)  # methods; ratios, OOD sets and a clean stream
+    runs = 3 * (2 * 4 + 1)  # methods; ratios, OOD sets and a clean stream
     assert counts(dry("demo"))[0] == runs
     assert counts(dry("demo", "--live"))[0] == runs + 7 * 4

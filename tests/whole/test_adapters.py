@@ -1,8 +1,8 @@
-"""The adapters of docs/extending.md: on river and pytorch-ood where they are, else on stand-ins."""
+"""The adapters of examples/adapters: on river and pytorch-ood where they are, else on stand-ins."""
 
 import abc
 import importlib.util
-import re
+import runpy
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +13,7 @@ import torch
 
 from zsntta_cli import OnlineDetector
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+ADAPTERS = Path(__file__).parents[2] / "examples" / "adapters"
 DIM, COUNT = 16, 300
 
 
@@ -44,18 +44,14 @@ class FeaturesDetector(abc.ABC):
 
 
 def adapter(monkeypatch, file, name, library, place, stand_in):
-    """The class of a script in the page, on the library itself where it is installed."""
+    """The class of a script, on the library itself where it is installed."""
     if importlib.util.find_spec(library) is None:
         root, module = ModuleType(library), ModuleType(f"{library}.{place}")
         setattr(root, place, module)
         setattr(module, stand_in.__name__, stand_in)
         monkeypatch.setitem(sys.modules, library, root)
         monkeypatch.setitem(sys.modules, f"{library}.{place}", module)
-    blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    [source] = [block for block in blocks if f"save as {file}." in block]
-    namespace = {}
-    exec(compile(source, file, "exec"), namespace)
-    return namespace[name]
+    return runpy.run_path(str(ADAPTERS / file))[name]
 
 
 @pytest.fixture
