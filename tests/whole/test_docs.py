@@ -87,7 +87,7 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) >= 20
+    assert len(DOCS) >= 19
     assert len(TUTORIALS) == 5
     for page in PAGES:
         for block in blocks(page):
@@ -303,12 +303,47 @@ def test_the_api_page_names_all_that_is_public():
         assert re.search(rf"\b{name}\b", text), name
 
 
-def test_the_readme_is_short_and_says_early_what_is_not_verified():
+def test_the_readme_fits_a_screen_and_says_what_was_not_run():
     text = TEXT[README].splitlines()
-    assert len(text) <= 150
-    assert text.index("## Not verified") < text.index("## Commands")
+    assert len(text) <= 120
+    assert max(map(len, text)) <= 100
+    assert "**Not run:**" in TEXT[README]
     [api] = [b.text for b in blocks(README) if b.language == "python"]
     assert len(api.strip().splitlines()) <= 8
+
+
+# A time, a size, a difference in points; an accuracy of two digits and more behind the point.
+FIGURE = re.compile(
+    r"(?<![\w.])\d[\d,]*(?:\.\d+)?\s(?:s|ms|µs|[kKMG]i?B|seconds?|minutes?|hours?|points)\b"
+    r"|(?<![\w.:/])\d\d\.\d+(?![\w.]*\d)"
+)
+SCRIPT = re.compile(
+    r"\b(?:benchmarks|tools)/\w+\.py\b|`(?:zsntta|make|python) |^(?:zsntta|make) ", re.M
+)
+
+
+def sections(page):
+    """The parts of a page between headings, code and all."""
+    code, parts = False, [""]
+    for line in TEXT[page].splitlines(keepends=True):
+        code ^= line.startswith("```")
+        parts += [""] if line.startswith("#") and not code else []
+        parts[-1] += line
+    return parts
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_section_with_a_figure_names_what_makes_it(page):
+    for part in sections(page):
+        prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", part, flags=re.MULTILINE | re.DOTALL)
+        figures = FIGURE.findall(prose)
+        assert not figures or SCRIPT.search(part), f"{page.name}: {part.splitlines()[0]}: {figures}"
+
+
+def test_scripts_that_pages_name_are_there():
+    named = set(re.findall(r"\b((?:benchmarks|tools|tests)/[\w/]+\.py)\b", ALL))
+    assert len(named) > 20
+    assert not [name for name in named if not (ROOT / name).exists()]
 
 
 def test_every_name_is_in_the_documents():
