@@ -1,11 +1,11 @@
 """Write docs/board.md: every cached method on the same streams of real features.
 
-    python benchmarks/board.py FOLDER [--output docs/board.md]
+    python benchmarks/board.py FOLDER [--work FOLDER] [--output docs/board.md]
 
 FOLDER has `SET-PART.npz` and `text-SET.npz`, as `benchmarks/real_features.py` reads them. The
-feature files and results are made in a folder that is removed afterwards. The page's table is of
-what `zsntta simulate` writes; its commands stand on the page. It takes some twelve minutes of one
-core.
+feature files and results lie in the folder of `--work`, where a stopped command goes on, else in
+one that is removed afterwards. The page's table is of what `zsntta simulate` writes; its commands
+stand on the page. It takes some twenty minutes of one core.
 """
 
 import argparse
@@ -63,6 +63,7 @@ page about the same results. [Methods](methods.md) says what each method is, and
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of .npz files")
+    parser.add_argument("--work", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/board.md"))
     return parser.parse_args()
 
@@ -76,14 +77,14 @@ def command(id_set: str) -> str:
     )
 
 
-def printed(words: Sequence[str], folder: str) -> str:
+def printed(words: Sequence[str], folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, *words], cwd=folder, check=True, text=True, stdout=subprocess.PIPE
     )
     return done.stdout
 
 
-def results(folder: str) -> dict[str, dict[tuple[str, str, float], dict[str, str]]]:
+def results(folder: Path) -> dict[str, dict[tuple[str, str, float], dict[str, str]]]:
     """The rows of single pairs, by method."""
     by_method: dict[str, dict[tuple[str, str, float], dict[str, str]]] = {}
     for id_set in ID_SETS:
@@ -120,9 +121,11 @@ def line(method: str, rows: Rows, base: Rows) -> str:
 
 def main() -> None:
     given = options()
-    with tempfile.TemporaryDirectory() as folder:
-        printed([str(HERE / "real_features.py"), str(given.folder.resolve())], folder)
-        by_method = results(folder)
+    with tempfile.TemporaryDirectory() as temporary:
+        work = given.work or Path(temporary)
+        if not (work / "features").exists():
+            printed([str(HERE / "real_features.py"), str(given.folder.resolve())], work)
+        by_method = results(work)
     table = [
         "| method | Acc_S, 0 % | Acc_H, 5 % | Acc_H, 25 % | AUROC | below | worst |",
         "|---|---:|---:|---:|---:|---:|---:|",

@@ -27,9 +27,16 @@ PAGES = {
     "docs/results.ipynb": "results-notebook.md",
 }
 # Files that pages link to, and that are no pages.
-FILES = ("LICENSE", "CITATION.cff", "zsntta_cli/datasets/wordnet/LICENSE")
+FILES = (
+    "LICENSE",
+    "CITATION.cff",
+    "zsntta_cli/datasets/wordnet/LICENSE",
+    "examples/adapters/ood_noise.py",
+    "examples/adapters/river_noise.py",
+)
 
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)((?:#[^)]*)?)\)")
+_PICTURE = re.compile(r'(<img src=")([^"]+)"')
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -52,8 +59,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     here = page.file.src_uri
     source = next((source for source, of in PAGES.items() if of == here), f"docs/{here}")
 
-    def on_site(link: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), link[1]))
+    def placed(path: str) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
         if target in PAGES:
             place = PAGES[target]
         elif target in FILES:
@@ -62,9 +69,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
             place = target.removeprefix("docs/")
         else:
             raise PluginError(f"{source} links to {target}, which is not on the site")
-        return f"]({posixpath.relpath(place, posixpath.dirname(here) or '.')}{link[2]})"
+        return posixpath.relpath(place, posixpath.dirname(here) or ".")
 
-    return _LINK.sub(on_site, markdown)
+    markdown = _PICTURE.sub(lambda picture: picture[1] + placed(picture[2]) + '"', markdown)
+    return _LINK.sub(lambda link: f"]({placed(link[1])}{link[2]})", markdown)
 
 
 def commands_page() -> str:
