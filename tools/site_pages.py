@@ -84,7 +84,7 @@ def _command_lines() -> Iterator[str]:
     from typer.testing import CliRunner
 
     from zsntta_cli.cli import COMMANDS, app
-    from zsntta_cli.cli.pages import SHORT_PAGES
+    from zsntta_cli.cli.line.pages import SHORT_PAGES
 
     short = " and ".join(f"`{name}`" for name in SHORT_PAGES)
     yield (

@@ -20,7 +20,8 @@ ZsnttaError
     ├── MissingWords    no word list, or none that is meant
     └── NoPartner       an ID set without a cached OOD set
 
-What to type stands in `cli/hints.py` alone: an error's type or its `remedy` become a command there.
+What to type stands in `cli/line/hints.py` alone: an error's type or its `remedy` become a command
+there.
 """
 
 import difflib

@@ -91,6 +91,6 @@ def test_ctrl_c_while_the_line_is_read_is_said(monkeypatch, zsntta):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("zsntta_cli.cli.command.TyperGroup.parse_args", interrupt)
+    monkeypatch.setattr("zsntta_cli.cli.line.command.TyperGroup.parse_args", interrupt)
     answer = zsntta("methods", "list")
     assert (answer.exit_code, answer.stderr) == (130, "interrupted.\n")

@@ -7,7 +7,7 @@ import typer.main
 from made import TINY
 
 from zsntta_cli.cli import app
-from zsntta_cli.cli.gone import GONE
+from zsntta_cli.cli.line.gone import GONE
 
 # What has to be typed where a name alone is no line: values in the form in which they were given.
 SIMULATE = ("simulate", "--method", "zs-clip", *TINY)

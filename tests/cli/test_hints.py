@@ -11,7 +11,8 @@ import pytest
 import typer
 
 from zsntta_cli import cli, errors
-from zsntta_cli.cli import app, hints
+from zsntta_cli.cli import app
+from zsntta_cli.cli.line import hints
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
 from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT

@@ -3,7 +3,7 @@
 import pytest
 from made import fails
 
-from zsntta_cli.cli.lists import in_known_case
+from zsntta_cli.cli.line.lists import in_known_case
 
 MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--warmup", "1")
 PAIRS = {

@@ -298,7 +298,7 @@ def test_official_takes_a_fixed_threshold_on_the_noise_score(cached):
 
 
 def test_completion_knows_methods_sets_encoders_and_words(cached, tmp_path):
-    from zsntta_cli.cli import completion
+    from zsntta_cli.cli.line import completion
 
     context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
     assert completion.methods("adand+t") == ["adand+tda", "adand+tent", "adand+transclip"]

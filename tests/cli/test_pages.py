@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from zsntta_cli.cli import COMMANDS
-from zsntta_cli.cli.pages import COMMAND_GROUPS, EXAMPLES, SHORT_PAGES, described
+from zsntta_cli.cli.line.pages import COMMAND_GROUPS, EXAMPLES, SHORT_PAGES, described
 
 NARROW = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
 

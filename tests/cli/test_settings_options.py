@@ -8,7 +8,7 @@ from dataclasses import fields
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cli.options import own_settings
+from zsntta_cli.cli.line.options import own_settings
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type

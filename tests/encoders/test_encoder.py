@@ -9,7 +9,7 @@ from made import CONFIG
 from PIL import Image
 
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cli.hints import encoder_options
+from zsntta_cli.cli.line.hints import encoder_options
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError

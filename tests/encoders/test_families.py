@@ -16,7 +16,7 @@ from PIL import Image
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.hdf5 import read_features
-from zsntta_cli.cli.hints import worded
+from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.text import TextTower, load_tokenizer
 from zsntta_cli.encoders.weights import FAMILIES, _preprocessing

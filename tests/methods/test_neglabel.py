@@ -8,7 +8,7 @@ import pytest
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, WORDS, Text
-from zsntta_cli.cli.hints import worded
+from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.errors import DatasetError, MissingText, MissingWords, SettingsError
 from zsntta_cli.extraction import plan as plans
 from zsntta_cli.extraction.plan import ExtractPlan, named_words

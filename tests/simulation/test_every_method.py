@@ -150,7 +150,7 @@ def test_an_experiment_and_python_know_it(features, zsntta, tmp_path):
 
 
 def test_it_is_in_the_help_and_completed(zsntta):
-    from zsntta_cli.cli import completion
+    from zsntta_cli.cli.line import completion
 
     assert "all" in completion.methods_or_all("al")
     assert "or all: every cached one" in " ".join(zsntta("simulate", "-h").stdout.split())

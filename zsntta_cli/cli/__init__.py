@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from zsntta_cli import __version__, plugins
-from zsntta_cli.cli.command import Command, Group, end, say
-from zsntta_cli.cli.pages import COMMAND_GROUPS
+from zsntta_cli.cli.line.command import Command, Group, end, say
+from zsntta_cli.cli.line.pages import COMMAND_GROUPS
 from zsntta_cli.errors import PluginError
 
 _SUMMARY = 60  # characters of a command's summary, which is cut at none of 80 columns

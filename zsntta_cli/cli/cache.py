@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group, misused, say
 from zsntta_cli.cli.exporting import export
-from zsntta_cli.cli.hints import NOTHING_CACHED
-from zsntta_cli.cli.options import (
+from zsntta_cli.cli.line.command import Command, group, misused, say
+from zsntta_cli.cli.line.hints import NOTHING_CACHED
+from zsntta_cli.cli.line.options import (
     EncoderName,
     EncoderOptions,
     FeaturesDir,

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import StoreOptions, with_groups
-from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.options import StoreOptions, with_groups
+from zsntta_cli.cli.line.output import form_of, put
 
 Names = list[str] | None
 

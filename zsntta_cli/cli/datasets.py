@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import Command, group, say
-from zsntta_cli.cli.lists import known_set
-from zsntta_cli.cli.options import DataRoot, FeaturesDir
+from zsntta_cli.cli.line.command import Command, group, say
+from zsntta_cli.cli.line.lists import known_set
+from zsntta_cli.cli.line.options import DataRoot, FeaturesDir
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
@@ -44,7 +44,7 @@ def show(
 
     It also shows its size, its terms and its layout on disk.
     """
-    from zsntta_cli.cli.hints import set_advice
+    from zsntta_cli.cli.line.hints import set_advice
     from zsntta_cli.datasets import known
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import set_card
@@ -65,7 +65,7 @@ def get(
 
     A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
     """
-    from zsntta_cli.cli.hints import worded
+    from zsntta_cli.cli.line.hints import worded
     from zsntta_cli.datasets import fetching, known
     from zsntta_cli.progress import ConsoleReporter
 
@@ -129,7 +129,7 @@ def verify(
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     """List encoders: embedded, the paper's, cached, families."""
     from zsntta_cli.cache.folder import stored
-    from zsntta_cli.cli.hints import encoder_options
+    from zsntta_cli.cli.line.hints import encoder_options
     from zsntta_cli.encoders.weights import FAMILIES, whereabouts
 
     cached: dict[str, list[str]] = {}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
-from zsntta_cli.cli.hints import NEXT_STEPS
-from zsntta_cli.cli.options import FeaturesDir
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
+from zsntta_cli.cli.line.hints import NEXT_STEPS
+from zsntta_cli.cli.line.options import FeaturesDir
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
 
@@ -118,7 +118,7 @@ def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
 
 
 def _run(root: Path, grid: "Grid", **live: Any) -> "list[Record]":
-    from zsntta_cli.cli.output import command_line
+    from zsntta_cli.cli.line.output import command_line
     from zsntta_cli.results.executor import run_all
     from zsntta_cli.results.keeping import Keeping
 

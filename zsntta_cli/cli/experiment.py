@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.dry import DryRun, say_foresight
-from zsntta_cli.cli.options import JobOptions, with_groups
-from zsntta_cli.cli.output import command_line, form_of, say_notes
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.dry import DryRun, say_foresight
+from zsntta_cli.cli.line.options import JobOptions, with_groups
+from zsntta_cli.cli.line.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError, UnknownName
 from zsntta_cli.settings import LiveSettings

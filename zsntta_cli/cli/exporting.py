@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.options import EncoderName, FeaturesDir
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.options import EncoderName, FeaturesDir
 from zsntta_cli.settings import FEATURES
 
 _FORMS = ("npz", "parquet", "safetensors")
@@ -39,7 +39,7 @@ def export(
     `cache import` reads them, and its features are equal to the bit.
     """
     from zsntta_cli.cache.export import FORMS, ExportPlan, export_features
-    from zsntta_cli.cli.output import form_of, is_stream
+    from zsntta_cli.cli.line.output import form_of, is_stream
 
     form = form_of(output, FORMS, to, named_by="--to")
     if not form:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
-from zsntta_cli.cli.hints import simulate_command
-from zsntta_cli.cli.options import DataRoot, FeaturesDir, ModelOptions, with_groups
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
+from zsntta_cli.cli.line.hints import simulate_command
+from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.cli.parts import PartOptions
 from zsntta_cli.errors import DatasetError, counted, first_line
 from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, EncoderChoice, ExtractSettings

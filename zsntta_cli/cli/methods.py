@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.command import Command, group, misused
-from zsntta_cli.cli.lists import in_known_case
-from zsntta_cli.cli.output import Form, form_of, put
+from zsntta_cli.cli.line.command import Command, group, misused
+from zsntta_cli.cli.line.lists import in_known_case
+from zsntta_cli.cli.line.output import Form, form_of, put
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw, write_rows
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.options import check_choice
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.command import say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import KNOWN_FOLDERS, EncoderChoice
 

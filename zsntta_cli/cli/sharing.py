@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.dry import NOTHING_DONE, DryRun
-from zsntta_cli.cli.options import EncoderName, FeaturesDir
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
+from zsntta_cli.cli.line.options import EncoderName, FeaturesDir
 from zsntta_cli.settings import FEATURES
 from zsntta_cli.sharing.stores import EXAMPLE
 

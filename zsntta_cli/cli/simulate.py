@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import DryRun, say_foresight
-from zsntta_cli.cli.options import (
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.dry import DryRun, say_foresight
+from zsntta_cli.cli.line.options import (
     EncoderOptions,
     FeaturesDir,
     JobOptions,
@@ -22,7 +22,7 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import Form, Width, command_line, form_of, put
+from zsntta_cli.cli.line.output import Form, Width, command_line, form_of, put
 from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings

@@ -10,8 +10,8 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     ResultOptions,
 )
-from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, with_groups
-from zsntta_cli.cli.output import PAGES, form_of
+from zsntta_cli.cli.line.options import EncoderOptions, FeaturesDir, with_groups
+from zsntta_cli.cli.line.output import PAGES, form_of
 from zsntta_cli.settings import FEATURES, ExtractSettings
 
 

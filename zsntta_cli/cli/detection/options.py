@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused
-from zsntta_cli.cli.options import under
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import misused
+from zsntta_cli.cli.line.options import under
 from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise

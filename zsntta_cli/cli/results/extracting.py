@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.dry import NOTHING_DONE
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.dry import NOTHING_DONE
 from zsntta_cli.errors import DatasetError, EncoderError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings, LiveSettings

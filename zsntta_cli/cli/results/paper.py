@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import DryRun
-from zsntta_cli.cli.options import (
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.dry import DryRun
+from zsntta_cli.cli.line.options import (
     EncoderOptions,
     FeaturesDir,
     JobOptions,
@@ -20,7 +20,7 @@ from zsntta_cli.cli.options import (
     own_settings,
     with_groups,
 )
-from zsntta_cli.cli.output import Form, Width, form_of
+from zsntta_cli.cli.line.output import Form, Width, form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import check_method
 from zsntta_cli.paper.printed.tables import SAMPLES

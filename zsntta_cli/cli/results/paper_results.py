@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.dry import say_foresight
-from zsntta_cli.cli.output import command_line, put, put_figure
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.dry import say_foresight
+from zsntta_cli.cli.line.output import command_line, put, put_figure
 from zsntta_cli.errors import counted
 from zsntta_cli.paper.printed.tables import PaperTable
 
 if TYPE_CHECKING:
-    from zsntta_cli.cli.hints import Given
+    from zsntta_cli.cli.line.hints import Given
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.standing import Execution, Obtained
     from zsntta_cli.results.keeping import Keeping
@@ -160,7 +160,7 @@ def show_check(
 
 def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given: "Given") -> None:
     """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
-    from zsntta_cli.cli.hints import making_all
+    from zsntta_cli.cli.line.hints import making_all
     from zsntta_cli.paper.reproduction import reproduce
 
     whole = reproduce(
@@ -175,7 +175,7 @@ def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given:
 
 def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
     """Say what is missing and how to get it, what was not run and why."""
-    from zsntta_cli.cli.hints import making_all
+    from zsntta_cli.cli.line.hints import making_all
 
     if obtained.missing:
         count = sum(map(len, obtained.missing.values()))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import misused, say
-from zsntta_cli.cli.gone import gone
-from zsntta_cli.cli.options import (
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.gone import gone
+from zsntta_cli.cli.line.options import (
     StoreOptions,
     check_setting_names,
     say_left_out,
@@ -18,7 +18,7 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import form_of, put_figure
+from zsntta_cli.cli.line.output import form_of, put_figure
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.command import Command, group, misused, say
-from zsntta_cli.cli.options import (
+from zsntta_cli.cli.line.command import Command, group, misused, say
+from zsntta_cli.cli.line.options import (
     StoreOptions,
     check_setting_names,
     say_left_out,
@@ -17,7 +17,7 @@ from zsntta_cli.cli.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.cli.line.output import form_of, put
 from zsntta_cli.errors import counted, near, short
 from zsntta_cli.settings.ratios import parse_ratio
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import StoreOptions, say_left_out, with_groups
-from zsntta_cli.cli.output import PAGES, form_of, put
+from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.options import StoreOptions, say_left_out, with_groups
+from zsntta_cli.cli.line.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.errors import counted
 from zsntta_cli.methods import find_method

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved, to_softmax
+from zsntta_cli.methods.kernels.compiled import compiled
 from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.settings.options import option
 

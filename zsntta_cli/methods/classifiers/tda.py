@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import blocks, entropy_of, leaving
+from zsntta_cli.methods.kernels.compiled import compiled
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import leaving
+from zsntta_cli.methods.kernels.compiled import compiled
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import mcm, unit
 from zsntta_cli.methods.settings import FROM_ONE, MethodSettings

@@ -8,8 +8,8 @@ that make the stream likeliest. In a shuffled stream all weights are 0.
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
 from zsntta_cli.methods.classifiers.blocks import to_softmax
+from zsntta_cli.methods.kernels.compiled import compiled
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]

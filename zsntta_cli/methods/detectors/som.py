@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
+from zsntta_cli.methods.kernels.compiled import compiled
 
 
 class SelfOrganisingMap:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.kernels.compiled import compiled
+from zsntta_cli.methods.kernels.compiled import compiled
 
 _CHAINS, _LONGEST_CHAIN = 3, 3
 _LEVEL = (0.1, 1.0)  # level of the operations, at most 10; TPT's severity

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from zsntta_cli.kernels.compiled import compiled
+from zsntta_cli.methods.kernels.compiled import compiled
 
 _FIRST_VARIANCE = 0.002
 _SHRINKAGE = 1e-4  # ε

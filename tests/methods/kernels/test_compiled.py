@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zsntta_cli.kernels import compiled
+from zsntta_cli.methods.kernels import compiled
 
 OFFSET = 1.5
 TABLE = np.array([1.0, 10.0, 100.0])

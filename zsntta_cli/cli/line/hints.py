@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cli.gone import gone
+from zsntta_cli.cli.line.gone import gone
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from zsntta_cli.cli.command import misused, say
+from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.report.forms import FORMS
 
 Width = Literal["page", "column"]  # what a LaTeX table fits, in a paper of two columns

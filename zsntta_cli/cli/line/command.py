@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
-from zsntta_cli.cli.gone import gone_value
-from zsntta_cli.cli.lists import written_out
-from zsntta_cli.cli.pages import (
+from zsntta_cli.cli.line.gone import gone_value
+from zsntta_cli.cli.line.lists import written_out
+from zsntta_cli.cli.line.pages import (
     EXAMPLES,
     REPEATED,
     SHORT_PAGES,
@@ -21,7 +21,7 @@ from zsntta_cli.cli.pages import (
     notation,
     placeholder,
 )
-from zsntta_cli.cli.usage import LINE, said_of
+from zsntta_cli.cli.line.usage import LINE, said_of
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
@@ -133,7 +133,7 @@ class Command(TyperCommand):
         except ZsnttaError as error:
             if ctx.find_root().params.get("debug"):
                 raise
-            from zsntta_cli.cli.hints import worded
+            from zsntta_cli.cli.line.hints import worded
 
             code = 2 if isinstance(error, SettingsError) else 1
             end(f"error: {worded(error, ctx.params)}", code, error)

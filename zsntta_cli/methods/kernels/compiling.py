@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from llvmlite import binding
 
-from zsntta_cli.kernels.compiled import SYMBOL, Type, flat, processor
+from zsntta_cli.methods.kernels.compiled import SYMBOL, Type, flat, processor
 
 
 def c_function(function: FunctionType, types: tuple[Type, ...]) -> Any:

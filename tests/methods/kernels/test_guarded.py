@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from zsntta_cli.kernels import compiled, guarded
+from zsntta_cli.methods.kernels import compiled, guarded
 
 SOMEBODY = 12_345  # a user that is neither root nor this one
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give files away")
@@ -185,7 +185,7 @@ def test_debug_says_which_code_is_not_used(folder):
 import sys
 from typer.testing import CliRunner
 from zsntta_cli.cli import app
-from zsntta_cli.kernels import compiled
+from zsntta_cli.methods.kernels import compiled
 CliRunner().invoke(app, [*sys.argv[1:], "encoders"])
 compiled._say("kept machine code is not used: others can write to \\x1b.")
 """

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.command import say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.errors import counted
 
 if TYPE_CHECKING:
-    from zsntta_cli.cli.hints import Given
+    from zsntta_cli.cli.line.hints import Given
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -24,7 +24,7 @@ def say_foresight(
     root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
 ) -> None:
     """Say what some runs would come to, and how to get what is missing."""
-    from zsntta_cli.cli.hints import making_all, worded
+    from zsntta_cli.cli.line.hints import making_all, worded
     from zsntta_cli.report.foresight import foresight_lines
     from zsntta_cli.results.planning import foresee
     from zsntta_cli.simulation.notes import notes_before

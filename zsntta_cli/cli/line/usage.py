@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zsntta_cli.cli.gone import gone
+from zsntta_cli.cli.line.gone import gone
 from zsntta_cli.errors import near, short
 
 LINE = f"{__name__}.line"  # in a context: the words of the line

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli import completion
-from zsntta_cli.cli.command import Command
-from zsntta_cli.cli.lists import INTEGER, NUMBER
+from zsntta_cli.cli.line import completion
+from zsntta_cli.cli.line.command import Command
+from zsntta_cli.cli.line.lists import INTEGER, NUMBER
 from zsntta_cli.errors import SettingsError, first_of, short
 from zsntta_cli.methods import METHODS, NO_TEXT, check_method, find_method
 from zsntta_cli.results import store_path
@@ -154,7 +154,7 @@ class StoreOptions:
 
 def say_left_out(records: "RecordStore", read: int) -> None:
     """Say in one note how many rows of a store were not read, for they are broken."""
-    from zsntta_cli.cli.command import say
+    from zsntta_cli.cli.line.command import say
 
     if broken := records.count() - read:
         say(
@@ -174,7 +174,7 @@ class KeepingOptions(StoreOptions):
 
     def keeping(self, items: bool = False) -> "Keeping":
         """How results are kept; `items`: with what each item got."""
-        from zsntta_cli.cli.output import command_line
+        from zsntta_cli.cli.line.output import command_line
         from zsntta_cli.results.keeping import Keeping
 
         return Keeping.beside(self.features_dir, self.file, self.fresh, items, command_line())

@@ -29,11 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli.kernels.guarded import UnsafeError, read_guarded, write_guarded
+from zsntta_cli.methods.kernels.guarded import UnsafeError, read_guarded, write_guarded
 
 Type = tuple[np.dtype[Any], int] | type  # an array's type and dimensions, or a number's type
 SYMBOL = "kernel"  # the name of the function in the machine code
-_COMPILING = "zsntta_cli.kernels.compiling"  # imports Numba
+_COMPILING = "zsntta_cli.methods.kernels.compiling"  # imports Numba
 _loading = threading.RLock()
 _owners = list[Any]()  # what holds the loaded code in memory: it must never be freed
 
