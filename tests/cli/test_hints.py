@@ -99,7 +99,7 @@ def test_near_misses_are_asked_for():
 
 
 def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
-    package = Path(hints.__file__).parents[1].rglob("*.py")
+    package = Path(cli.__file__).parents[1].rglob("*.py")
     files = [path.read_text(encoding="utf-8") for path in package if path.name != "hints.py"]
     used = {word for text in files for word in re.findall(r'remedy="([\w-]+)"', text)}
     assert used
