@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 
-import zsntta_cli
 from zsntta_cli.methods import METHODS
 
 HERE = Path(__file__).parent
@@ -39,7 +38,7 @@ AdaND lacks what it learns from in the paper. Methods that need words have the c
 other sets; `cma` and `csp`, which have texts of their own, are left out. `ridge`'s constants were
 looked at on these sets.
 
-`python benchmarks/board.py FOLDER` wrote this page with zsntta {version}, after
+`python benchmarks/board.py FOLDER` wrote this page, after
 `benchmarks/real_features.py` had made the feature files, by these commands:
 
 <!-- needs: hours -->
@@ -144,7 +143,6 @@ def main() -> None:
     offline = [f"`{name}`" for name in by_method if METHODS[name].offline]
     notes = f"\n{', '.join(offline)} sees the whole stream before it decides: a reference.\n"
     text = PAGE.format(
-        version=zsntta_cli.__version__,
         commands="\n".join(map(command, ID_SETS)),
         table="\n".join(table),
         notes=notes if offline else "",

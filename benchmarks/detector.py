@@ -15,6 +15,8 @@ flag           precision / recall / share of all images flagged
 pairs          each pair's Acc_H of ridge less that of ZS-CLIP
 orders         Acc_S / Acc_N / Acc_H of ordered streams, at 5 and 25 %
 short          streams of few images: mean Acc_H at 5, 10, 25 and 50 %
+constants      what each of ridge's is worth, halved, doubled or left out: the mean Acc_H of the
+               noisy ratios, that of clean streams, the worst cell less ZS-CLIP
 """
 
 import argparse
@@ -32,6 +34,10 @@ from zsntta_cli.simulation.record import Record
 RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
 ORDERS = ("shuffled", "class", "burst", "late", "first")
 LENGTHS = (100, 200, 500, 1000, 2000)
+CONSTANTS = {
+    "ridge_first": (32, 128), "ridge_tail": (3, 12, 1e9), "ridge_tail_deviations": (1.5, 6),
+    "ridge_prior": (0.15, 0.6, 0), "ridge_ring": (512, 2048),
+}  # fmt: skip
 
 
 class Contender(NamedTuple):
@@ -40,6 +46,7 @@ class Contender(NamedTuple):
     label: str
     method: str
     preset: str = "paper"
+    settings: tuple[tuple[str, float], ...] = ()
 
 
 ZS_CLIP = Contender("ZS-CLIP", "zs-clip")
@@ -80,7 +87,7 @@ class Runs:
         return zsntta_cli.simulate(
             contender.method, id_set=id_set, ood_set=ood_set, preset=contender.preset,
             encoder=self._folder.name, features_dir=self._folder.parent, jobs=self._jobs,
-            noise="none", seed=self._seeds, **stream,
+            noise="none", seed=self._seeds, **dict(contender.settings), **stream,
         )  # fmt: skip
 
     def mean(self, metric: str, contender: Contender, **stream: Any) -> float:
@@ -186,6 +193,24 @@ def short(runs: Runs) -> None:
     table(["images", *(one.label for one in CONTENDERS)], rows)
 
 
+def constants(runs: Runs) -> None:
+    def cells(contender: Contender) -> NDArray[np.float64]:
+        return np.array([
+            [100 * values(runs(contender, pair, ratio=r), "acc_h").mean() for r in RATIOS]
+            for pair in runs.pairs
+        ])  # fmt: skip
+
+    zs_clip = cells(ZS_CLIP)
+    changed = [(name, value) for name, tried in CONSTANTS.items() for value in tried]
+    rows = []
+    for settings in ((), *((one,) for one in changed)):
+        found = cells(RIDGE._replace(settings=settings))
+        shown = (found[:, 1:].mean(), found[:, 0].mean(), (found - zs_clip).min())
+        [(name, value)] = settings or [("as they are", np.nan)]
+        rows.append([name, f"{value:g}" if settings else "", *(f"{one:.1f}" for one in shown)])
+    table(["constant", "", "noisy", "0 %", "worst"], rows)
+
+
 TABLES: dict[str, Callable[[Runs], None]] = {
     "summary": summary,
     "acc_h": lambda runs: by_ratio(runs, "acc_h", RATIOS),
@@ -194,6 +219,7 @@ TABLES: dict[str, Callable[[Runs], None]] = {
     "pairs": pairs,
     "orders": orders,
     "short": short,
+    "constants": constants,
 }
 
 

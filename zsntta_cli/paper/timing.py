@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
+from zsntta_cli.children import end_with_parent
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.methods import METHODS
@@ -107,7 +108,8 @@ def measure(
     """
     timings = []
     for job in jobs:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
+        spawned = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(1, spawned, initializer=end_with_parent) as process:
             try:
                 timing = process.submit(run_job, job).result()
             except BrokenProcessPool:
