@@ -125,7 +125,7 @@ def test_show_what_downloads(zsntta):
         "10,000", "test", "svhn, lsun, texture, places", "https://www.cs.toronto.edu/~kriz/",
         "170 MB", "none stated", "sets/cifar-10-batches-py/", "no encoder", "download it to sets",
         "zsntta datasets verify cifar10", "zsntta extract --dataset cifar10",
-        "zsntta simulate --method adand --id cifar10",
+        "zsntta simulate --method zs-clip,adand --id cifar10",
     ):  # fmt: skip
         assert part in output
 

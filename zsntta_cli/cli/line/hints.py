@@ -271,7 +271,7 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     others = [n for n in set_names(features_dir, folder) if n != name]
     ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
     given = {**vars(choice), "features_dir": features_dir}
-    return f"zsntta simulate --method zs-clip --method adand --id {name}{ood}{options_of(given)}"
+    return f"zsntta simulate --method zs-clip,adand --id {name}{ood}{options_of(given)}"
 
 
 def flaw_remedies(error: FlawedSet) -> str:
@@ -293,7 +293,7 @@ def set_advice(name: str, entry: DatasetEntry, data_root: Path) -> dict[str, str
     typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
     commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
     if entry.role != "ood":
-        commands.append(f"zsntta simulate --method adand --id {typed}")
+        commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
     return {
         "on disk": str(there),
         "to mend it": flaw_remedies(there.error).removeprefix("or ") if there.error else "",
