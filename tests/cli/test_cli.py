@@ -320,7 +320,10 @@ METHOD_FILES = {  # what a named method has, beside what all share
     "oodd": {"detectors.oodd", "ood_scores"},
     "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.dmn", "pairs"},
 }
-SHARED_FILES = {"base", "classifiers.blocks", "entry", "learned", "scores", "settings", "threshold"}
+SHARED_FILES = {
+    "base", "classifiers.blocks", "entry", "kernels", "kernels.compiled", "kernels.guarded",
+    "learned", "scores", "settings", "threshold",
+}  # fmt: skip
 
 
 def imported_methods(*words):

@@ -264,7 +264,10 @@ def _on_white(image: Image.Image, plain: Image.Image) -> Image.Image:
             plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
         return plain.convert("RGB")
     if not plain.has_transparency_data:
-        return plain if plain.mode == "RGB" else plain.convert("RGB")  # which would copy it
+        if plain.mode != "RGB":
+            return plain.convert("RGB")
+        plain.load()  # as convert does, which would also copy it
+        return plain
     rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
     white = Image.new("RGB", image.size, "white")
     white.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
