@@ -348,9 +348,10 @@ class Extractor:
         return existing
 
     def _say_other_batches(self, existing: FeatureSet) -> None:
-        """Note that a file stays though it was made in batches of another size."""
-        before = existing.machine.get("batch_size", self.settings.batch_size)
-        if before != self.settings.batch_size:
+        """Note that a file stays though another size of batches is asked for."""
+        asked = self.settings.batch_size
+        before = existing.machine.get("batch_size", asked)
+        if before != asked != ExtractSettings().batch_size:
             self.reporter.note(
                 f"note: {existing.path} was made with --batch-size {before}, and stays: another "
                 f"one changes no more than the last bits of features."
