@@ -127,6 +127,9 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
     again = extractor(batch_size=9)
     assert again.dataset(glyphs(60)).encoded == 0
     assert "was made with --batch-size 7, and stays" in again.reporter.notes[0]
+    unasked = extractor(batch_size=ExtractSettings().batch_size)
+    assert unasked.dataset(glyphs(60)).encoded == 0
+    assert not any("--batch-size" in note for note in unasked.reporter.notes)
 
 
 def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(extractor):

@@ -106,7 +106,7 @@ class _Fetch:
             try:
                 fetch_file(address, came, progress.begin, progress.reach)
             except (MissingAtStore, Unread) as error:
-                raise DatasetError(f"{str(error).removesuffix('.')}.") from error
+                raise DatasetError(str(error)) from error
             try:
                 facts = self._verify(came)
             except DatasetError as error:
