@@ -71,11 +71,3 @@ def test_known_names_in_any_case_and_formats_by_other_words(zsntta, features):
 )
 def test_what_is_no_list(zsntta, features, typed, said):
     fails(asked(zsntta, features, *typed), said, code=2)
-
-
-def test_other_commands_have_them_too(zsntta, features):
-    plots = [
-        zsntta("plot", "ratio", "--features-dir", features, "--output", "ratio.png", *seeds)
-        for seeds in (("--seed", "0-1"), ("--seed", 0, "--seed", 1))
-    ]
-    assert plots[0].stderr == plots[1].stderr

@@ -1,7 +1,6 @@
 """Paths on standard input, as `zsntta detect -` is typed behind a pipe."""
 
 import contextlib
-import io
 import json
 import os
 import signal
@@ -9,89 +8,95 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from made import TINY, ZSNTTA, fails
+from detected import SHAPES
+from made import ZSNTTA
 
-from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.detection import sources
 
-SHAPES = ("--classes", ",".join(render("shapes").class_names), *TINY)
 DETECT = [ZSNTTA, "detect", "-", *SHAPES]
 
 
-def files():
-    return sorted(Path("pictures").rglob("*.png"))
-
-
-def line(path):
-    return os.fsencode(path) + b"\n"
-
-
-def rows(result):
-    assert result.exit_code == 0, result.output
-    return [json.loads(line) for line in result.stdout.splitlines()]
+def lines():
+    """The paths of the pictures, as a pipe brings them."""
+    return [os.fsencode(path) + b"\n" for path in sorted(Path("pictures").rglob("*.png"))]
 
 
 @pytest.fixture
-def piped(pictures, monkeypatch):
-    """Run the command line with something on standard input."""
+def process(pictures):
+    """The command behind a pipe."""
+    running = []
 
-    def run(content, *arguments):
-        file = io.BytesIO(content)
-        monkeypatch.setattr(sources, "_standard_input", file.read)
-        return pictures("detect", "-", *SHAPES, *arguments)
+    def start(*options):
+        streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        running.append(subprocess.Popen([*DETECT, *options], **streams))
+        return running[0]
 
-    return run
+    with contextlib.ExitStack() as stack:
+        yield start
+        stack.enter_context(contextlib.suppress(BrokenPipeError))
+        for one in running:
+            stack.enter_context(one)
 
 
-def test_ctrl_c_keeps_what_was_decided(pictures):
-    process = subprocess.Popen(
-        [*DETECT, "--print0", "--out", "rows.jsonl", "--copy-to", "out", "--flag", "60%"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    names = [str(path) for path in files()[:6]]
-    with process:
-        process.stdin.write(b"".join(map(line, names)))
-        process.stdin.flush()
-        wanted = b"".join(os.fsencode(name) + b"\0" for name in names)
-        assert process.stdout.read(len(wanted)) == wanted
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.decode().splitlines()[-1].startswith("interrupted")
+def test_each_is_answered_at_once_as_in_one_piece(pictures, process):
+    paths = lines()
+    whole = subprocess.run(DETECT, input=b"".join(paths), capture_output=True, check=True)
+    expected = [json.loads(line) for line in whole.stdout.splitlines()]
+    assert [os.fsencode(row["source"]) + b"\n" for row in expected] == paths
+    detect = process()
+    for path, row in zip(paths[:12], expected, strict=False):
+        detect.stdin.write(path)
+        detect.stdin.flush()
+        assert json.loads(detect.stdout.readline()) == row
+    stdout, _ = detect.communicate()
+    assert (stdout, detect.returncode) == (b"", 0)
+
+
+def test_ctrl_c_keeps_what_was_decided(process):
+    detect = process("--print0", "--out", "rows.jsonl", "--copy-to", "out", "--flag", "60%")
+    names = [os.fsdecode(path[:-1]) for path in lines()[:6]]
+    detect.stdin.write(b"".join(lines()[:6]))
+    detect.stdin.flush()
+    wanted = b"".join(os.fsencode(name) + b"\0" for name in names)
+    assert detect.stdout.read(len(wanted)) == wanted
+    detect.send_signal(signal.SIGINT)
+    _, said = detect.communicate(timeout=60)
+    said = said.decode().splitlines()
+    assert detect.returncode == 130
+    assert any(line.startswith("6 images, ") for line in said)
+    assert said[-1].startswith("interrupted")
     found = [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()]
     assert [row["source"] for row in found] == names
     noise = {row["source"].rpartition("/")[2] for row in found if row["noise"]}
     assert {path.name for path in Path("out/_noise").iterdir()} == noise != set()
 
 
-def test_whoever_has_seen_enough_ends_it(pictures):
-    process = subprocess.Popen(
-        DETECT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    first, *more = map(line, files())
-    process.stdin.write(first)
-    process.stdin.flush()
-    assert json.loads(process.stdout.readline())["source"] == str(files()[0])
-    process.stdout.close()
+def test_whoever_has_seen_enough_ends_it(process):
+    detect, (first, *more) = process(), lines()
+    detect.stdin.write(first)
+    detect.stdin.flush()
+    assert os.fsencode(json.loads(detect.stdout.readline())["source"]) == first[:-1]
+    detect.stdout.close()
     with contextlib.suppress(BrokenPipeError):
         for path in more:
-            process.stdin.write(path)
-            process.stdin.flush()
-    assert process.wait(timeout=60) == 0
-    assert process.stderr.read().startswith(b"note: 10 classes: circle, ")
-    process.stderr.close()
-    with contextlib.suppress(BrokenPipeError):
-        process.stdin.close()
+            detect.stdin.write(path)
+            detect.stdin.flush()
+    assert detect.wait(timeout=60) == 0
+    assert detect.stderr.read().startswith(b"note: 10 classes: circle, ")
 
 
-def test_nothing_on_standard_input_is_no_image(piped):
-    result = piped(b"")
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"", "nothing was judged: there was no image."),
+     (b"\x89PNG\r\n\x1a\n" + bytes(60), "has pictures, and '-' reads paths: name the files")],
+    ids=["nothing", "a picture"],
+)  # fmt: skip
+def test_what_is_no_path_is_one_line(zsntta, monkeypatch, content, said):
+    chunks = iter([content, b""])
+    monkeypatch.setattr(sources, "_standard_input", lambda _: next(chunks))
+    result = zsntta("detect", "-", *SHAPES)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.endswith("error: nothing was judged: there was no image.\n")
-
-
-def test_pictures_on_standard_input_are_one_line(piped):
-    fails(piped(files()[0].read_bytes()), "has pictures, and '-' reads paths: name the files")
+    assert said in result.stderr.splitlines()[-1]
 
 
 def test_a_closed_standard_input_is_one_line(tmp_path):

@@ -1,26 +1,14 @@
-"""`detect --review` and `--judge` as they are typed."""
+"""`detect --review` and `--learn` as they are typed: a page, answers, and better verdicts."""
 
-import json
-import os
+import hashlib
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from detected import NAMES, SHAPES, by_source, correction, rows, write
 from made import TINY, fails
-
-from zsntta_cli.datasets.drawn.builtin import render
-
-NAMES = ",".join(render("shapes").class_names)
-SHAPES = ("--classes", NAMES, *TINY)
-SAID = {"noise": False, "class": "cat"}
-
-
-def correction(source, truth, name=None, **said):
-    verdict = SAID | said
-    return json.dumps(
-        {"format": 1, "source": source, "frame": None, "noise": truth, "class": name,
-         "verdict": verdict}
-    )  # fmt: skip
+from PIL import Image
 
 
 def cards(path):
@@ -29,7 +17,7 @@ def cards(path):
     return {int(i): card for i, card in found}
 
 
-def test_the_page_beside_all_other_results(pictures):
+def test_the_page_has_all_images_beside_all_other_results(pictures):
     Path("pictures/bad.png").write_text("no image")
     result = pictures(
         "detect", "pictures", *SHAPES, "--review", "review.html", "--out", "rows.jsonl",
@@ -41,34 +29,19 @@ def test_the_page_beside_all_other_results(pictures):
     assert "<li>pictures/bad.png: it is a text" in html
     assert html.count("<img") == 60
     again = pictures("detect", "pictures", *SHAPES, "--review", "again.html")
-    assert again.exit_code == 0
     assert Path("again.html").read_bytes() == Path("review.html").read_bytes()
-    assert len(again.stdout.splitlines()) == 61, "rows still go to standard output"
-
-
-def test_names_of_any_bytes_and_cached_features(pictures):
-    strange = os.fsdecode(b"pictures/\xff\n'\"<b>.png")
-    os.rename("pictures/x/00000.png", strange)
-    assert pictures("detect", "pictures", *SHAPES, "--review", "r.html").exit_code == 0
-    html = Path("r.html").read_bytes()
-    assert b"pictures/\\udcff\\n&#x27;&quot;&lt;b&gt;.png" in html
-    assert (
-        json.dumps(strange)[1:-1].replace("<", "\\u003c").replace(">", "\\u003e").encode() in html
-    )
+    assert len(rows(again)) == 61, "rows still go to standard output"
 
 
 def test_a_page_of_cached_features_has_no_pictures(cached):
-    result = cached("detect", "--set", "shapes", *TINY, "--review", "r.html")
-    assert result.exit_code == 0, result.output
+    assert cached("detect", "--set", "shapes", *TINY, "--review", "r.html").exit_code == 0
     html = Path("r.html").read_text()
     assert len(cards("r.html")) + len(re.findall(r"<li>[+−]", html)) == 300
-    assert "<img" not in Path("r.html").read_text()
+    assert "<img" not in html
 
 
 def test_frames_of_a_video_have_their_pictures(pictures):
     av = pytest.importorskip("av")
-    from PIL import Image
-
     with av.open("clip.mp4", "w") as container:
         stream = container.add_stream("mpeg4", rate=1, width=64, height=32, pix_fmt="yuv420p")
         for shade in (0, 90, 250, 30):
@@ -77,30 +50,96 @@ def test_frames_of_a_video_have_their_pictures(pictures):
         container.mux(stream.encode())
     result = pictures("detect", "clip.mp4", *SHAPES, "--review", "r.html")
     assert result.exit_code == 0, result.output
-    found = cards("r.html")
-    assert len(found) == 4
-    assert all('width="64" height="32"' in card for card in found.values())
-    assert len({re.search('src="([^"]*)"', card)[1] for card in found.values()}) == 4
+    found = cards("r.html").values()
+    assert all('width="64" height="32"' in card for card in found)
+    assert len({re.search('src="([^"]*)"', card)[1] for card in found}) == 4
     assert '"flag":false' in Path("r.html").read_text()
 
 
-def test_wrong_usage_is_told_before_anything_is_read(pictures):
-
-    for given, said in (
-        (
-            ("--review", "photo.png"),
-            "--review is 'photo.png', must end in one of .html, .htm.",
-        ),
-    ):
-        result = pictures("detect", "pictures", *SHAPES, *given)
-        assert result.exit_code == 2, given
-        assert said in result.stderr
-        assert len(result.stderr.splitlines()) == 1
-        assert result.stdout == ""
-    assert not Path("r.html").exists()
+# What was answered
 
 
-def test_a_page_that_cannot_be_written_is_told_before_the_work(pictures):
-    Path("r.html").mkdir()
-    result = pictures("detect", "pictures", *SHAPES, "--review", "r.html")
-    fails(result, "cannot write r.html: it is a folder.")
+def letters_and_shapes():
+    """Corrections of the six letters, and of ten shapes in folders of their names."""
+    shapes = [path for path in sorted(Path("pictures").glob("*/*.png")) if path.parent.name != "x"]
+    letters = [correction(path, True) for path in sorted(Path("pictures/x").iterdir())]
+    return letters + [correction(path, False, path.parent.name) for path in shapes[:10]]
+
+
+def test_rows_folders_and_page_obey(pictures):
+    before = by_source(pictures("detect", "pictures", *SHAPES))
+    letter, shape = sorted(Path("pictures/x").iterdir())[0], Path("pictures/star/00043.png")
+    write(
+        correction(letter, False, "circle"), correction(shape, True), correction("gone.png", True)
+    )
+    result = pictures(
+        "detect", "pictures", *SHAPES, "--learn", "c.jsonl", "--copy-to", "sorted",
+        "--review", "r.html",
+    )  # fmt: skip
+    after = by_source(result)
+    one, other = after[str(letter)], after[str(shape)]
+    assert (one["noise"], one["answer"], one["stage"], one["class"]) == (
+        False, "clean", "judged", "circle",
+    )  # fmt: skip
+    assert one["class_index"] == NAMES.split(",").index("circle")
+    assert (other["noise"], other["answer"], other["stage"]) == (True, "noise", "judged")
+    rest = before.keys() - {str(letter), str(shape)}
+    assert all(after[source]["class"] == before[source]["class"] for source in rest)
+    assert {after[source]["stage"] for source in rest} == {"adapted"}
+    copies = [path.read_bytes() for path in Path("sorted/circle").iterdir()]
+    assert letter.read_bytes() in copies
+    assert Path("sorted/_noise", shape.name).read_bytes() == shape.read_bytes()
+    assert Path("r.html").read_text().count('"judged",') == 2
+    said = "2 images judged by a person: 2 of 3 corrections are of images here."
+    assert said in result.stderr.splitlines()
+
+
+def test_an_image_is_told_by_its_content_wherever_it_lies(pictures):
+    path, learn = "pictures/star/00043.png", ("detect", "pictures", *SHAPES, "--learn", "c.jsonl")
+    write(correction(path, True, format=2, content="0" * 64))
+    fails(pictures(*learn), "not one of the 1 images")
+    content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    write(correction("elsewhere/old.png", True, format=2, content=content))
+    shutil.move(path, "pictures/star/renamed.png")
+    shutil.copy("pictures/star/renamed.png", "pictures/copy.png")
+    result = pictures(*learn)
+    judged = {source for source, row in by_source(result).items() if row["stage"] == "judged"}
+    assert judged == {"pictures/star/renamed.png", "pictures/copy.png"}
+    assert "2 images judged by a person: 1 of 1 corrections" in result.stderr
+
+
+def test_cached_features_are_told_by_their_ids_and_keep_a_class_of_their_own(cached):
+    before = by_source(cached("detect", "--set", "shapes", *TINY))
+    source = next(iter(before))
+    write(correction(source, False, "a unicorn"))
+    result = cached("detect", "--set", "shapes", *TINY, "--learn", "c.jsonl")
+    row = by_source(result)[source]
+    assert (row["stage"], row["class"]) == ("judged", before[source]["class"])
+    assert "1 image corrected to a class that is none of yours" in result.stderr
+    assert "Learned from 1 of 1 correction." in result.stderr
+
+
+def test_what_was_corrected_is_learned_from(pictures):
+    before = by_source(pictures("detect", "pictures", *SHAPES))
+    write(*letters_and_shapes(), correction("gone.png", True))
+    result = pictures("detect", "pictures", *SHAPES, "--learn", "c.jsonl")
+    after = by_source(result)
+    assert "Learned from 16 of 17 corrections." in result.stderr
+    assert all(row["threshold"] == 0 for row in after.values())
+    for source, row in after.items():
+        assert (row["stage"] == "judged") == (source in Path("c.jsonl").read_text())
+        if row["stage"] != "judged":
+            assert row["noise"] == (row["margin"] > 0)
+            assert row["class"] == before[source]["class"]
+    assert all(after[str(path)]["noise"] for path in Path("pictures/x").iterdir())
+
+
+def test_strangers_files_are_told_with_their_line(pictures):
+    write(correction("a", True), {"format": 1})
+    write(correction("a", True, format=2, content="7"), path="d.jsonl")
+    pictures("detect", "pictures", *SHAPES, "--out", "rows.jsonl")
+    for name, said in (
+        ("c.jsonl", "c.jsonl, line 2"), ("d.jsonl", "line 1: 'content'"), ("e.jsonl", "cannot re"),
+        ("rows.jsonl", "line 1: it is a verdict, and no correction"),
+    ):  # fmt: skip
+        fails(pictures("detect", "pictures", *SHAPES, "--learn", name), said)

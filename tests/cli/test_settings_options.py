@@ -1,8 +1,6 @@
 """Options that come from the settings: each is reachable, told of, and refused where it is idle."""
 
 import json
-import subprocess
-import sys
 from dataclasses import fields
 
 import pytest
@@ -15,17 +13,6 @@ from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import declared
 
 PAIR = (*TINY, "--ood", "glyphs", "--limit", 60)
-
-
-@pytest.mark.parametrize("word", ["-h", "--help"])
-@pytest.mark.parametrize(
-    "command", [(), ("simulate",), ("simulate", "--all"), ("extract",), ("cache", "import")]
-)
-def test_help_fits_a_terminal_of_80_columns(zsntta, monkeypatch, command, word):
-    monkeypatch.setenv("COLUMNS", "80")
-    result = zsntta(*command, word)
-    assert result.exit_code == 0
-    assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -103,24 +90,8 @@ def test_a_value_for_one_method_of_several(cached):
      (("--positive-shots", 4), "positive-shots is no setting of adand: it is one of tda."),
      (("--memory", 4, "--method", "zs-clip"), "memory is no setting of adand, zs-clip: it is on")],
 )  # fmt: skip
-def test_settings_that_are_not_so(cached, options, line):
-    fails(cached("simulate", "--method", "adand", *PAIR, *options), line, code=2)
-
-
-@pytest.mark.parametrize(
-    ("command", "line"),
-    [(("simulate", "--method", "adand", "--jobs", 1, "--jobs", 2), "--jobs is given 2 times"),
-     (("simulate", "--method", "adand", "--model", "tiny", "--model", "tiny"), "--model is given"),
-     (("simulate", "--method", "adand", "--encoder", "a", "--encoder", "b"), "--encoder is given"),
-     (("extract", "--dataset", "digits", "--limit", 1, "--limit", 2, "--limit", 3), "3 times"),
-     (("cache", "list", "--encoder", "a", "--encoder", "b"), "--encoder is given 2 times"),
-     (("simulate", "--method", "adand", "--model", "tiny", "--encoder", "x"),
-      "encoder is 'x' and model is 'tiny': features are of one encoder"),
-     (("cache", "show", "pets", "--precision", "fp16", "--encoder", "x"),
-      "encoder is 'x' and precision is 'fp16'")],
-)  # fmt: skip
-def test_what_is_given_twice_or_contradicts_itself(zsntta, command, line):
-    fails(zsntta(*command), line, code=2)
+def test_settings_that_are_not_so(zsntta, options, line):
+    fails(zsntta("simulate", "--method", "adand", *PAIR, *options), line, code=2)
 
 
 def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
@@ -128,36 +99,6 @@ def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
                            "--warmup", 1, "--warmup", 2, "--format", "json"))  # fmt: skip
     warmups = [r["settings"]["options"].get("warmup") for r in found]
     assert warmups == [None, 1, 2]
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "line"),
-    [(("simulate", "--method", "adnd", *TINY), 2, "method is 'adnd' (did you mean 'adand'?)"),
-     (("simulate", "--method", "adand", *TINY, "--preset", "papr"), 2, "(did you mean 'paper'?)"),
-     (("simulate", "--method", "adand", *TINY, "--id", "shape"), 1, "(did you mean 'shapes'?)"),
-     (("simulate", "--method", "adand", *TINY, "--ood", "glyph"), 1, "(did you mean 'glyphs'?)"),
-     (("simulate", "--method", "adand", *TINY, "--id", "cifar1"), 1, "did you mean 'cifar10'?"),
-     (("simulate", "--method", "adand", "--model", "tny"), 1, "no model 'tny' (did you mean 'tin"),
-     (("simulate", "--method", "adand", "--model", "RN5"), 1, "no model 'RN5' (did you mean 'RN5"),
-     (("paper", 10, "--model", "tny"), 1, "open_clip has no model 'tny' (did you mean 'tiny'?)"),
-     (("extract", "--dataset", "cifar10", "--model", "tny"), 1, "no model 'tny' (did you mean 'ti"),
-     (("simulate", "--method", "adand", *TINY, "--noise", "gausian"), 2, "mean 'gaussian'?)"),
-     (("extract", "--dataset", "cifar01", *TINY), 1, "no data set 'cifar01' (did you mean 'cifar"),
-     (("extract", "--dataset", "digits", "--model", "VIT-B-16"), 1, "mean 'ViT-B-16'?)"),
-     (("datasets", "show", "svnh"), 1, "no data set 'svnh' (did you mean 'svhn'?)")],
-)  # fmt: skip
-def test_near_misses_are_asked_for(cached, command, code, line):
-    fails(cached(*command), line, code=code)
-
-
-@pytest.mark.parametrize("name", ["zsntta_cli", "zsntta_cli.methods", "zsntta_cli.cli"])
-def test_importing_loads_neither_numpy_nor_torch(name):
-    heavy = ("numpy", "torch", "h5py", "sklearn", "PIL", "rich")
-    code = f"import sys, {name}; sys.exit(' '.join(n for n in {heavy} if n in sys.modules) or 0)"
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_values_of_set_are_of_their_types():

@@ -1,0 +1,239 @@
+"""`zsntta extract` as a user has it: folders of one's own, encoders told apart, what goes wrong."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import open_clip
+import pytest
+import torch
+from made import TINY, fails
+from PIL import Image
+
+from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.encoders import weights
+
+
+@pytest.fixture
+def mine(picture_folder):
+    """What is typed to extract a folder of one's own."""
+    return ("extract", "--dataset", f"mine={picture_folder}", *TINY)
+
+
+def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
+    first = cached(*mine)
+    assert first.exit_code == 0, first.output
+    assert "features/tiny/mine.h5: 12 images in" in first.stdout
+    assert "note: mine: 12 images, labels from the folders, 2 classes: big_cat, dog" in first.stderr
+    assert "12 images, there already" in cached(*mine).stdout
+    result = cached("simulate", "--method", "zs-clip", "--id", "mine", "--ood", "glyphs", *TINY)
+    assert "ID: mine" in result.stdout
+
+
+def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
+    (picture_folder / "dog" / "0.jpg").write_bytes(b"broken")
+    result = zsntta(*mine, "--batch-size", 1)
+    assert result.exit_code == 1
+    assert "error: cannot read image 'dog/0.jpg' of 'mine'" in result.stderr
+    assert result.stderr.endswith("leave such images out with --skip-broken\n")
+    assert not Path("features/tiny/mine.h5").exists()
+    assert "mine" not in zsntta("encoders").stdout, "it is no cached set"
+    skipping = zsntta(*mine, "--skip-broken")
+    assert "11 images" in skipping.stdout
+    assert "1 broken left out: dog/0.jpg" in skipping.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("--dataset mine=empty", "no image in empty"),
+     ("--dataset glyphs --features-dir file", "cannot write file/tiny/glyphs.h5: Not a directory"),
+     pytest.param(
+         "--dataset glyphs --features-dir locked", "Permission denied",
+         marks=pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere"),
+     )],
+)  # fmt: skip
+def test_what_cannot_be_read_or_written_is_one_line(zsntta, tmp_path, options, said):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "locked").mkdir(mode=0o555)
+    fails(zsntta("extract", *options.split(), *TINY), said)
+
+
+def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
+    for folder in ("n01440764", "n01443537"):
+        (tmp_path / "pictures" / folder).mkdir(parents=True)
+        for i in range(3):
+            pixels = np.random.default_rng(i).integers(0, 256, (32, 32, 3), np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "pictures" / folder / f"{i}.png")
+    path, command = Path("features/tiny/mine.h5"), ("extract", "--dataset", "mine=pictures", *TINY)
+    result = zsntta(*command)
+    assert "folders are wnids, so classes are 'tench' and so on" in result.stderr
+    assert read_features(path).class_names == ("tench", "goldfish")
+    named = (*command, "--class-names", "names.txt")
+    (tmp_path / "names.txt").write_text("n01443537\tgold fish\nn01440764 a tench\n")
+    fails(zsntta(*named), "the class names are others", stdout=None)
+    assert zsntta(*named, "--overwrite").exit_code == 0
+    assert read_features(path).class_names == ("a tench", "gold fish")
+    (tmp_path / "names.txt").write_text("fish\n")
+    fails(zsntta(*named, "--overwrite"), "names.txt has 1 lines and 'mine' 2 class folders")
+    live = zsntta("simulate", "--method", "tent", "--id", "mine", "--ratio", 0, "--dataset",
+                  "mine=pictures", *TINY)  # fmt: skip
+    assert live.exit_code == 0, live.stderr
+
+
+def test_the_last_line_is_the_command_that_uses_it(zsntta, mine):
+    digits = ("extract", "--dataset", "digits", "--limit", 60, *TINY)
+    for command in (digits, mine):
+        result = zsntta(*command, "--features-dir", "my features")
+        assert result.exit_code == 0, result.stderr
+        last = result.stderr.splitlines()[-1]
+        assert last.startswith("next: zsntta simulate ")
+        again = zsntta(*shlex.split(last.removeprefix("next: zsntta ")))
+        assert again.exit_code == 0, f"{last}: {again.stderr}"
+
+
+# Encoders
+
+SMALL = {
+    "embed_dim": 16,
+    "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "patch_size": 16, "head_width": 16},
+    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 16, "heads": 1, "layers": 1},
+}
+
+
+@pytest.fixture
+def two_checkpoints(tmp_path):
+    """Weights of two encoders of one model, in files of one name, as hub downloads have it."""
+    (tmp_path / "small-clip.json").write_text(json.dumps(SMALL))
+    open_clip.add_model_config(tmp_path / "small-clip.json")
+    paths = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        path = tmp_path / f"download{seed}" / "open_clip_model.pt"
+        path.parent.mkdir()
+        torch.save(open_clip.create_model("small-clip").state_dict(), path)
+        paths.append(path)
+    return paths
+
+
+def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkpoints, tmp_path):
+    (one, two), features = two_checkpoints, tmp_path / "features"
+
+    def ran(path, *words):
+        return zsntta(*words, "--model", "small-clip", "--pretrained", path)
+
+    def extract(path):
+        sets = ("--dataset", "shapes", "--dataset", "glyphs", "--no-partners")
+        result = ran(path, "extract", *sets, "--limit", 20, "--noise-count", 5)
+        assert result.exit_code == 0, result.output
+        return result.stdout.count("there already")
+
+    shapes = ("--id", "shapes", "--ood", "glyphs")
+    assert extract(one) == 0
+    fails(ran(two, "simulate", "--method", "zs-clip", *shapes), "no features of 'shapes'")
+    assert extract(two) == 0
+    folders = sorted(path.name for path in features.iterdir())
+    assert len(folders) == 2
+    assert all(name.startswith("small-clip-open_clip_model-") for name in folders)
+    seen = {
+        json.loads(ran(path, "simulate", "--method", "zs-clip", *shapes, "--format", "json")
+                   .stdout)[0]["digests"]["shapes"]
+        for path in (one, two)
+    }  # fmt: skip
+    assert seen == {read_features(features / name / "shapes.h5").digest for name in folders}
+    assert len(seen) == 2
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(one, tmp_path / "elsewhere" / one.name)
+    assert extract(moved) == 3
+    live = ran(moved, "simulate", "--method", "tent", *shapes, "--limit", 20)
+    assert live.exit_code == 0, live.stderr
+    shutil.rmtree(features)
+    assert extract(moved) == 0
+    [folder] = features.iterdir()
+    folder.rename(folder.with_name("small-clip-open_clip_model"))  # before names had digests
+    assert (extract(moved), extract(two)) == (3, 0)
+    assert len(list(features.iterdir())) == 2
+
+
+def test_weights_that_change_behind_a_name_are_noticed(zsntta, monkeypatch):
+    command = ("extract", "--limit", 20, *TINY, "--dataset")
+    assert zsntta(*command, "digits").exit_code == 0
+    original = weights._load_tiny
+    monkeypatch.setattr(weights, "_load_tiny", lambda p: (original(p)[0], "0" * 64))
+    said = "digits.h5 was made by another encoder than this is now (weights_sha256: "
+    fails(zsntta(*command, "glyphs"), said, stdout=None)
+
+
+def test_features_of_autocast_are_made_replayed_adapted_and_listed(cached):
+    amp = (*TINY, "--precision", "amp")
+    made = cached("extract", "--dataset", "shapes", "--limit", "60", "--no-partners", *amp)
+    assert made.exit_code == 0, made.output
+    assert "slow in float16" in made.stderr
+    ours, plain = (read_features(Path(f"features/tiny{end}/shapes.h5")) for end in ("-amp", ""))
+    assert ours.identity == {**plain.identity, "precision": "amp"}
+    rows = [read_sample_ids(plain.path).index(name) for name in read_sample_ids(ours.path)]
+    assert not np.array_equal(ours.image_features, plain.image_features[rows])
+    np.testing.assert_allclose(ours.image_features, plain.image_features[rows], atol=0.1)
+    run = ("simulate", "--ratio", "0", "--noise", "none", *amp, "--method")
+    replayed, adapted = cached(*run, "zs-clip"), cached(*run, "tent", "--batch-size", "16")
+    assert replayed.exit_code == adapted.exit_code == 0, replayed.output + adapted.output
+    assert "slow in float16" in adapted.stderr
+    assert "amp" in cached("cache", "show", "shapes", *amp).stdout
+    assert "--model tiny --precision amp" in " ".join(cached("encoders").stdout.split())
+
+
+def test_encoders_names_the_papers_and_those_that_are_cached(cached):
+    shutil.copytree("features/tiny", "features/ViT-B-16-none")
+    lines = cached("encoders").stdout.splitlines()
+    rows = {line.split("│")[1].strip(): line for line in lines if line.startswith("│")}
+    assert list(rows)[:5] == [
+        "tiny", "ViT-B-16-openai", "RN50-openai", "ViT-L-14-openai", "ViT-B-16-none"
+    ]  # fmt: skip
+    assert {"MetaCLIP", "SigLIP", "SigLIP 2"} <= set(rows)
+    assert "embedded" in rows["tiny"]
+    assert "glyphs" in rows["tiny"]
+    assert "--model RN50" in rows["RN50-openai"]
+    assert "--encoder ViT-B-16-none" in rows["ViT-B-16-none"]
+
+
+@pytest.mark.slow
+def test_a_resumed_extraction_with_other_threads_says_what_it_makes_again(tmp_path):
+    """Features depend on the threads of the CPU in their last bits."""
+    code = (
+        "import sys; from zsntta_cli.extraction import extractor, parts\n"
+        "write = parts.Parts.write\n"
+        "def once(*a):\n    write(*a)\n    raise KeyboardInterrupt\n"
+        "if sys.argv.pop(1) == 'stop': parts.Parts.write = once\n"
+        "from zsntta_cli.cli import main; main()"
+    )
+    command = ["extract", "--dataset", "digits", "--limit", "90", "--batch-size", "10", *TINY]
+
+    def run(word, threads):
+        return subprocess.run(
+            [sys.executable, "-c", code, word, *command], cwd=tmp_path, text=True,
+            capture_output=True, check=False, env={**os.environ, "OMP_NUM_THREADS": threads},
+        )  # fmt: skip
+
+    assert run("stop", "1").returncode == 130
+    other = run("go", "2")
+    assert other.returncode == 0, other.stderr
+    assert "digits: what a stopped run had finished is made again (threads: 1, now 2)." in (
+        other.stderr
+    )
+
+
+@pytest.mark.slow
+def test_a_process_with_torch_ends_without_a_word(tmp_path):
+    """Its libraries tell of objects that are left over at the end."""
+    command = [sys.executable, "-m", "zsntta_cli", "extract", "--model", "tiny"]
+    result = subprocess.run(
+        [*command, "--dataset", "digits", "--limit", "4", "--features-dir", tmp_path],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "leak" not in result.stderr
+    assert result.stderr.splitlines()[-1].startswith(("next:", str(tmp_path))), result.stderr

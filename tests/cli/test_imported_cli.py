@@ -1,0 +1,102 @@
+"""What a command imports: each in a process of its own, which says what it has loaded."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from kept import kept_run
+from made import TINY
+
+from zsntta_cli.results.store import RecordStore
+
+HEAVY = {"torch", "torchvision", "sklearn", "scipy", "numba", "PIL", "jinja2", "numpy.ma"}
+HEAVY |= {"matplotlib"}
+PROGRAM = """
+import sys
+from zsntta_cli.cli import app
+for line in sys.argv[1].splitlines():
+    try:
+        app(line.split(), standalone_mode=False)
+    finally:
+        print("--loaded--", *sys.modules)
+"""
+
+
+def loaded(*lines, cwd):
+    """The modules that are loaded after each of some commands in one process."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "\n".join(lines)], cwd=cwd, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [
+        {*line.split()[1:]} for line in done.stdout.splitlines() if line.startswith("--loaded--")
+    ]
+
+
+def of_methods(modules):
+    """Those of methods/, by their names within it."""
+    names = {name for name in modules if name.startswith("zsntta_cli.methods.")}
+    folders = {"detectors", "classifiers", "words", "live"}
+    return {name.removeprefix("zsntta_cli.methods.") for name in names} - folders
+
+
+def test_the_package_and_its_commands_load_nothing_before_they_are_needed():
+    heavy = ("numpy", "torch", "h5py", "sklearn", "PIL", "rich")
+    code = (
+        "import sys, zsntta_cli, zsntta_cli.methods, zsntta_cli.cli; "
+        f"sys.exit(' '.join(n for n in {heavy} if n in sys.modules) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_no_method_and_a_command_no_other(tmp_path):
+    asked = ("-h", "methods check -h", "simulate -h", "plot -h")
+    for modules in loaded(*asked, cwd=tmp_path):
+        assert of_methods(modules) <= {"entry"}
+        assert not modules & {"numpy", *HEAVY}
+    [modules] = loaded("cache list", cwd=tmp_path)
+    assert "zsntta_cli.cli.cache" in modules
+    assert not {f"zsntta_cli.cli.{name}" for name in ("simulate", "extract", "detect")} & modules
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("datasets", {"PIL"}),
+        ("cache import pets --features in.npz", {"PIL", "scipy", "numpy.ma", "sklearn"}),
+        ("plot ranks --output f.csv", {"scipy", "numpy.ma", "PIL", "sklearn"}),
+    ],
+)
+def test_what_needs_no_torch_and_no_drawing_loads_none(tmp_path, line, allowed):
+    np.savez(tmp_path / "in.npz", features=np.eye(5, 8))
+    runs = [kept_run(method, known=k) for method, k in (("zs-clip", 5), ("adand", 7))]
+    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
+        store.add(runs)
+    [modules] = loaded(line, cwd=tmp_path)
+    assert not modules & (HEAVY - allowed)
+
+
+METHOD_FILES = {  # what a named method has, beside what all share
+    "adand": {"detectors.adand", "detectors.linear"},
+    "tda": {"classifiers.tda"},
+    "oodd": {"detectors.oodd", "ood_scores"},
+    "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.dmn", "pairs"},
+}
+SHARED_FILES = {
+    "base", "classifiers.blocks", "entry", "kernels", "kernels.compiled", "kernels.guarded",
+    "learned", "scores", "settings", "threshold",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHOD_FILES)
+def test_a_replay_imports_its_method_alone_and_nothing_heavy(method, cache, tmp_path):
+    run = f"simulate --method {method}"
+    where = f"{' '.join(TINY)} --features-dir {cache} --records {tmp_path}/kept.sqlite"
+    asked, replayed = loaded(f"{run} -h", f"{run} {where}", cwd=tmp_path)
+    allowed = METHOD_FILES[method] | SHARED_FILES
+    assert of_methods(asked) <= allowed
+    assert METHOD_FILES[method] <= of_methods(replayed) <= allowed
+    assert not replayed & (HEAVY if method == "adand" else {"torch"})  # others compile kernels

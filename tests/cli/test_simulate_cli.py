@@ -1,0 +1,228 @@
+"""`zsntta simulate` as a user has it: tables, records, what is missing, what a table says."""
+
+import csv
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import h5py
+import numpy as np
+import pytest
+from made import TINY, fails
+
+from zsntta_cli.cli.line import completion
+from zsntta_cli.simulation.simulator import Simulator
+
+ZS_CLIP = ("simulate", *TINY, "--method", "zs-clip")
+ADAND = ("simulate", *TINY, "--method", "adand")
+
+
+def records(result):
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def words(result):
+    """A table's text as if it was not folded."""
+    return " ".join(result.stdout.split())
+
+
+def test_the_papers_table_is_printed_or_written_without_colours(cached):
+    run = (*ADAND, "--method", "zs-clip", "--ratio", 0.25)
+    result = cached(*run)
+    assert result.exit_code == 0
+    for word in ("ID: shapes", "glyphs", "digits", "Average", "Acc_S", "Acc_N", "Acc_H", "adand"):
+        assert word in result.stdout
+    assert all(line.startswith("note: ") for line in result.stderr.splitlines())
+    written = cached(*run, "--output", "sub/t.txt")
+    assert (written.exit_code, written.stdout) == (0, "")
+    text = Path("sub/t.txt").read_text()
+    assert "zs-clip" in text
+    assert "\x1b" not in text
+
+
+def test_records_are_complete_and_injection_is_adands_alone(cached):
+    *found, frozen = records(cached(
+        *ADAND, "--method", "zs-clip", "--ratio", 0, "--ratio", 0.5, "--ood", "glyphs",
+        "--seed", 1, "--seed", 2, "--format", "json",
+    ))  # fmt: skip
+    streams = [(r["settings"]["stream"]["ratio"], r["settings"]["stream"]["seed"]) for r in found]
+    assert streams[:4] == [(0, 1), (0, 2), (0.5, 1), (0.5, 2)]
+    clean, _, _, noisy, *_ = found
+    assert clean["counts"] == {"id": 300, "ood": 0, "noise": 37}
+    assert noisy["counts"] == {"id": 300, "ood": 300, "noise": 75}
+    assert frozen["counts"] == {"id": 300, "ood": 300, "noise": 0}
+    assert clean["accuracies"]["acc_n"] is None
+    assert noisy["settings"]["options"]["warmup"] == 10
+    assert set(noisy["digests"]) == {"shapes", "glyphs", "noise-gaussian", "text/shapes"}
+    hits = noisy["accuracies"]["acc_s"] * 300
+    assert hits == pytest.approx(round(hits))
+
+
+def test_official_rounds_the_odds_and_takes_a_threshold_on_the_noise_score(cached):
+    def record(*options):
+        [one] = records(cached(*ZS_CLIP, "--ood", "glyphs", "--format", "json", *options))
+        return one["counts"]["ood"], one["accuracies"]["acc_n"]
+
+    official = ("--preset", "official")
+    assert record("--ratio", 0.25, *official)[0] == 99
+    assert record("--threshold", 0.3, *official)[1] == record("--threshold", 0.7)[1]
+    assert record("--threshold", 0.3)[1] != record("--threshold", 0.7)[1]
+
+
+def test_a_clean_stream_is_run_once_for_all_ood_sets(cached):
+    command = (*ADAND, "--ratio", 0, "--ratio", 0.5)
+    found = records(cached(*command, "--format", "json"))
+    pairs = [(r["settings"]["stream"]["ratio"], r["settings"]["ood_set"]) for r in found]
+    ood_sets = ("glyphs", "textures", "other-shapes", "digits")
+    assert pairs == [(0, None), *((0.5, name) for name in ood_sets)]
+    [row] = [line for line in cached(*command).stdout.splitlines() if "│ 0%" in line]
+    assert len(set(row.split("│")[3:-1])) == 1, "the same number below every OOD set"
+
+
+def test_a_limited_stream_is_the_head_of_the_whole(cached):
+    scores = []
+    for limit in ((), ("--limit", 96)):
+        result = cached(*ZS_CLIP, "--ood", "glyphs", "--scores", "items.csv", *limit)
+        assert result.exit_code == 0
+        scores.append(list(csv.DictReader(Path("items.csv").read_text().splitlines())))
+    assert scores[1] == scores[0][:96]
+
+
+def test_words_that_are_named_change_what_ridge_scores(cached):
+    run = ("simulate", *TINY, "--method", "ridge", "--ood", "glyphs", "--noise", "none")
+
+    def detection(*more):
+        quick = ("--ridge-first", "16", "--ridge-ring", "64")
+        [record] = records(cached(*run, *quick, "--format", "json", *more))
+        return record["detection"]
+
+    plain = detection()
+    assert detection("--words", "") == plain
+    assert cached("extract", "--words", "drawn", *TINY).exit_code == 0
+    assert detection() == plain, "a list that is cached is not taken unasked"
+    assert detection("--words", "drawn") != plain
+    fails(cached(*run, "--words", "mine"), "no features of 'words-mine'")
+
+
+# What a table says
+
+
+def test_a_table_says_which_sets_are_missing_or_too_small_and_which_preset_it_is_of(cached):
+    glyphs = (*ZS_CLIP, "--ood", "glyphs")
+    assert "average over 2 of its 4 OOD sets" in words(cached(*glyphs, "--ood", "digits"))
+    whole = words(cached(*ADAND))
+    assert "average over" not in whole
+    assert "preset paper" in whole
+    capped = cached(*glyphs, "--ratio", 0.75, "--ood-fill", "cap")
+    assert "'glyphs' is too small for 75% noise: the stream has 50.0%." in capped.stdout
+    assert "preset official" in words(cached(*ADAND, "--preset", "official"))
+    both = cached(*ADAND, "--preset", "paper", "--preset", "tuned").stdout.splitlines()
+    rows = [line.split("│")[2].strip() for line in both if line.startswith("│ adand")]
+    assert rows == ["paper", "tuned"]
+
+
+def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulator, "replay", stop)
+    command = (*ADAND, "--ratio", 0.75, "--ood", "glyphs", "--seeds", 9)
+    result = cached(*command, "--output", "table.csv")
+    assert result.exit_code == 130
+    small = "Sets that are smaller than the streams need are shown again: 'glyphs' up to 3.00 times"
+    assert small in result.stderr
+    assert "'noise-gaussian' up to " in result.stderr
+
+
+def test_the_papers_spread_of_averages_is_the_mean_of_the_sets(cached):
+    def average(spread):
+        result = cached(*ADAND, "--seeds", 3, "--spread", spread, "--format", "markdown")
+        *_, note = printed = result.stdout.strip().splitlines()
+        row = [line for line in printed if line.startswith("|")][-1]
+        return note, [float(c.partition("±")[2].strip("*")) for c in row.split("|")[2:-1]]
+
+    own_note, own = average("seeds")
+    note, sets = average("sets")
+    assert "its own standard deviation over seeds" in own_note
+    assert "the mean of its sets' standard deviations" in note
+    assert own[:-3] == sets[:-3]
+    expected = [np.mean(sets[i:-3:3]) for i in range(3)]
+    np.testing.assert_allclose(sets[-3:], expected, atol=0.011)
+
+
+# What is missing or wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    {
+        "--id pets": "(did you mean 'shapes'?)\n",
+        "--id mine": "type zsntta extract --dataset mine=PATH --model tiny\n",
+        "--ood svhn": "type zsntta extract --dataset svhn --model tiny",
+        "--noise poisson": "type zsntta extract --noise poisson --model tiny",
+        "--prompt paper": "the prompt 'this is a photo of a {}' is not cached for 'shapes' (cached:"
+        " 'a photo of a {}.'): type zsntta extract --dataset shapes --model tiny --prompt 'this is "
+        "a photo of a {}'",
+        "--id noise-gaussian --ood shapes": "cannot be an ID set",
+    }.items(),
+)
+def test_what_is_missing_comes_with_the_command_to_type(cached, options, said):
+    fails(cached(*ADAND, *options.split()), said)
+
+
+def test_without_an_ood_partner_the_command_that_makes_one_is_told(cached):
+    for name in ("glyphs", "textures", "other-shapes", "digits"):
+        Path(f"features/tiny/{name}.h5").unlink()
+    fails(cached(*ADAND), "no OOD partner of 'shapes' is cached", "extract --dataset glyphs")
+
+
+def test_without_any_features_the_command_is_that_of_the_default_encoder(zsntta):
+    fails(
+        zsntta("simulate", "--method", "adand", "--ratio", 0.25),
+        "no features of 'cifar10' by ViT-B-16-openai in features/: type zsntta extract "
+        "--dataset cifar10\n",
+    )
+
+
+def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
+    glyphs = Path("features/tiny/glyphs.h5")
+    with h5py.File(glyphs, "r+") as file:
+        encoder = json.loads(file.attrs["encoder"])
+        file.attrs["encoder"] = json.dumps({**encoder, "weights_sha256": "other"})
+        del file.attrs["seal"]
+    said = "features/tiny/shapes.h5 and features/tiny/glyphs.h5 are of different encoders"
+    fails(cached(*ADAND, "--ood", "glyphs"), said)
+    glyphs.write_bytes(glyphs.read_bytes()[:5000])
+    fails(cached(*ADAND, "--ood", "glyphs"), "not a whole zsntta feature file")
+
+
+def test_what_stands_beside_a_record_is_refused(cached):
+    run = ("simulate", "--from", "r.json")
+    assert cached(*ZS_CLIP, "--output", "r.json").exit_code == 0
+    for beside in (
+        "--method adand", "--ratio 0.1", "--limit 5", "--model RN50", "--set adand.warmup=1",
+        "--encoder x", "--id shapes", "--preset tuned",
+    ):  # fmt: skip
+        fails(cached(*run, *beside.split()), beside.split()[0], code=2)
+    assert cached(*run).exit_code == 0
+
+
+def test_debug_shows_the_traceback(zsntta):
+    result = zsntta("--debug", "simulate", "--method", "magic")
+    assert type(result.exception).__name__ == "UnknownName"
+
+
+def test_completion_knows_methods_sets_encoders_and_words(cached):
+    context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
+    for name in ("words-czech", "words-csp-nouns"):
+        Path(f"features/tiny/{name}.h5").touch()
+    assert completion.methods("adand+t") == ["adand+tda", "adand+tent", "adand+transclip"]
+    assert completion.cached(context, "g") == ["glyphs"]
+    assert "noise-gaussian" not in completion.cached(context, "")
+    assert completion.encoders(context, "t") == ["tiny"]
+    assert completion.presets("t") == ["tuned"]
+    assert completion.precisions("a") == ["amp"]
+    assert completion.word_sets("c") == ["cma", "csp"]
+    assert completion.cached_words(context, "c") == ["cma", "csp", "czech"]
+    assert "cifar10" in completion.known_sets("cif")
