@@ -1,4 +1,6 @@
-"""Food-101's two names that the released code has the wrong way round."""
+"""Features as a run reads them: their norms, and two names that the released code exchanges."""
+
+import dataclasses
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.simulator import Simulator, raw_features
 
+# Of Food-101, the second and the third the wrong way round.
 NAMES = ("apple_pie", "cheese_plate", "Cheesecake", "ramen")
 ORDER = [0, 2, 1, 3]  # with the two under each other's name
 LABELS = np.repeat(np.arange(4, dtype=np.int32), 10)
@@ -85,3 +88,12 @@ def test_kept_runs_of_before_keep_their_keys(root):
         "b6b496e957d7452a971f4e81e230188c724c6e767ca48541c1702b48c31c0585"
     )
     assert run_key(run_of(swapped_names=True), digests, "1.1") != run_key(run, digests, "1.1")
+
+
+def test_normalised_features_get_the_norm_of_raw_ones(features):
+    pets = hdf5.read_features(features / "made" / "pets.h5")
+    rows = pets.image_features.astype(np.float32)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    read = raw_features([pets, dataclasses.replace(pets, image_features=unit, normalized=True)])
+    np.testing.assert_array_equal(read[: len(rows)], rows)
+    np.testing.assert_allclose(read[len(rows) :], 10 * unit, rtol=1e-6)

@@ -1,0 +1,59 @@
+"""Methods that need words or texts of their own: from the command line, with and without."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from zsntta_cli.cache import hdf5
+
+PAIR = ("--id", "pets", "--ood", "sky")
+
+
+def test_neglabel_needs_words_with_the_prompt(simulate):
+    result = simulate("--method", "neglabel", *PAIR, "--prompt", "art of a {}.")
+    assert "type zsntta extract --words nouns.txt --features-dir " in result.stderr
+    assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
+    result = simulate("--method", "neglabel", *PAIR, "--words", "verbs")
+    assert "zsntta extract --words verbs.txt" in result.stderr
+
+
+def test_methods_with_words_decide_and_teach(simulate):
+    methods = ("neglabel", "csp", "adaneg", "tanl", "neglabel+adand", "csp+adand", "csp+tda")
+    arguments = [a for m in methods for a in ("--method", m)]
+    result = simulate(*arguments, *PAIR, "--words", "nouns", "--mined-share", 0.5, "--groups", 3,
+                      "--format", "json")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    records = json.loads(result.stdout)
+    assert [r["settings"]["method"] for r in records] == list(methods)
+    assert all(0 < r["accuracies"]["acc_h"] <= 1 for r in records)
+    assert "csp+adand decides as csp does throughout: a stream of " in result.stderr
+    result = simulate("--method", "csp", *PAIR)
+    assert "no features of 'words-csp-nouns'" in result.stderr
+
+
+def test_clipn_needs_its_own_text_features(simulate, tmp_path):
+    result = simulate("--method", "clipn", *PAIR)
+    assert "an array (3, 16) of finite numbers, one row per class, in the order of" in result.stderr
+    assert result.stderr.endswith(": --no-text FILE.npy\n")
+    np.save(tmp_path / "no.npy", np.ones((2, 16)))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
+    assert "holds an array (2, 16), must be an array (3, 16)" in result.stderr
+    np.save(tmp_path / "no.npy", np.array([{}], dtype=object))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy")
+    assert "cannot read the 'no' text features no.npy" in result.stderr
+    np.save(tmp_path / "no.npy", np.random.default_rng(0).normal(size=(3, 16)))
+    result = simulate("--method", "clipn", *PAIR, "--no-text", "no.npy", "--report", "ood")
+    assert result.exit_code == 0, result.stderr
+
+
+def test_words_are_embedded_once(zsntta, tmp_path):
+    (tmp_path / "nouns.txt").write_text("apple\n\nnoun phrase\napple\n", encoding="utf-8")
+    command = ("extract", "--words", "nouns.txt", "--model", "tiny")
+    assert "words-nouns.h5: 2 words in" in zsntta(*command).stdout
+    assert "there already" in zsntta(*command).stdout
+    words = hdf5.read_features(Path("features/tiny/words-nouns.h5"))
+    assert words.class_names == ("apple", "noun phrase")
+    (tmp_path / "empty.txt").write_text("\n")
+    result = zsntta("extract", "--words", "empty.txt", "--model", "tiny")
+    assert "the word list empty.txt is empty" in result.stderr

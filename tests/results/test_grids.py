@@ -1,0 +1,174 @@
+"""Grids of runs: all combinations, in one process or several; which sets they take and lack."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import PROMPT
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET
+from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.results.executor import run_all
+from zsntta_cli.results.grid import Grid
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.simulator import Simulator
+
+CHOICE = EncoderChoice(folder="made")
+ROOT = Path(__file__).parents[2]
+PAIR = ("--id", "pets", "--ood", "sky")
+
+
+def timeless(text):
+    return [
+        {k: v for k, v in r.items() if k not in ("seconds", "created")} for r in json.loads(text)
+    ]
+
+
+def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, features):
+    result = simulate(
+        "--method", "adand", "--method", "zs-clip", "--id", "pets", "--id", "birds",
+        "--ood", "sky", "--ood", "sand", "--ratio", 0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1,
+        "--update-every", 16, "--warmup", 2, "--warmup", 5, "--format", "json",
+    )  # fmt: skip
+    records = timeless(result.stdout)
+    # zs-clip has no warm-up: its runs are there once.
+    assert len(records) == 2 * 2 * 2 * 2 * (2 + 1)
+    for record in (records[0], records[7], records[-1]):
+        single = Simulator(features).run(run_from_record(record["settings"])).to_dict()
+        assert single["accuracies"] == record["accuracies"]
+        assert single["detection"] == record["detection"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(["zs-clip", "adand", "tda", "adand+tda", "mcm", "neglabel"]))
+def test_the_order_of_methods_changes_nothing(features, order):
+    def accuracies(methods):
+        grid = Grid(methods, CHOICE, ["pets"], ["sky"], [PROMPT], axes={"update_every": [16]})
+        records = run_all(features, grid.runs(features))
+        return {r.settings.method: (r.to_dict()["accuracies"], r.detection.auroc) for r in records}
+
+    assert accuracies(order) == accuracies(sorted(order))
+
+
+@pytest.mark.parametrize("ood", [("--ood", "sky", "--ood", "sand"), ("--ood", "sky")])
+def test_two_processes_give_the_bytes_of_one(simulate, ood):
+    command = ("--method", "adand", "--method", "zs-clip", "--id", "pets", *ood, "--seed", 0,
+               "--seed", 1, "--seed", 2, "--update-every", 16)  # fmt: skip
+    one = simulate(*command)
+    two = simulate(*command, "--jobs", 2)
+    assert one.stdout == two.stdout
+    assert one.exit_code == two.exit_code == 0
+    one = simulate(*command, "--format", "json")
+    two = simulate(*command, "--format", "json", "--jobs", 2)
+    assert timeless(one.stdout) == timeless(two.stdout)
+
+
+def test_features_that_changed_between_two_calls_are_read_anew(features):
+    """In one process, as in a notebook: what the first call read is of no use to the second."""
+    grid = Grid(("zs-clip",), CHOICE, ["pets"], ["sky"], [], [], {"seed": [*range(9)]}, {})
+    runs = grid.runs(features)
+    first = run_all(features, runs, jobs=2)
+    path = features / "made" / "sky.h5"
+    with h5py.File(path) as file:
+        labels, rows = file["labels"][:], file["image_features"][:]
+    hdf5.write_features(
+        path, kind=DATASET, name="sky", encoder=read_features(path).identity, source={},
+        blocks=[rows[::-1]], labels=labels, sample_ids=[str(i) for i in range(len(rows))],
+    )  # fmt: skip
+    again = run_all(features, runs, jobs=2)
+    assert again[0].digests["sky"] != first[0].digests["sky"]
+    assert [r.digests for r in again] == [r.digests for r in run_all(features, runs)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", ["", "import torch"])
+def test_several_processes_in_a_script(first, features, tmp_path):
+    """Copies of the process, or, where torch runs in it, new ones."""
+    script = f"""
+{first}
+import sys
+import zsntta_cli
+
+if __name__ == "__main__":
+    one, two = (
+        zsntta_cli.simulate("zs-clip", "adand", id_set="pets", ood_set="sky", encoder="made",
+                            seed=range(5), features_dir=sys.argv[1], fresh=True, jobs=jobs,
+                            records=sys.argv[2])
+        for jobs in (1, 2)
+    )
+    assert [r.accuracies for r in one] == [r.accuracies for r in two]
+    print(len(two))
+"""
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, path, features, tmp_path / "kept.sqlite"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "10\n"), done.stderr
+
+
+def test_no_set_is_its_own_ood_set(simulate):
+    both = ("--id", "pets", "--id", "birds", "--ood", "pets", "--ood", "birds")
+    records = json.loads(simulate("--method", "zs-clip", *both, "--format", "json").stdout)
+    pairs = [(r["settings"]["id_set"], r["settings"]["ood_set"]) for r in records]
+    assert pairs == [("pets", "birds"), ("birds", "pets")]
+    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "pets")
+    assert "'pets' cannot be its own OOD set" in result.stderr
+
+
+def test_all_means_every_cached_set_but_the_id_set(simulate):
+    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "all", "--format", "json")
+    assert [r["settings"]["ood_set"] for r in json.loads(result.stdout)] == ["birds", "sand", "sky"]
+
+
+def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path):
+    cifar10 = tmp_path / "features" / "ViT-B-16-openai" / "cifar10.h5"
+    cifar10.parent.mkdir(parents=True)
+    cifar10.write_bytes((features / "made" / "pets.h5").read_bytes())
+    result = zsntta("simulate", "--method", "zs-clip")
+    assert "no OOD partner of 'cifar10' is cached" in result.stderr
+    assert "type zsntta extract --dataset svhn --dataset texture\n" in result.stderr
+
+
+def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
+    command = ("--method", "oodd+bca", *PAIR, "--ratio", 0.25)
+    done = simulate(*command, "--oodd-items", 64, "--format", "csv")
+    assert done.exit_code == 0, done.stderr
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["method"], row["ratio"], row["settings"]) == ("oodd+bca", "0.25", "oodd_items=64")
+    refused = simulate(*command, "--warmup", 3)
+    assert refused.exit_code == 2
+    assert "warmup is no setting of oodd+bca" in refused.stderr
+
+
+def test_orders_are_settings_in_records_and_tables(cached):
+    result = cached("simulate", "--method", "zs-clip", "--ood", "glyphs", "--ratio", 0.05,
+                    "--order", "burst", "--order", "class", "--report", "flags", "--model",
+                    "tiny")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "FEW noise samples: 16 against glyphs at 0.05" in " ".join(result.stdout.split())
+    for word in ("burst", "class", "Prec", "Flagged", "Recall"):
+        assert word in result.stdout
+    live = cached("simulate", "--method", "tent", "--ood", "glyphs", "--order", "late",
+                  "--limit", 20, "--model", "tiny")  # fmt: skip
+    assert live.exit_code == 0, live.stderr
+
+
+def test_features_made_elsewhere_are_to_be_imported(simulate, features):
+    result = simulate("--method", "zs-clip", "--id", "cows")
+    command = "type zsntta cache import {} --encoder made --features FILE --features-dir {}"
+    assert result.stderr.endswith(f"{command.format('cows', features)}\n")
+    result = simulate("--method", "zs-clip", *PAIR, "--prompt", "paper")
+    command = command.format("pets", features)
+    assert result.stderr.endswith(f"{command} --prompt 'this is a photo of a {{}}'\n")

@@ -1,0 +1,100 @@
+"""`simulate --from`: records are run again and compared, and strangers' are refused in a line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import fails
+
+PAIR = ("--id", "pets", "--ood", "sky")
+
+
+def record_of(**settings):
+    """A record as somebody may write it by hand."""
+    plain = {"method": "adand", "encoder": "made", "id_set": "pets", "prompt": "a {}."}
+    return json.dumps([{"settings": plain | settings, "digests": {}}])
+
+
+def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
+    first = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--format", "json")
+    export = ("records", "export", "--output", "r.jsonl", "--records", tmp_path / "kept.sqlite")
+    assert zsntta(*export).exit_code == 0
+    again = simulate("--from", "r.jsonl", "--format", "json")
+    assert again.stderr.endswith("2 of 2 records came out the same to the bit.\n")
+    rows = json.loads(again.stdout)
+    for record in json.loads(first.stdout):
+        seed, values = record["settings"]["stream"]["seed"], record["detection"]
+        [auroc] = [r for r in rows if (r["seed"], r["metric"]) == (seed, "auroc")]
+        assert (auroc["old"], auroc["new"], auroc["difference"]) == (*[values["auroc"]] * 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "it is empty"), ("[]", "it is empty"), ("{", "line 1: it is no JSON at column 2"),
+        ("{}", "record 1: settings is missing"), ("[1]", "record 1: record is 1, must be an obj"),
+        ('{"settings": 3, "digests": {}}', "record 1: settings is 3, must be an object"),
+        (record_of(stream={"speed": 1}), "record 1: 'speed' is no setting of stream"),
+        (record_of(prompt=3), "record 1: settings.prompt is 3, must be a text"),
+    ],
+)  # fmt: skip
+def test_what_is_no_record(simulate, tmp_path, content, words):
+    (tmp_path / "r.json").write_text(content)
+    fails(simulate("--from", "r.json"), "r.json holds no results", words)
+
+
+def test_a_method_whose_code_is_not_here_is_not_run_again(simulate, tmp_path):
+    (tmp_path / "r.json").write_text(record_of(method="magic"))
+    fails(
+        simulate("--from", "r.json"),
+        "the code of the method 'magic' is not here: name its script, zsntta --plugin FILE.py",
+        code=2,
+    )
+
+
+def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):
+    simulate("--method", "zs-clip", *PAIR, "--format", "json", "--output", "r.json")
+    records = json.loads((tmp_path / "r.json").read_text())
+    records[0]["digests"]["pets"] = "0" * 64
+    (tmp_path / "r.json").write_text(json.dumps(records))
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 0, result.output
+    assert "the features of 'pets' are not those of the record: yet by all that is recorded" in (
+        result.stdout
+    )
+    assert "1 of 1 records came out the same to the bit." in result.stdout, (
+        "only its digest differs"
+    )
+
+
+def test_a_record_is_run_again_although_its_run_is_kept(simulate, tmp_path):
+    """What was kept is the record itself, and says nothing; what was run here since then does."""
+    first = simulate("--method", "zs-clip", *PAIR, "--format", "json", "--output", "r.json")
+    record, kept = json.loads((tmp_path / "r.json").read_text())[0], "were kept from before"
+    (tmp_path / "old.json").write_text(json.dumps([{**record, "created": "2026-01-01"}]))
+    assert first.exit_code == 0
+    assert "1 run: 0 kept, 1 to run" in simulate("--from", "r.json", "--dry-run").stdout
+    assert kept not in simulate("--from", "r.json").stderr
+    assert f"1 of 1 runs {kept}" in simulate("--from", "old.json").stderr
+    assert kept not in simulate("--from", "old.json", "--fresh").stderr
+
+
+def test_the_no_text_file_of_a_record_is_never_opened(simulate, tmp_path):
+    np.save(tmp_path / "no.npy", np.random.default_rng(0).normal(size=(3, 16)))
+    np.save(tmp_path / "other.npy", np.random.default_rng(1).normal(size=(3, 16)))
+    clipn = ("--method", "clipn", *PAIR, "--no-text")
+    result = simulate(*clipn, "no.npy", "--format", "json", "--output", "r.json")
+    assert result.exit_code == 0, result.stderr
+    [record] = json.loads(Path("r.json").read_text())
+    record["settings"]["options"]["no_text"] = "/etc/passwd"
+    Path("r.json").write_text(json.dumps(record))
+    result = simulate("--from", "r.json")
+    assert result.exit_code == 2
+    assert "the file that a record names is not opened: --no-text FILE.npy" in result.stderr
+    assert "passwd" not in result.stderr
+    result = simulate("--from", "r.json", "--no-text", "no.npy", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr.endswith("1 of 1 records came out the same to the bit.\n")
+    result = simulate("--from", "r.json", "--no-text", "other.npy")
+    assert "are not those of the record" in result.stdout, "it is known by its digest"
