@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from zsntta_cli.detection import asking
 from zsntta_cli.detection.asking import (
     accuracy_by_rank,
     expected_accuracy,
@@ -126,7 +125,3 @@ def test_the_accuracy_of_classes_is_smoothed_and_unbiased_at_the_ends():
     np.testing.assert_allclose(flat, 0.6)
     few = accuracy_by_rank(np.array([0.2, 0.4]))
     assert few[HALF] == pytest.approx(0.3, abs=0.005), "of few images none is smoothed"
-
-
-def test_hypotheses_are_worked_out_once():
-    assert asking.grid() is asking.grid()

@@ -80,6 +80,7 @@ def test_a_name_in_quotes_may_have_a_comma(notation, names, tmp_path_factory):
 
 def test_names_that_only_look_like_a_notation_stay(tmp_path):
     assert typed_classes("bird's nest,7 up,C# book") == ("bird's nest", "7 up", "C# book")
+    assert typed_classes("cat;dog, ox") == ("cat;dog", "ox")
     path = tmp_path / "imagenet.txt"
     path.write_text("tench, Tinca tinca\ngreat white shark, white shark\n7 up\n")
     assert read_classes(path) == ("tench, Tinca tinca", "great white shark, white shark", "7 up")
@@ -94,6 +95,7 @@ def test_names_that_only_look_like_a_notation_stay(tmp_path):
         ("cat,'dog", 'class 2 is "\'dog", a piece of a notation'),
         ('cat,"dog', "quotes do not enclose whole names"),
         ("cat|dog", "names have commas between them, --classes 'cat,dog'"),
+        ("cat;dog", "names have commas between them, --classes 'cat,dog'"),
         (",cat", "class 1 is '', must be a name: it is empty"),
         ('[["cat"]]', r"class 1 is \['cat'\], must be a name"),
         ("cat, ,dog", "class 2 is '', must be a name: it is empty"),
@@ -116,12 +118,15 @@ def test_what_looks_like_a_notation_and_is_none_is_refused(text, said):
         ("a.yaml", "nc: 3\nnames: [a, b]\n", "says nc: 3, and has 2 names"),
         ("b.yaml", "nams: [a, b]\n", r"did you mean 'names'\?"),
         ("c.yaml", "names: [a, b\n", "is none"),
+        ("b.txt", "\n \n", "has no class names: it must have one name per line"),
     ],
 )  # fmt: skip
 def test_files_of_other_notations_are_refused(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(SettingsError, match=said):
         read_classes(tmp_path / name)
+    with pytest.raises(SettingsError, match="cannot read the class names"):
+        read_classes(tmp_path / "none.txt")
 
 
 def test_a_file_that_is_typed_as_names_is_asked_about(tmp_path, monkeypatch):

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import Notes
 
 from zsntta_cli import NoiseDetector, OnlineDetector
 from zsntta_cli.detection.classes.examples import class_features
 from zsntta_cli.detection.classes.photos import photo_classes, photo_items
-from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.errors import DatasetError, SettingsError
-from zsntta_cli.settings import EncoderChoice
 
 COMMON, APART, WITHIN = np.sqrt([0.93, 0.05, 0.02])
 # Two photos of each of two classes: they share a part, classes and photos differ by the others.
@@ -122,13 +119,6 @@ def examples(drawn, tmp_path):
     return tmp_path / "examples"
 
 
-@pytest.fixture
-def encoding(drawn, tmp_path):
-    shutil.copytree(drawn / "features", tmp_path / "features")
-    with (made := Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())).store:
-        yield made
-
-
 def test_subfolders_are_classes_with_all_that_is_within(examples, encoding):
     (examples / "star/more").mkdir()
     star, *_ = (examples / "star").glob("*.png")
@@ -190,29 +180,3 @@ def test_the_detector_on_images_takes_a_folder_or_a_mapping(examples, tiny, tmp_
     detector.save(tmp_path / "state.h5")
     again = NoiseDetector.load(tmp_path / "state.h5")
     assert (again.seen, again.logit_scale) == (9, detector.logit_scale)
-
-
-def test_nothing_is_loaded_before_the_first_image(examples, monkeypatch):
-    def load(*_):
-        raise AssertionError("loaded")
-
-    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    detector = NoiseDetector(class_photos=str(examples), model="tiny")
-    assert detector.seen == 0
-    detector.reset()
-
-
-@pytest.mark.parametrize(
-    ("given_values", "error"),
-    [
-        ({}, "either class_names or class_photos"),
-        ({"class_names": ["a"], "class_photos": {"a": ["a.png"]}}, "either class_names or"),
-        ({"class_photos": {"a": ["a.png"]}, "prompt": "paper"}, "a prompt is for class names"),
-        ({"class_photos": {"a": []}}, "no image of 'a'"),
-        ({"class_photos": 3}, "of the type int"),
-        ({"class_photos": {}}, "no class names"),
-    ],
-)
-def test_what_the_detector_on_images_refuses(given_values, error):
-    with pytest.raises(SettingsError, match=error):
-        NoiseDetector(model="tiny", **given_values)

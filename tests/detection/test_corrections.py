@@ -21,18 +21,16 @@ def lines(tmp_path, *rows):
     return path
 
 
-def test_what_the_page_exports(tmp_path):
-    path = lines(tmp_path, GOOD, "\n", {**GOOD, "source": "b", "noise": True, "class": None})
-    assert read_corrections(path) == [
-        Correction(False, "dog", "a.png"), Correction(True, None, "b"),
-    ]  # fmt: skip
-
-
-def test_corrections_of_both_formats_are_read(tmp_path):
-    newer = {**GOOD, "format": 2, "source": "b", "content": "A" * 64}
-    assert read_corrections(lines(tmp_path, GOOD, newer)) == [
-        Correction(False, "dog", "a.png"), Correction(False, "dog", "b", content="a" * 64),
-    ]  # fmt: skip
+def test_each_image_has_the_last_answer_of_any_format(tmp_path):
+    digest = "A" * 64
+    rows = (
+        GOOD, {**GOOD, "frame": 3}, "\n", {**GOOD, "source": "b", "noise": True, "class": None},
+        {**GOOD, "format": 2, "source": "c", "content": digest}, {**GOOD, "class": None},
+    )  # fmt: skip
+    assert set(read_corrections(lines(tmp_path, *rows))) == {
+        Correction(False, None, "a.png"), Correction(False, "dog", "a.png", 3),
+        Correction(True, None, "b"), Correction(False, "dog", "c", content=digest.lower()),
+    }  # fmt: skip
 
 
 def test_rows_are_told_by_content_else_by_source_and_frame():
@@ -61,12 +59,6 @@ def test_rows_are_told_by_content_else_by_source_and_frame():
     ]
 
 
-def test_a_later_line_of_the_same_image_counts(tmp_path):
-    frame = {**GOOD, "frame": 3}
-    path = lines(tmp_path, GOOD, frame, {**GOOD, "class": None})
-    assert [one.class_name for one in read_corrections(path)] == ["dog", None]
-
-
 WRONG = {
     "no JSON": "is no JSON",
     "[" * 100_000: "is no JSON",
@@ -79,6 +71,7 @@ WRONG = {
     json.dumps({k: v for k, v in GOOD.items() if k != "frame"}): "'frame' is missing",
     json.dumps({**GOOD, "content": "a.png"}): "'content' is missing",
     json.dumps({**GOOD, "noise": None}): "'noise' is missing",
+    json.dumps({**GOOD, "format": 4, "noise": "no"}): "'noise' is 'no', must be true or false",
     json.dumps({**GOOD, "class": 3}): "'class' is missing",
     json.dumps({k: v for k, v in GOOD.items() if k != "class"}): "'class' is missing",
     json.dumps({k: v for k, v in GOOD.items() if k != "verdict"}): "'verdict' is missing",

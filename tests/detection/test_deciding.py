@@ -9,7 +9,6 @@ import jsonschema
 import numpy as np
 import pytest
 
-from zsntta_cli.detection.classes.names import read_classes, typed_classes
 from zsntta_cli.detection.detecting.request import (
     DecisionRule,
     Images,
@@ -21,7 +20,7 @@ from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.flags import Flag, Ranking
 from zsntta_cli.detection.sources.item import Item, failed
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, row_schema
-from zsntta_cli.errors import DatasetError, SettingsError
+from zsntta_cli.errors import SettingsError
 
 SCHEMA_FILE = Path(__file__).parents[2] / "docs/verdict.schema.json"
 SCHEMA = json.loads(SCHEMA_FILE.read_text())
@@ -178,6 +177,7 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
         ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
         ({"flag": Flag(fpr=0.1)}, "go together"),
+        ({"classes": (), "class_photos": Path("p"), "others": "something"}, "not with photos"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
     ],
 )
@@ -203,20 +203,3 @@ def test_what_is_decided_on_arrival():
     assert on_arrival("f", "-")
     assert not on_arrival("a.mp4"), "a whole video is decided as a folder is"
     assert on_arrival("a.mp4", "-")
-
-
-def test_class_names_of_a_file(tmp_path):
-    path = tmp_path / "names.txt"
-    path.write_bytes("\ufeffcat\r\n\n big dog \nzoë, the cat\n".encode())
-    assert read_classes(path) == ("cat", "big dog", "zoë, the cat")
-    assert typed_classes("cat, big dog") == ("cat", "big dog")
-    assert typed_classes("cat;dog, ox") == ("cat;dog", "ox"), "a name may have one"
-    with pytest.raises(SettingsError, match="commas between them, --classes 'cat,dog'"):
-        typed_classes("cat;dog")
-    path.write_text("\n \n")
-    with pytest.raises(SettingsError, match="has no class names: it must have one name per line"):
-        read_classes(path)
-    with pytest.raises(SettingsError, match="cannot read the class names"):
-        read_classes(tmp_path / "none.txt")
-    with pytest.raises(DatasetError, match="there is no"):
-        request(sources=(str(tmp_path / "none"),)).check_sources()

@@ -12,37 +12,11 @@ from PIL import Image
 from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.feature_store import FeatureStore, KeptImage, Stamp
-from zsntta_cli.detection.sources import batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError, StoreError
 from zsntta_cli.settings import EncoderChoice
 
 OLD = 1_000_000_000  # seconds: long ago
-
-
-@pytest.fixture
-def passes(monkeypatch, tiny):
-    """Images of each pass through the encoder, and files that were read."""
-    seen = {"encoded": 0, "read": 0, "loaded": 0}
-    plain, read = Encoder.encode_pixels, module.Read
-
-    def encode(self, pixels):
-        seen["encoded"] += len(pixels)
-        return plain(self, pixels)
-
-    def load(choice, device):
-        seen["loaded"] += 1
-        return tiny
-
-    def reads(*args, **kwargs):
-        seen["read"] += 1
-        return read(*args, **kwargs)
-
-    monkeypatch.setattr(Encoder, "encode_pixels", encode)
-    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    monkeypatch.setattr(module, "Read", reads)
-    monkeypatch.setattr(module, "_SETTLED", 0.0)  # ctime cannot be set back
-    return seen
 
 
 @pytest.fixture
@@ -56,78 +30,70 @@ def folder(tmp_path):
     return root
 
 
-def encoded(root, tmp_path, **choice):
-    given = Encoding(EncoderChoice("tiny", **choice), tmp_path / "features", "cpu", 2, Notes())
-    try:
-        return [one for items in batches([str(root)]) for one in given.images(items)]
-    finally:
-        given.store.close()
-
-
-def test_what_is_known_is_neither_read_nor_encoded_again(folder, tmp_path, passes):
-    first = encoded(folder, tmp_path)
+def test_what_is_known_is_neither_read_nor_encoded_again(folder, tmp_path, passes, encoded):
+    first = encoded(folder)
     # Twice the first time, to see that they are not known; the first once more, to see whether it
     # can be decoded before the encoder is loaded.
     assert passes == {"encoded": 5, "read": 11, "loaded": 1}
-    again = encoded(folder, tmp_path)
+    again = encoded(folder)
     assert passes == {"encoded": 5, "read": 11, "loaded": 1}
     folder.rename(tmp_path / "moved")
     (tmp_path / "moved/3.png").rename(tmp_path / "moved/9.png")
-    moved = encoded(tmp_path / "moved", tmp_path)
+    moved = encoded(tmp_path / "moved")
     assert passes == {"encoded": 5, "read": 16, "loaded": 1}, "the encoder is not even loaded"
     for other, order in ((again, [0, 1, 2, 3, 4]), (moved, [0, 1, 2, 4, 3])):
         for one, i in zip(other, order, strict=True):
             np.testing.assert_array_equal(one.features, first[i].features)
 
 
-def test_a_changed_file_is_encoded_anew_even_with_its_old_time_and_size(folder, tmp_path, passes):
+def test_a_changed_file_is_encoded_anew_even_with_its_old_time_and_size(folder, passes, encoded):
     path = folder / "2.bmp"
     Image.open(folder / "2.png").save(path)
     (folder / "2.png").unlink()
     before = path.stat()
-    first = encoded(folder, tmp_path)
+    first = encoded(folder)
     passes["read"] = 0
     content = bytearray(path.read_bytes())
     content[-20:] = bytes(20)  # black pixels
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
-    changed = encoded(folder, tmp_path)
+    changed = encoded(folder)
     assert passes["read"] == 3, "of the one file: is it new, can it be decoded, then its pixels"
     assert (first[2].features != changed[2].features).any()
 
 
-def test_a_file_that_was_changed_just_now_is_read_again(folder, tmp_path, passes, monkeypatch):
+def test_a_file_that_was_changed_just_now_is_read_again(folder, passes, monkeypatch, encoded):
     monkeypatch.setattr(module, "_SETTLED", 60.0)
-    encoded(folder, tmp_path)
-    encoded(folder, tmp_path)
+    encoded(folder)
+    encoded(folder)
     assert passes == {"encoded": 5, "read": 16, "loaded": 1}
 
 
-def test_images_of_one_content_are_one(folder, tmp_path, passes):
+def test_images_of_one_content_are_one(folder, passes, encoded):
     for i in range(200):
         shutil.copy(folder / "0.png", folder / f"copy{i:03}.png")
-    found = encoded(folder, tmp_path)
+    found = encoded(folder)
     assert len(found) == 205
     assert passes["encoded"] < 205 / 2
     for one in found[5:]:
         np.testing.assert_allclose(one.features, found[0].features, rtol=2e-3, atol=2e-3)
 
 
-def test_what_cannot_be_read_has_an_error_and_stops_nothing(folder, tmp_path, passes):
+def test_what_cannot_be_read_has_an_error_and_stops_nothing(folder, passes, encoded):
     (folder / "1.png").write_bytes((folder / "1.png").read_bytes()[:60])
     (folder / "2.png").write_text("no image")
     (folder / "3.png").unlink()
     (folder / "3.png").symlink_to(folder / "none")
-    found = encoded(folder, tmp_path)
+    found = encoded(folder)
     assert [one.features is None for one in found] == [False, True, True, True, False]
     assert "it is a text" in found[2].error
     assert found[3].error.startswith("No such file")
     assert passes["encoded"] == 2
 
 
-def test_features_are_those_of_an_extraction(drawn, tmp_path, tiny):
-    [first, *_] = encoded(drawn / "pictures", drawn)
+def test_features_are_those_of_an_extraction(drawn, tiny, encoded):
+    [first, *_] = encoded(drawn / "pictures", drawn / "features")
     with Image.open(first.item.source) as image:
         expected = tiny.encode_pixels(np.array(tiny.resize(image.convert("RGB")))[None])[0]
     np.testing.assert_allclose(first.features, expected, atol=2e-3)
@@ -155,18 +121,18 @@ def test_a_folder_is_made_only_when_something_is_encoded(tmp_path, passes):
         given.texts(["cat"], PROMPT)
 
 
-def test_features_of_another_encoder_are_refused(folder, tmp_path, passes, monkeypatch):
-    encoded(folder, tmp_path)
+def test_features_of_another_encoder_are_refused(folder, tmp_path, passes, encoded):
+    encoded(folder)
     path = tmp_path / "features/tiny" / module.STORE
     with sqlite3.connect(path) as database:
         database.execute("UPDATE encoder SET identity = replace(identity, 'fp32', 'fp16')")
     database.close()
     with pytest.raises(StoreError, match=r"another encoder than this is now \(precision: fp16"):
-        encoded(folder, tmp_path)
+        encoded(folder)
 
 
-def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, passes):
-    encoded(folder, tmp_path)
+def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, passes, encoded):
+    encoded(folder)
     given = Encoding(EncoderChoice(folder="tiny"), tmp_path / "features", "cpu", 1, Notes())
     [cat] = given.texts(["cat"], PROMPT)
     assert np.linalg.norm(cat) == pytest.approx(1, abs=1e-5)
@@ -192,14 +158,14 @@ def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, pass
         (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     ],
 )
-def test_a_broken_store_is_one_line(folder, tmp_path, passes, damage, said):
-    encoded(folder, tmp_path)
+def test_a_broken_store_is_one_line(folder, tmp_path, passes, damage, said, encoded):
+    encoded(folder)
     path = tmp_path / "features/tiny" / module.STORE
     for extra in path.parent.glob("*-wal"):
         extra.unlink()
     damage(path)
     with pytest.raises(StoreError, match=said):
-        encoded(folder, tmp_path)
+        encoded(folder)
 
 
 def sql(path, statement):
@@ -208,11 +174,11 @@ def sql(path, statement):
     database.close()
 
 
-def test_where_nothing_can_be_written_it_goes_on(folder, tmp_path, passes, monkeypatch):
-    encoded(folder, tmp_path)
+def test_where_nothing_can_be_written_it_goes_on(folder, passes, monkeypatch, encoded):
+    encoded(folder)
     monkeypatch.setattr(os, "access", lambda *_: False)
     (folder / "0.png").unlink()
-    assert len(encoded(folder, tmp_path)) == 4
+    assert len(encoded(folder)) == 4
     assert passes["encoded"] == 5
 
 

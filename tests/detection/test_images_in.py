@@ -15,6 +15,7 @@ from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 
 NAMES = ["circle", "square", "star"]
+PHOTOS = {"class_names": None}
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def test_nothing_is_loaded_before_it_is_needed(tiny, monkeypatch):
     assert (detector.seen, detector.stage, detector.ready) == (0, "warm-up", False)
     detector.reset()
     assert detector.copy().seen == 0
+    assert NoiseDetector(class_photos={"a": ["a.png"]}, model="tiny").seen == 0
     assert loaded == []
     detector.update(features=np.eye(2, tiny.embed_dim))
     detector.predict(np.zeros((9, 9, 3), np.uint8))
@@ -166,6 +168,11 @@ def test_either_images_or_features(online):
         ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
         ({"rings": 3}, "rings is no setting of ridge"),
         ({"normalized": True}, "normalized is no setting here: features are raw"),
+        ({"class_photos": {"a": ["a.png"]}}, "either class_names or class_photos"),
+        (PHOTOS | {"class_photos": {"a": ["a.png"]}, "prompt": "paper"}, "a prompt is for class n"),
+        (PHOTOS | {"class_photos": {"a": []}}, "no image of 'a'"),
+        (PHOTOS | {"class_photos": 3}, "of the type int"),
+        (PHOTOS | {"class_photos": {}}, "no class names"),
     ],
 )
 def test_a_detector_that_cannot_be_is_refused_before_anything_is_loaded(given, message):
@@ -178,29 +185,39 @@ def test_copy_and_reset(online, files):
     other = online.copy()
     other.update(files)
     assert (online.seen, other.seen) == (len(files), 2 * len(files))
+    assert "tiny" in repr(online)
+    assert "ridge, 3 classes" in repr(online.online)
     online.reset()
     assert (online.seen, other.seen) == (0, 2 * len(files))
 
 
 def test_hindsight_on_images(online, files):
-    found = online.decide_all(files)
+    found, features = online.decide_all(files), online.encode(files)
     assert [v.source for v in found] == [str(path) for path in files]
-    assert found.adapted.all()
-    np.testing.assert_array_equal(
-        online.decide_all(features=online.encode(files)).score, found.score
-    )
+    np.testing.assert_array_equal(online.decide_all(features=features).score, found.score)
+    assert online.decide_all(files, flag=1).noise.sum() == 1
+    by_rate = online.decide_all(files[2:], flag="fpr=50%", clean=files[:2])
+    of_features = online.decide_all(features=features[2:], flag="fpr=50%", clean=features[:2])
+    np.testing.assert_array_equal(by_rate.noise, of_features.noise)
+    assert [v.source for v in by_rate] == [str(path) for path in files[2:]]
     assert online.seen == 0
 
 
 def test_saved_and_loaded_with_its_classes_and_encoder(online, tiny, files, tmp_path, monkeypatch):
     path = tmp_path / "state.h5"
-    online.update(files)
+    online.update(files, flag="20%")
     online.save(path)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: tiny)
     loaded = NoiseDetector.load(path)
-    assert loaded.class_names == tuple(NAMES)
-    assert (loaded.seen, loaded.prompt, loaded.method) == (len(files), online.prompt, "ridge")
-    np.testing.assert_array_equal(loaded.update(files).score, online.update(files).score)
+    loaded.save(tmp_path / "again.h5")
+    expected = online.update(files, flag="20%")
+    assert expected.noise.any()
+    for one in (loaded, NoiseDetector.load(tmp_path / "again.h5")):
+        assert one.class_names == tuple(NAMES)
+        assert (one.seen, one.prompt, one.method) == (len(files), online.prompt, "ridge")
+        verdicts = one.update(files, flag="20%")
+        np.testing.assert_array_equal(verdicts.score, expected.score)
+        np.testing.assert_array_equal(verdicts.noise, expected.noise)
     again = NoiseDetector(NAMES, "tiny", encoder=tiny)
     again.resume(path)
     assert again.seen == len(files)
@@ -230,34 +247,3 @@ def test_a_state_of_features_alone_is_another_detectors(tmp_path):
         StoreError, match=r"is of a detector on features: OnlineDetector.load reads"
     ):
         NoiseDetector.load(tmp_path / "state.h5")
-
-
-def test_what_it_says_of_itself(online, files):
-    online.update(files)
-    assert repr(online) == f"<NoiseDetector tiny, ridge, 3 classes, {len(files)} seen, warm-up>"
-    assert repr(online.online).startswith("<OnlineDetector ridge, 3 classes, ")
-
-
-def test_a_loaded_detector_knows_all_that_it_knew(online, tiny, files, tmp_path, monkeypatch):
-    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", lambda *_: tiny)
-    online.update(files, flag="20%")
-    online.save(tmp_path / "state.h5")
-    loaded = NoiseDetector.load(tmp_path / "state.h5")
-    loaded.save(tmp_path / "again.h5")
-    again = NoiseDetector.load(tmp_path / "again.h5")
-    expected = online.update(files, flag="20%")
-    for one in (loaded, again):
-        assert one.update(files, flag="20%").noise.tolist() == expected.noise.tolist()
-    assert expected.noise.any()
-
-
-def test_flags_on_images(online, files):
-    found = online.decide_all(files, flag=1)
-    assert found.noise.sum() == 1
-    assert [v.source for v in found] == [str(path) for path in files]
-    by_rate = online.decide_all(files[2:], flag="fpr=50%", clean=files[:2])
-    features = online.encode(files)
-    of_features = online.decide_all(features=features[2:], flag="fpr=50%", clean=features[:2])
-    np.testing.assert_array_equal(by_rate.noise, of_features.noise)
-    assert len(by_rate) == len(files) - 2
-    assert by_rate[0].source == str(files[2])

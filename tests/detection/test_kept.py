@@ -1,58 +1,47 @@
-"""State files: whole or not at all, versioned, and looked at before they are believed."""
+"""State files: whole or not at all, versioned, looked at before they are believed."""
+
+import gc
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
 from made import damaged
+from small_detectors import COUNT, DIM, NAMES, SMALL, assert_same, detector, world
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.cache.hdf5 import read_state, write_table
 from zsntta_cli.detection import kept
 from zsntta_cli.errors import StoreError
 
-DIM, COUNT = 16, 200
-SMALL = {
-    "zs-clip": {"queue": 64},
-    "adand": {"queue": 64, "update_every": 16, "warmup": 4, "seed": 5},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
-}
-RNG = np.random.default_rng(0)
-TEXT = RNG.normal(size=(3, DIM))
-FEATURES = 10 * TEXT[RNG.integers(3, size=COUNT)] / 4 + RNG.normal(size=(COUNT, DIM))
-
-
-def detector(method="ridge", names=("cat", "dog", "a horse"), text=TEXT, scale=20.0, **settings):
-    return OnlineDetector(text, scale, method, class_names=names, **{**SMALL[method], **settings})
-
-
-def assert_goes_on_alike(one, other, features=FEATURES[100:]):
-    a, b = one.update(features), other.update(features)
-    for name in ("noise", "class_index", "score", "threshold", "adapted"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+TEXT, FEATURES, LABELS = world()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 70, 101])
 @pytest.mark.parametrize("classes", [1, 3])
 @pytest.mark.parametrize("method", SMALL)
 def test_what_is_loaded_goes_on_as_if_it_had_never_stopped(tmp_path, method, classes, cut):
-    names = ("cat", "dog", "a horse")[:classes]
-    online = detector(method, names, TEXT[:classes])
+    online = detector(method, classes=classes)
     online.identity = {"model": "m", "logit_scale": 20.0}
     online.update(FEATURES[:cut])
+    online.feedback(FEATURES[: cut // 2], LABELS[: cut // 2] < 0)
     online.save(tmp_path / "state.h5")
     loaded = OnlineDetector.load(tmp_path / "state.h5")
-    resumed = detector(method, names, TEXT[:classes])
+    resumed = detector(method, classes=classes)
     resumed.resume(tmp_path / "state.h5")
-    assert (loaded.class_names, loaded.seen) == (names, cut)
+    assert (loaded.class_names, loaded.seen, loaded.labelled) == (NAMES[:classes], cut, cut // 2)
     assert (loaded.identity, loaded.settings) == (online.identity, online.settings)
-    features = FEATURES[cut:]
-    assert_goes_on_alike(resumed, loaded.copy(), features)
-    assert_goes_on_alike(online, loaded, features)
+    for other in (loaded, resumed, online.copy()):
+        assert_same(other.predict(FEATURES), online.predict(FEATURES))
+        assert_same(other.decide_all(FEATURES), online.decide_all(FEATURES))
+    assert_same(resumed.update(FEATURES[cut:]), loaded.copy().update(FEATURES[cut:]))
+    assert_same(online.update(FEATURES[cut:]), loaded.update(FEATURES[cut:]))
 
 
 def test_settings_of_numpy_and_odd_names_are_kept_too(tmp_path):
     names = ("gelbe Tulpe", "\u7334", "\udcff")
-    online = detector(names=names, queue=np.int64(32), ridge_tail=np.float64(5))
+    online = detector(class_names=names, queue=np.int64(32), ridge_tail=np.float64(5))
     online.update(FEATURES)
     online.save(tmp_path / "state.h5")
     loaded = OnlineDetector.load(tmp_path / "state.h5")
@@ -62,14 +51,14 @@ def test_settings_of_numpy_and_odd_names_are_kept_too(tmp_path):
 
 def test_a_state_of_other_classes_encoders_or_settings_is_refused(tmp_path):
     path = tmp_path / "state.h5"
-    kept = detector()
-    kept.identity = {"model": "ViT-B-16", "precision": "fp32"}
-    kept.update(FEATURES)
-    kept.save(path)
+    first = detector()
+    first.identity = {"model": "ViT-B-16", "precision": "fp32"}
+    first.update(FEATURES)
+    first.save(path)
     elsewhere = detector()
     elsewhere.identity = {"model": "RN50", "precision": "fp32"}
     for other, said in [
-        (detector(names=("cat", "dog", "cow")), "other classes (cat, dog, a horse; here cat, dog"),
+        (detector(class_names=("a", "b", "c")), "other classes (cat, dog, a horse; here a, b, c)"),
         (elsewhere, "another encoder (model: ViT-B-16, here RN50)"),
         (detector(text=TEXT[::-1]), "other text features: another encoder's, or of another prompt"),
         (detector("zs-clip"), "other settings (method: ridge, here zs-clip)"),
@@ -133,26 +122,13 @@ def test_what_other_rules_learned_is_refused_in_a_line_that_says_what_to_do(tmp_
     for method in SMALL:
         detector(method).save(path)
         header, columns = read_state(path)
-        header.pop("digest")
         header.pop("revision")  # as it was before it was said
-        columns = {
-            k: np.array(v, object) if isinstance(v, tuple) else v for k, v in columns.items()
-        }
-        header["digest"] = kept._digest(header, columns)
-        write_table(path, columns, header)
+        signed(path, header, columns)
         if method != "ridge":
             assert OnlineDetector.load(path).method == method
             continue
         with pytest.raises(StoreError, match=r"revision 1, here \d\).*begin anew with another"):
             OnlineDetector.load(path)
-
-
-def test_no_pickle_is_in_a_file(tmp_path):
-    detector().save(tmp_path / "state.h5")
-    header, columns = read_state(tmp_path / "state.h5")
-    assert {"class_names", "text_features"} < columns.keys()
-    assert header["method"] == "ridge"
-    assert all(isinstance(c, tuple) or c.dtype.kind in "fiub" for c in columns.values())
 
 
 def test_a_changed_number_is_seen(tmp_path):
@@ -168,11 +144,9 @@ def test_a_changed_number_is_seen(tmp_path):
 
 def signed(path, header, columns):
     """A file as a stranger may write it, digest and all."""
-    from zsntta_cli.detection.kept import _digest
-
     header = {k: v for k, v in header.items() if k != "digest"}
     arrays = {k: np.array(v, object) if isinstance(v, tuple) else v for k, v in columns.items()}
-    write_table(path, arrays, {**header, "digest": _digest(header, arrays)})
+    write_table(path, arrays, {**header, "digest": kept._digest(header, arrays)})
 
 
 @pytest.mark.parametrize("form", [1, 3, "x" * 999, None, [2]])
@@ -241,3 +215,47 @@ def test_damaged_files_are_refused_in_a_line(tmp_path):
         except StoreError:
             refused += 1
     assert refused > 50
+
+
+OWNING = """
+import sys
+from zsntta_cli import OnlineDetector, ZsnttaError
+detector = OnlineDetector([[1.0, 0.0], [0.0, 1.0]], 100.0)
+try:
+    detector.save(sys.argv[1])
+except ZsnttaError as error:
+    sys.exit(str(error))
+print("saved", flush=True)
+sys.stdin.readline()
+"""
+
+
+def owner(path):
+    command = [sys.executable, "-c", OWNING, str(path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, text=True, **pipes)
+
+
+def test_one_process_writes_a_state_at_a_time(tmp_path):
+    path = tmp_path / "s.h5"
+    wrong = "is written by another process that runs"
+    with owner(path) as first:
+        assert first.stdout.readline() == "saved\n"
+        with owner(path) as second:
+            assert wrong in second.communicate(timeout=60)[1]
+        before = path.read_bytes()
+        with pytest.raises(StoreError, match=wrong):
+            detector().save(path)
+        assert path.read_bytes() == before
+        assert OnlineDetector.load(path).seen == 0, "reading is for all"
+        first.kill()
+    one, other = detector(), detector()
+    one.save(path)
+    other.save(path)  # another of this process
+    with owner(path) as third:
+        assert wrong in third.communicate(timeout=60)[1]
+    del one, other
+    gc.collect()
+    with owner(path) as last:
+        assert last.stdout.readline() == "saved\n", "nobody owns it any more"
+        last.kill()

@@ -6,6 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from made import at_once
+from small_detectors import (
+    COUNT,
+    DIM,
+    NAMES,
+    SMALL,
+    assert_same,
+    assert_same_state,
+    detector,
+    world,
+)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
@@ -20,40 +31,6 @@ from zsntta_cli.methods.learned import within
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.stream import ID
-
-COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "horse")
-SMALL = {
-    "zs-clip": {"queue": 64},
-    "adand": {"queue": 64, "update_every": 16, "warmup": 4},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
-}
-
-
-def world(seed=0, classes=3, count=COUNT):
-    rng = np.random.default_rng(seed)
-    text = rng.normal(size=(classes, DIM))
-    text /= np.linalg.norm(text, axis=1, keepdims=True)
-    labels = rng.integers(-1, classes, size=count)
-    centres = np.concatenate([text, rng.normal(size=(1, DIM)) / 4])
-    features = 10 * centres[labels] + 1.5 * rng.normal(size=(count, DIM))
-    return text.astype(np.float32), features.astype(np.float32), labels
-
-
-def detector(method="ridge", seed=0, classes=3):
-    names = NAMES if classes == 3 else None
-    return OnlineDetector(world(seed, classes)[0], 20.0, method, class_names=names, **SMALL[method])
-
-
-def assert_same(one, other):
-    for name in ("class_index", "noise", "score", "threshold", "adapted", "top_index", "top_score"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-
-
-def assert_same_state(one, other):
-    assert one.keys() == other.keys()
-    for name, value in one.items():
-        np.testing.assert_array_equal(value, other[name], err_msg=name)
-
 
 # --- as a replay
 
@@ -121,12 +98,12 @@ def test_predict_and_score_change_nothing(method, classes):
     _, features, _ = world(3, classes)
     online = detector(method, 3, classes)
     for part in np.split(features, [7, 100]):
-        before = online.state()
+        before = online.copy()
         first = online.predict(features)
         np.testing.assert_array_equal(online.score(features), first.score)
         assert_same(online.predict(features), first)
         online.decide_all(features, 2)
-        assert_same_state(online.state(), before)
+        assert_same_state(online, before)
         assert_same(online.predict(features[:1]), first[:1])
         online.update(part)
     assert online.seen == COUNT
@@ -141,8 +118,7 @@ def test_predict_is_what_update_says_of_the_next_one():
     assert known.stage == "adapted"
 
 
-@pytest.mark.parametrize("method", SMALL)
-def test_readers_see_one_moment_while_another_learns(method):
+def test_readers_see_one_moment_while_another_learns():
     """Eight threads predict while one updates: every verdict is that of some state between two."""
     _, features, _ = world(5)
     probe, pieces = features[:3], np.array_split(features, 60)
@@ -151,12 +127,12 @@ def test_readers_see_one_moment_while_another_learns(method):
         found = by.predict(probe)
         return found.score.tobytes() + found.threshold.tobytes()
 
-    alone = detector(method, 5)
+    alone = detector(world_seed=5)
     possible = {said(alone)}
     for piece in pieces:
         alone.update(piece)
         possible.add(said(alone))
-    online, seen, stop = detector(method, 5), [set() for _ in range(8)], threading.Event()
+    online, seen, stop = detector(world_seed=5), [set() for _ in range(8)], threading.Event()
 
     def read(mine):
         while not stop.is_set():
@@ -173,17 +149,14 @@ def test_readers_see_one_moment_while_another_learns(method):
     assert all(seen)
     assert set.union(*seen) <= possible
     assert len(possible) > 5
-    assert_same_state(online.state(), alone.state())
+    assert_same_state(online, alone)
 
 
 def test_updates_of_several_threads_are_all_learned():
     _, features, _ = world(6)
-    online = detector(seed=6)
-    threads = [threading.Thread(target=online.update, args=(f,)) for f in np.split(features, 6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    online = detector(world_seed=6)
+    parts = np.split(features, 6)
+    at_once(6, lambda number: online.update(parts[number]))
     assert online.seen == COUNT
 
 
@@ -246,7 +219,10 @@ def test_a_share_on_arrival_is_of_the_images_up_to_each():
     known = [ranking.flagged(alone.update(part), Flag(share=0.1))[0] for part in parts]
     for one, other in zip(asked, known, strict=True):
         assert_same(one, other)
-    assert_same_state(within(online.state(), "method"), within(alone.state(), "method"))
+    learned, known = (within(one.state(), "method") for one in (online, alone))
+    assert learned.keys() == known.keys()
+    for name, value in learned.items():
+        np.testing.assert_array_equal(value, known[name])
     assert 15 < sum(one.noise.sum() for one in asked) < 60
     other = detector()
     other.restore(online.state())
@@ -271,7 +247,7 @@ def test_flags_that_will_not_do_teach_nothing(ask, message):
     online = detector()
     with pytest.raises(SettingsError, match=message):
         ask(online, world()[1])
-    assert_same_state(online.state(), detector().state())
+    assert_same_state(online, detector())
 
 
 def test_there_are_no_questions_where_a_flag_says_how_many():
@@ -281,15 +257,6 @@ def test_there_are_no_questions_where_a_flag_says_how_many():
     online.decide_all(features, flag=5)
     with pytest.raises(SettingsError, match="call decide_all, without a flag"):
         online.questions(1)
-
-
-def test_margins_of_a_state_are_looked_at():
-    online, state = detector(), detector().state()
-    for margins in (np.zeros(2, np.float32), np.zeros((2, 2)), np.array([np.nan]), 3):
-        with pytest.raises(SettingsError, match="this is not the state of such a detector: "):
-            online.restore({**state, "flags.waiting.margins": margins})
-    with pytest.raises(SettingsError, match="is missing"):
-        online.restore({**state, "flags.waiting.more": np.zeros(2)})
 
 
 # --- the scale
@@ -317,32 +284,50 @@ def test_other_scales_are_taken_as_they_are(tmp_path):
 
 def test_reset_and_copy():
     _, features, _ = world(7)
-    online, fresh = detector(seed=7), detector(seed=7)
+    online, fresh = detector(world_seed=7), detector(world_seed=7)
     first = online.update(features[:150])
     other = online.copy()
     rest = online.update(features[150:])
     assert other.seen == 150
     assert_same(other.update(features[150:]), rest)
-    assert_same_state(other.state(), online.state())
+    assert_same_state(other, online)
+    online.feedback(features[:9], [True] * 9)
     online.reset()
-    assert (online.seen, online.stage, online.ready) == (0, "warm-up", False)
-    assert_same_state(online.state(), fresh.state())
+    assert (online.seen, online.labelled, online.ready) == (0, 0, False)
+    assert online.stage == "warm-up"
+    assert_same_state(online, fresh)
     assert_same(online.update(features[:150]), first)
     assert other.seen == COUNT
 
 
-def test_restore_refuses_a_state_of_other_classes():
-    _, features, _ = world(0)
-    online, other = detector(), detector(classes=2)
-    online.update(features)
-    with pytest.raises(
-        SettingsError, match=r"this is not the state of such a detector: .* must be"
-    ):
-        other.restore(online.state())
-    with pytest.raises(SettingsError, match="seen is -1, must be a count"):
-        online.restore({**online.state(), "images.seen": -1})
-    assert other.seen == 0
-    assert online.seen == COUNT
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("images.seen", -1, "seen is -1, must be a count"),
+        ("flags.waiting.margins", np.zeros(2, np.float32), ""),
+        ("flags.waiting.margins", np.zeros((2, 2)), ""),
+        ("flags.waiting.margins", np.array([np.nan]), ""),
+        ("flags.waiting.margins", 3, ""),
+        ("flags.waiting.more", np.zeros(2), "is missing"),
+        ("people.rule.weights", np.ones(2), ""),
+        ("people.rule.weights", np.full(3, np.nan), ""),
+        ("people.answers.waiting.noise", np.zeros(3, bool), ""),
+        ("people.recent.waiting.features", np.zeros((2, DIM), np.float16), ""),
+        ("people.usual.waiting.features", np.zeros((2, DIM + 1), np.float32), ""),
+        ("people.more", 1, ""),
+    ],
+)
+def test_a_state_that_is_none_is_refused_and_changes_nothing(name, value, said):
+    _, features, labels = world()
+    online = detector()
+    online.update(features[:50])
+    online.feedback(features[:10], labels[:10] < 0)
+    before = online.copy()
+    with pytest.raises(SettingsError, match=f"this is not the state of such a detector: .*{said}"):
+        online.restore({**online.state(), name: value})
+    with pytest.raises(SettingsError, match=r"not the state of such a detector: .* must be"):
+        online.restore(detector(classes=2).state())
+    assert_same_state(online, before)
 
 
 def test_normalised_features_are_brought_to_a_norm_of_ten():
@@ -405,6 +390,8 @@ def test_a_detector_that_cannot_be_is_refused(changed, message):
         ([[1, 2], [3]], "features are list, must be an array of numbers"),
         (np.ones((2, 16), complex), "features are ndarray, must be an array of numbers"),
         ("photo.jpg", "features are str, must be an array of numbers"),
+        (np.array([[1.5] + 15 * [0.5], *2 * [16 * [-2.5]]]), r"\[1\] are -2.5 in all dims.*: 2 of"),
+        (np.zeros((2, 16)), r"features\[0\] are 0 in all dims.*: 2 of"),
     ],
 )
 def test_features_that_will_not_do_teach_nothing(features, message):
@@ -412,7 +399,7 @@ def test_features_that_will_not_do_teach_nothing(features, message):
     for asked in (online.update, online.predict, online.decide_all):
         with pytest.raises(SettingsError, match=message):
             asked(features)
-    assert_same_state(online.state(), detector().state())
+    assert_same_state(online, detector())
 
 
 def test_sources_are_one_an_image():

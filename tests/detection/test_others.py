@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from made import PROMPT, Notes
+from made import PROMPT
+from small_detectors import DIM, detector, world
 
 from zsntta_cli import NoiseDetector, OnlineDetector
 from zsntta_cli.cache import hdf5
@@ -10,28 +11,16 @@ from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.words import built_in_words
 from zsntta_cli.detection.classes.others import KeptTexts, OtherWords
-from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
-from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import NOUN_PROMPT
 
-RNG = np.random.default_rng(0)
-TEXT, WORD_ROWS = RNG.normal(size=(3, 16)), RNG.normal(size=(5, 16))
-FEATURES = 3 * np.concatenate([TEXT, WORD_ROWS])[RNG.integers(8, size=200)]
-FEATURES += RNG.normal(size=FEATURES.shape)
-SMALL = {"ridge_first": 16, "ridge_ring": 64}
+TEXT, FEATURES, _ = world()
+WORD_ROWS = np.random.default_rng(1).normal(size=(5, DIM))
 
 
 def texts(words, prompt):
     """Features that say what they are of."""
     return np.array([[len(word), len(prompt)] for word in words], np.float32)
-
-
-@pytest.fixture
-def encoding(tmp_path):
-    encoding = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())
-    with encoding.store:
-        yield encoding
 
 
 # --- lists
@@ -113,7 +102,7 @@ def test_a_detector_on_images_takes_words():
 
 
 def online(words=WORD_ROWS):
-    return OnlineDetector(TEXT, 10.0, other_features=words, **SMALL)
+    return detector(other_features=words)
 
 
 def test_a_state_goes_on_with_the_same_words_alone(tmp_path):

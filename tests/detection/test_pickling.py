@@ -2,7 +2,10 @@
 
 import copy
 import multiprocessing
+import os
 import pickle
+import subprocess
+import sys
 import threading
 
 import joblib
@@ -10,28 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_detectors import COUNT, DIM, NAMES, SMALL, assert_same_state, detector, world
 
 from zsntta_cli import NoiseDetector, NoiseEstimator, OnlineDetector
-from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.settings import EncoderChoice
 
-COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "horse")
-SMALL = {
-    "zs-clip": {"queue": 64},
-    "adand": {"queue": 64, "update_every": 16, "warmup": 4},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
-}
-RNG = np.random.default_rng(0)
-TEXT = RNG.normal(size=(3, DIM)).astype(np.float32)
-LABELS = RNG.integers(-1, 3, size=COUNT)
-FEATURES = (
-    3 * np.concatenate([TEXT, np.zeros((1, DIM))])[LABELS] + RNG.normal(size=(COUNT, DIM))
-).astype(np.float32)
-
-
-def detector(method="ridge", classes=3, **more):
-    return OnlineDetector(TEXT[:classes], 20.0, method, **SMALL[method], **more)
+TEXT, FEATURES, LABELS = world()
 
 
 def pickled(one):
@@ -43,23 +30,16 @@ def of(verdicts):
     return pickle.dumps([list(verdicts), verdicts.rank.tolist()])
 
 
-def state_of(one):
-    return {
-        name: value.tobytes() if isinstance(value, np.ndarray) else value
-        for name, value in one.state().items()
-    }
-
-
 @pytest.mark.parametrize("classes", [1, 3])
 @pytest.mark.parametrize("method", SMALL)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=4)
 @given(
     cuts=st.lists(st.integers(0, COUNT), max_size=5),
     taught=st.lists(st.integers(0, COUNT - 1), max_size=6),
     share=st.sampled_from([None, "10%"]),
 )
 def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cuts, taught, share):
-    going_on, stopped = detector(method, classes), detector(method, classes)
+    going_on, stopped = (detector(method, classes=classes, text=TEXT[:classes]) for _ in range(2))
     if taught:
         for one in (going_on, stopped):
             one.feedback(FEATURES[taught], LABELS[taught] < 0)
@@ -67,12 +47,12 @@ def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cu
         stopped = pickled(stopped)
         assert of(stopped.predict(FEATURES[:20])) == of(going_on.predict(FEATURES[:20]))
         assert of(stopped.update(part, flag=share)) == of(going_on.update(part, flag=share))
-    assert state_of(stopped) == state_of(going_on)
+    assert_same_state(stopped, going_on)
     assert of(stopped.decide_all(FEATURES)) == of(going_on.decide_all(FEATURES))
 
 
 def test_what_is_said_of_a_folder_goes_along():
-    online = detector(class_names=NAMES)
+    online = detector()
     online.decide_all(FEATURES)
     for image, _ in online.questions(3):
         online.answer(image, belongs=False)
@@ -86,7 +66,7 @@ def test_what_is_said_of_a_folder_goes_along():
 
 
 def test_words_and_settings_go_along():
-    words = RNG.normal(size=(5, DIM))
+    words = np.random.default_rng(0).normal(size=(5, DIM))
     online = detector(other_features=words, normalized=True, logit_bias=-3.0, score="match", seed=7)
     online.update(FEATURES[:100])
     other = pickled(online)
@@ -100,10 +80,10 @@ def test_words_and_settings_go_along():
 def test_a_copy_learns_by_itself(copied):
     online = detector()
     online.update(FEATURES[:100], flag=0.1)
-    before, other = state_of(online), copied(online)
+    before, other = pickled(online), copied(online)
     other.update(FEATURES[100:], flag=0.1)
     other.feedback(FEATURES[:2], [True, False])
-    assert state_of(online) == before
+    assert_same_state(online, before)
     assert (online.seen, other.seen, other.labelled) == (100, 300, 2)
 
 
@@ -121,9 +101,9 @@ def test_a_pickle_made_while_threads_learn_is_of_one_moment():
     pieces = np.array_split(FEATURES, 60)
     alone, possible = detector(), {}
     for piece in pieces:
-        possible[alone.seen] = state_of(alone)
+        possible[alone.seen] = alone.copy()
         alone.update(piece, flag=0.1)
-    possible[alone.seen] = state_of(alone)
+    possible[alone.seen] = alone.copy()
     online, kept, stop = detector(), [], threading.Event()
 
     def keep():
@@ -139,7 +119,7 @@ def test_a_pickle_made_while_threads_learn_is_of_one_moment():
     others = [pickle.loads(one) for one in kept]
     assert others
     for other in others:
-        assert state_of(other) == possible[other.seen]
+        assert_same_state(other, possible[other.seen])
 
 
 def served(online, features):
@@ -153,7 +133,7 @@ def test_it_goes_to_a_process_that_is_spawned_and_back():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         said, other = pool.apply(served, (online, FEATURES[100:]))
     assert said == of(online.update(FEATURES[100:]))
-    assert state_of(other) == state_of(online)
+    assert_same_state(other, online)
 
 
 def test_a_pickle_of_another_revision_of_the_method_is_refused():
@@ -173,17 +153,12 @@ def test_a_fitted_estimator_goes_on():
         whole = copy.deepcopy(estimator).partial_fit(FEATURES)
         said = other.partial_fit(FEATURES).predict(FEATURES)
         np.testing.assert_array_equal(said, whole.predict(FEATURES))
-        assert state_of(other.detector_) == state_of(whole.detector_)
+        assert_same_state(other.detector_, whole.detector_)
     unfitted = pickled(NoiseEstimator(TEXT))
     assert not unfitted.__sklearn_is_fitted__()
 
 
 # --- on images
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    return load_encoder(EncoderChoice("tiny"), "cpu")
 
 
 def pictures():
@@ -200,13 +175,13 @@ def test_a_detector_on_images_brings_no_encoder_and_loads_the_same_again(tiny):
     assert len(content) < 8 * 2**20
     other = pickle.loads(content)
     assert other._encoder is None
-    assert state_of(other) == state_of(online)
+    assert_same_state(other, online)
     assert of(other.online.predict(online.encode(pictures()))) == of(online.predict(pictures()))
     assert of(other.update(pictures())) == of(online.update(pictures()))
     assert other.encoder is not online.encoder
     assert copy.deepcopy(online).encoder is online.encoder
     features_alone = pickled(online.online)
-    assert state_of(features_alone) == state_of(online)
+    assert_same_state(features_alone, online)
     assert type(features_alone) is OnlineDetector
 
 
@@ -231,3 +206,36 @@ def test_classes_of_photos_and_other_words_go_along(tiny):
         late = pickled(online)
         assert of(early.update(pictures())) == said
         assert of(late.update(pictures())) == of(online.update(pictures()))
+
+
+FORK = """
+import os, sys
+import numpy as np
+from zsntta_cli import NoiseDetector, ZsnttaError
+
+detector = NoiseDetector(["circle", "square"], model="tiny", device="cpu")
+grey = np.full((64, 64, 3), 90, np.uint8); grey[9:40, 9:40] = 200
+if sys.argv[1] == "used":
+    detector.predict(grey)
+rows = np.random.default_rng(0).standard_normal((4, 64))
+if not os.fork():
+    try:
+        detector.predict(grey)
+        print("judged", flush=True)
+    except ZsnttaError as error:
+        print("refused:", error, flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "said"),
+    [("used", "refused: this detector's encoder was used before a fork"), ("new", "judged")],
+)
+def test_a_fork_of_a_detector_that_was_used_says_so_and_hangs_not(when, said):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK, when], capture_output=True, text=True,
+        timeout=120, check=True, env=os.environ | {"OMP_NUM_THREADS": "2"},
+    )  # fmt: skip
+    assert done.stdout.startswith(said), done.stderr

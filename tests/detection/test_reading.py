@@ -6,18 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import Notes, at_once
+from made import at_once
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import CUT, limited_to
 from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection import feature_store
-from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.feature_store import FeatureStore, KeptImage, Stamp
-from zsntta_cli.detection.sources import batches
-from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import StoreError
-from zsntta_cli.settings import EncoderChoice
 
 # As version 1 made it.
 FORMAT_1 = """
@@ -29,26 +25,6 @@ PRAGMA application_id=2054385257;
 PRAGMA user_version=1;
 PRAGMA journal_mode=WAL;
 """
-
-
-@pytest.fixture
-def passes(monkeypatch, tiny):
-    """How many images were encoded, and how often the encoder was loaded."""
-    seen = {"encoded": 0, "loaded": 0}
-    plain = Encoder.encode_pixels
-
-    def encode(self, pixels):
-        seen["encoded"] += len(pixels)
-        return plain(self, pixels)
-
-    def load(choice, device):
-        seen["loaded"] += 1
-        return tiny
-
-    monkeypatch.setattr(Encoder, "encode_pixels", encode)
-    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    monkeypatch.setattr(module, "_SETTLED", 0.0)
-    return seen
 
 
 @pytest.fixture
@@ -65,78 +41,68 @@ def folder(tmp_path):
     return root
 
 
-def encoded(root, tmp_path):
-    given = Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())
-    try:
-        return [one for items in batches([str(root)]) for one in given.images(items)]
-    finally:
-        given.store.close()
-
-
 def store_path(tmp_path):
     return tmp_path / "features/tiny" / module.STORE
 
 
-def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, passes):
-    first = encoded(folder, tmp_path)
+def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, passes, encoded):
+    first = encoded(folder)
     assert [one.note for one in first] == [
         "", "brought to 8 bits from 16", f"{CUT}: read as far as it goes", "",
     ]  # fmt: skip
     assert [one.error for one in first] == ["", "", "", "it is a text"]
     np.testing.assert_allclose(first[0].features, first[1].features, rtol=2e-3, atol=2e-3)
-    assert passes == {"encoded": 3, "loaded": 1}
+    assert (passes["encoded"], passes["loaded"]) == (3, 1)
     for _ in range(2):
-        again = encoded(folder, tmp_path)
+        again = encoded(folder)
         for one, other in zip(first, again, strict=True):
             assert one[2:] == other[2:]
             assert (one.features is None) == (other.features is None)
     folder.rename(tmp_path / "moved")  # known by content alone
-    assert [one[2:] for one in encoded(tmp_path / "moved", tmp_path)] == [one[2:] for one in first]
-    assert passes == {"encoded": 3, "loaded": 1}
+    assert [one[2:] for one in encoded(tmp_path / "moved")] == [one[2:] for one in first]
+    assert (passes["encoded"], passes["loaded"]) == (3, 1)
 
 
-def test_a_known_failure_is_not_even_read(folder, tmp_path, passes, monkeypatch):
-    encoded(folder, tmp_path)
+def test_a_known_failure_is_not_even_read(folder, passes, monkeypatch, encoded):
+    encoded(folder)
     monkeypatch.setattr(module, "read", lambda *_: pytest.fail("it was read"))
-    assert encoded(folder, tmp_path)[3].error == "it is a text"
+    assert encoded(folder)[3].error == "it is a text"
 
 
-def test_what_could_not_be_read_is_tried_again_by_another_reader(
-    folder, tmp_path, passes, monkeypatch
-):
-    encoded(folder, tmp_path)
+def test_a_failure_is_tried_again_by_another_reader(folder, passes, monkeypatch, encoded):
+    encoded(folder)
     monkeypatch.setattr(feature_store, "reader", lambda: "with a plug-in")
     plain = Image.open(folder / "0.png")
     monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", lambda _: plain.copy())
-    again = encoded(folder, tmp_path)
+    again = encoded(folder)
     assert again[3].error == ""
     assert again[3].features is not None
-    assert passes == {"encoded": 4, "loaded": 2}
-    encoded(folder, tmp_path)
-    assert passes == {"encoded": 4, "loaded": 2}
+    assert (passes["encoded"], passes["loaded"]) == (4, 2)
+    encoded(folder)
+    assert (passes["encoded"], passes["loaded"]) == (4, 2)
 
 
-def test_a_limit_of_megapixels_tries_again(tmp_path, passes):
+def test_a_limit_of_megapixels_tries_again(tmp_path, passes, encoded):
     (tmp_path / "f").mkdir()
     Image.new("L", (1200, 1000)).save(tmp_path / "f/large.png")
     for limit, error in ((1, "more than 1"), (2, ""), (1, "")):  # features that are kept stay
         with limited_to(limit):
-            [one] = encoded(tmp_path / "f", tmp_path)
+            [one] = encoded(tmp_path / "f")
             assert error in one.error
             assert bool(error) == bool(one.error)
     assert passes["encoded"] == 1
 
 
-def test_only_broken_files_load_no_encoder(folder, tmp_path, passes, monkeypatch):
+def test_only_broken_files_load_no_encoder(folder, passes, monkeypatch, encoded):
     for name in ("0.png", "1.png", "2.jpg"):
         (folder / name).unlink()
     (folder / "gone.png").symlink_to(folder / "none")
     (folder / "locked.png").write_bytes(b"x")
     monkeypatch.setattr("zsntta_cli.detection.sources.item.read_input", refusing)
-    errors = {Path(one.item.source).name: one.error for one in encoded(folder, tmp_path)}
+    errors = {Path(one.item.source).name: one.error for one in encoded(folder)}
     assert errors.pop("gone.png").startswith("No such file")
     assert errors == {"3.png": "it is a text", "locked.png": "Permission denied"}
-    assert passes == {"encoded": 0, "loaded": 0}
+    assert (passes["encoded"], passes["loaded"]) == (0, 0)
 
 
 def refusing(path, largest):
@@ -145,17 +111,17 @@ def refusing(path, largest):
     return path.read_bytes()
 
 
-def test_what_is_no_fault_of_the_file_is_not_kept(folder, tmp_path, passes, monkeypatch):
+def test_what_is_no_fault_of_the_file_is_not_kept(folder, tmp_path, passes, monkeypatch, encoded):
     def no_memory(_):
         raise MemoryError("no memory")
 
-    encoded(folder, tmp_path)
+    encoded(folder)
     with sqlite3.connect(store_path(tmp_path)) as database:
         for table in ("images", "files", "failures"):
             database.execute(f"DELETE FROM {table}")
     database.close()
     monkeypatch.setattr("zsntta_cli.datasets.decoding._opened", no_memory)
-    assert {one.error for one in encoded(folder, tmp_path)} == {"no memory"}
+    assert {one.error for one in encoded(folder)} == {"no memory"}
     monkeypatch.undo()
     with sqlite3.connect(store_path(tmp_path)) as database:
         assert database.execute("SELECT count(*) FROM failures").fetchone() == (0,)
@@ -249,13 +215,13 @@ def test_an_older_store_that_cannot_be_written_is_taken_over_in_memory(tmp_path,
     assert path.read_bytes() == before
 
 
-def test_features_of_the_older_reading_are_made_again(folder, tmp_path, passes):
-    encoded(folder, tmp_path)
+def test_features_of_the_older_reading_are_made_again(folder, tmp_path, passes, encoded):
+    encoded(folder)
     with sqlite3.connect(store_path(tmp_path)) as database:
         database.execute("UPDATE images SET reading = 1, note = ''")
     database.close()
-    again = encoded(folder, tmp_path)
-    assert passes == {"encoded": 6, "loaded": 2}
+    again = encoded(folder)
+    assert (passes["encoded"], passes["loaded"]) == (6, 2)
     assert [bool(one.note) for one in again] == [False, True, True, False]
-    encoded(folder, tmp_path)
-    assert passes == {"encoded": 6, "loaded": 2}
+    encoded(folder)
+    assert (passes["encoded"], passes["loaded"]) == (6, 2)

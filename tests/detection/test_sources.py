@@ -1,20 +1,26 @@
-"""Where images come from."""
+"""Where images come from, each of them once, and what is left out is said."""
 
 import os
+import random
+import re
+from collections import Counter
 from io import BytesIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made import pack
 from PIL import Image
 
-from zsntta_cli.detection.sources import batches, check_sources
+from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.detection.sources import Scan, batches, check_sources, images_below
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
 
-def png(grey=0):
+def png():
     content = BytesIO()
-    Image.new("RGB", (4, 4), (grey, grey, grey)).save(content, "png")
+    Image.new("RGB", (4, 4)).save(content, "png")
     return content.getvalue()
 
 
@@ -133,3 +139,100 @@ def test_paths_come_through_a_pipe_in_any_pieces(mark):
         left = iter([*pieces, b""])
         found = [item.source for items in piped(lambda _, it=left: next(it)) for item in items]
         assert [os.fsencode(one) for one in found] == names
+
+
+# --- once
+
+
+@pytest.fixture
+def photos(here):
+    """Eight images in a folder and one within it; a link to the folder, and links to files."""
+    folder = here / "photos"
+    make(folder, *(f"{within}{i}.png" for within in ("", "within/") for i in range(4)))
+    (here / "link").symlink_to(folder)
+    (here / "one.png").symlink_to(folder / "0.png")
+    os.link(folder / "1.png", here / "hard.png")
+    (here / "list.txt").write_text("photos/3.png\nlink/3.png\nphotos/within/0.png\n")
+
+
+SOURCES = (
+    "photos", "photos", "photos/within", "photos/../photos", "link", "link/within", "one.png",
+    "hard.png", "photos/2.png", "photos/*.png", "list.txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_image_comes_once_whatever_names_it(photos, seed):
+    chosen = random.Random(seed).sample(SOURCES, 4)
+    left_out = LeftOut()
+    shown = [item for items in batches(chosen, Scan(left_out=left_out)) for item in items]
+    real = [os.path.realpath(item.file) for item in shown]
+    assert len(real) == len(set(real))
+    alone = [path for source in chosen for path in sources(source)]
+    assert set(real) == {os.path.realpath(path) for path in alone}
+    assert left_out.again >= len(alone) - len(shown)
+
+
+def test_hard_links_and_members_of_archives_are_images_of_their_own(photos, here):
+    assert len(sources("hard.png", "photos")) == 9
+    pack(here / "a.zip", {"0.png": png(), "1.png": png()})
+    assert len(sources("a.zip")) == len(sources("a.zip", "a.zip")) == 2
+
+
+# --- what is left out
+
+
+WORDS = {
+    "video": (".mp4", ".MOV", ".mkv"),
+    "archive": (".zip", ".tar", ".tar.gz"),
+    "RAW photo": (".CR2", ".nef"),
+    "picture": (".psd", ".svg"),
+}
+OTHERS = (".txt", ".json", "", ".py", ".xmp")
+WORDS["file"] = OTHERS
+ENDINGS = [*sum(WORDS.values(), ())]
+
+
+def counts(line):
+    """Counts by kind that a line has."""
+    pattern = r"([\d,]+) (video|archive|RAW photo|picture|file)s?"
+    return {kind: int(number.replace(",", "")) for number, kind in re.findall(pattern, line)}
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a/", "a/b/"]), st.sampled_from(ENDINGS))))
+def test_every_file_is_counted_by_its_kind(files):
+    left_out = LeftOut()
+    for number, (folder, ending) in enumerate(files):
+        left_out.add(f"{folder}x{number}{ending}")
+    expected = Counter(
+        kind for _, ending in files for kind, endings in WORDS.items() if ending in endings
+    )
+    line = left_out.words()
+    assert counts(line) == expected
+    assert left_out.files == len(files)
+    assert bool(line) == bool(expected)
+    assert len(re.findall(r"x\d+", line)) == sum(min(3, count) for count in expected.values())
+    assert line.count("…") == sum(count > 3 for count in expected.values())
+
+
+def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
+    for name in ("a.png", "b.mp4", ".c.mp4", "x/d.mov", "@eaDir/f.mp4"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    left_out = LeftOut()
+    scan = Scan(left_out=left_out)
+    assert [item.source for item in images_below(tmp_path, scan)] == [str(tmp_path / "a.png")]
+    assert left_out.words() == (
+        "2 videos (b.mp4, d.mov), read only if you name them; 1 hidden file (.c.mp4); "
+        "1 hidden folder (@eaDir)"
+    )
+
+
+@pytest.mark.parametrize("source", ["clips", "clips.zip"])
+def test_a_folder_of_videos_alone_says_what_to_do(here, source):
+    (here / "clips").mkdir()
+    (here / "clips/a.mp4").touch()
+    pack(here / "clips.zip", {"clips/a.mp4": b""})
+    for _ in range(2):  # scans share no count
+        with pytest.raises(DatasetError, match=r"left out: 1 video \(a.mp4\), read only if you"):
+            sources(source)

@@ -191,9 +191,9 @@ def test_every_file_of_an_awful_folder_is_accounted_for(zsntta, tmp_path, is_pac
     expected = [judged, len(bad) + gone, *([again] if again else []), len(other) + pipe]
     assert numbers == [sum(expected), *expected]
     assert numbers[0] == (37 if is_packed else 40)
-    assert "2 hidden folders (.thumbnails, @eaDir): --all-folders reads folders, too" in (
-        result.stderr
-    )
+    [said] = [line for line in result.stderr.splitlines() if line.startswith("Left out: ")]
+    assert "1 video (clip.mov) and 1 archive (old.zip), read only if you name them" in said
+    assert "2 hidden folders (.thumbnails, @eaDir): --all-folders reads folders, too" in said
     every = zsntta("detect", source, *NAMES, *TINY, "--all-folders")
     assert len(every.stdout.splitlines()) == len(rows) + 2
 

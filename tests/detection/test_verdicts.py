@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from small_detectors import detector, world
 
 from zsntta_cli import Verdict, Verdicts
 from zsntta_cli.detection.verdicts import FIELDS
@@ -87,21 +88,13 @@ def test_some_are_verdicts_too():
     assert len(MANY[:0]) == 0
 
 
-def test_margin_rank_and_stage():
+def test_what_many_say_is_what_each_says():
     assert MANY.margin.tolist() == [0.25, -0.25, 2.0]
     assert MANY.rank.tolist() == [2, 3, 1]
     assert MANY.stage == ["warm-up", "warm-up", "adapted"]
-    by_margin = sorted(MANY, key=lambda v: -v.margin)
-    assert [v.answer for v in by_margin] == ["noise", "unsure", "clean"]
-    assert [v.noise for v in by_margin] == [True, False, False]
-
-
-def test_what_is_flagged_is_noise_or_unsure():
     assert MANY.flagged.tolist() == [True, False, True]
     assert MANY.answer == [v.answer for v in MANY] == ["unsure", "clean", "noise"]
-
-
-def test_evidence_of_a_method_that_does_not_say_is_none():
+    assert [v.noise for v in MANY] == [False, False, True]
     assert [(v.evidence, v.kind) for v in MANY] == [
         (0.25, "none"), (None, None), (0.75, "rare and far"),
     ]  # fmt: skip
@@ -113,3 +106,15 @@ def test_what_a_person_said_stands_and_scores_stay():
     assert judged.stage == ["judged", "judged", "adapted"]
     assert judged.margin.tolist() == MANY.margin.tolist()
     assert MANY.answer == ["unsure", "clean", "noise"]
+
+
+def test_numbers_are_those_that_people_read_and_still_say_which_is_above():
+    def verdict(score, threshold):
+        return Verdict(None, "cat", 0, "noise", score, threshold, "adapted", None, None, ())
+
+    assert verdict(0.03, 0.02).margin == 0.01
+    assert verdict(0.3 + 1e-14, 0.3).margin > 0
+    for one in detector().decide_all(world()[1]):
+        row = one.as_row(1)
+        assert all(len(repr(row[name])) < 18 for name in ("score", "threshold", "margin"))
+        assert (row["score"] > row["threshold"]) == (row["answer"] != "clean")

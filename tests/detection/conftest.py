@@ -1,0 +1,52 @@
+import pytest
+from made import Notes
+
+from zsntta_cli.detection import encoding as module
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.sources import batches
+from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.settings import EncoderChoice
+
+
+@pytest.fixture
+def passes(monkeypatch, tiny):
+    """How many images were encoded, files read, and encoders loaded."""
+    seen = {"encoded": 0, "read": 0, "loaded": 0}
+    plain, read = Encoder.encode_pixels, module.Read
+
+    def encode(self, pixels):
+        seen["encoded"] += len(pixels)
+        return plain(self, pixels)
+
+    def load(choice, device):
+        seen["loaded"] += 1
+        return tiny
+
+    def reads(*args, **kwargs):
+        seen["read"] += 1
+        return read(*args, **kwargs)
+
+    monkeypatch.setattr(Encoder, "encode_pixels", encode)
+    monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
+    monkeypatch.setattr(module, "Read", reads)
+    monkeypatch.setattr(module, "_SETTLED", 0.0)  # ctime cannot be set back
+    return seen
+
+
+@pytest.fixture
+def encoding(tmp_path):
+    """Features that are kept in a folder of their own."""
+    with (made := Encoding(EncoderChoice("tiny"), tmp_path / "features", "cpu", 2, Notes())).store:
+        yield made
+
+
+@pytest.fixture
+def encoded(tmp_path):
+    """Encode the images of a folder as a process of its own does."""
+
+    def encode(root, features=tmp_path / "features"):
+        given = Encoding(EncoderChoice("tiny"), features, "cpu", 2, Notes())
+        with given.store:
+            return [one for items in batches([str(root)]) for one in given.images(items)]
+
+    return encode
