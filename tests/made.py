@@ -7,9 +7,12 @@ import tarfile
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+import pytest
+
+from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.kept import Kept
@@ -89,6 +92,18 @@ def fails(result, *parts, code=1, stdout=""):
     assert line.startswith("error: ")
     for part in parts:
         assert part in line
+
+
+@contextmanager
+def refused(*parts, error=ZsnttaError, remedy=None):
+    """What is done meanwhile is refused in one line that says all of `parts`."""
+    with pytest.raises(error) as caught:
+        yield
+    line = str(caught.value)
+    assert "\n" not in line
+    for part in parts:
+        assert part in line
+    assert remedy is None or caught.value.remedy == remedy
 
 
 def row(result, name):

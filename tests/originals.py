@@ -69,15 +69,17 @@ def flat(top, ending=".jpg"):
 
 
 # --- Sets with files of their own ---
+# Files, rows and numbers are out of order wherever a reader could take a place for an id.
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (10, 3, 32, 32), np.uint8)
 
 
 def cifar(monkeypatch, base, labels, names):
     """Two pickles, by their names: of the images, and of the names of classes."""
     (file, labelled), (meta, named) = labels, names
+    batch = {"data": PIXELS[:4].reshape(4, 3072), **labelled}
     tree = {
-        f"{base}/{file}": pickle.dumps(
-            {"data": np.zeros((4, 3072), np.uint8), labelled: [0, 1, 1, 0]}
-        ),
+        f"{base}/{file}": pickle.dumps(batch),
         f"{base}/{meta}": pickle.dumps({named: ["cat", "dog"]}),
     }
     for path, content in tree.items():
@@ -86,17 +88,18 @@ def cifar(monkeypatch, base, labels, names):
 
 
 def cifar10(monkeypatch):
-    names = ("batches.meta", "label_names")
-    return cifar(monkeypatch, "cifar-10-batches-py", ("test_batch", "labels"), names)
+    labels = ("test_batch", {"labels": [0, 1, 1, 0]})
+    return cifar(monkeypatch, "cifar-10-batches-py", labels, ("batches.meta", "label_names"))
 
 
 def cifar100(monkeypatch):
-    names = ("meta", "fine_label_names")
-    return cifar(monkeypatch, "cifar-100-python", ("test", "fine_labels"), names)
+    labels = ("test", {"coarse_labels": [0, 0, 0, 0], "fine_labels": [1, 0, 1, 1]})
+    return cifar(monkeypatch, "cifar-100-python", labels, ("meta", "fine_label_names"))
 
 
 def svhn(monkeypatch):
-    content = mat(X=np.zeros((32, 32, 3, 10), np.uint8), y=[[i] for i in range(1, 11)])
+    """The digit 0 has the label 10, and images are the last axis."""
+    content = mat(X=PIXELS.transpose(2, 3, 1, 0), y=[[i] for i in (10, *range(1, 10))])
     entry = CATALOGUE["svhn"]
     file = replace(entry.files[0], checksum=f"md5:{md5(content)}")
     monkeypatch.setitem(CATALOGUE, "svhn", replace(entry, files=(file,)))
@@ -104,16 +107,20 @@ def svhn(monkeypatch):
 
 
 def cub200(_):
-    birds = ["001.Black_footed_Albatross", "002.Laysan_Albatross"]
-    files = [f"{bird}/{i}.jpg" for bird in birds for i in range(2)]
-    return pictures(f"CUB_200_2011/images/{file}" for file in files) | {
-        "CUB_200_2011/classes.txt": lines(*(f"{i + 1} {bird}" for i, bird in enumerate(birds))),
-        "CUB_200_2011/images.txt": lines(*(f"{i + 1} {file}" for i, file in enumerate(files))),
-        "CUB_200_2011/image_class_labels.txt": lines("1 1", "2 1", "3 2", "4 2"),
+    """Tables joined by ids, which are no places, and classes from 1, of which most are lacking."""
+    birds = {1: "001.Black_footed_Albatross", 2: "002.Laysan_Albatross",
+             10: "010.Red_winged_Blackbird"}  # fmt: skip
+    rows = {7: (10, "Red_winged_1.jpg"), 2: (1, "Black_1.jpg"), 5: (2, "Laysan_1.jpg")}
+    files = {i: f"{birds[class_id]}/{file}" for i, (class_id, file) in rows.items()}
+    return pictures(f"CUB_200_2011/images/{file}" for file in files.values()) | {
+        "CUB_200_2011/classes.txt": lines(*(f"{i} {birds[i]}" for i in (10, 2, 1))),
+        "CUB_200_2011/images.txt": lines(*(f"{i} {file}" for i, file in files.items())),
+        "CUB_200_2011/image_class_labels.txt": lines(*(f"{i} {rows[i][0]}" for i in sorted(rows))),
     }
 
 
 def annotations(rows):
+    """A struct array with boxes, a class from 1 and a file name."""
     kind = [(n, object) for n in ("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2", "class", "fname")]
     array = np.empty((1, len(rows)), kind)
     for i, (class_id, file) in enumerate(rows):
@@ -122,19 +129,22 @@ def annotations(rows):
 
 
 def cars196(_):
-    names = np.empty((1, 2), object)
-    names[0, :] = ["AM General Hummer SUV 2000", "Acura RL Sedan 2012"]
-    rows = [(2, "00001.jpg"), (1, "00002.jpg")]
-    files = [f"stanford_cars/cars_{part}/{file}" for part in ("train", "test") for _, file in rows]
-    return pictures(files) | {
+    names = np.empty((1, 3), object)
+    names[0, :] = ["AM General Hummer SUV 2000", "Acura RL Sedan 2012", "smart fortwo 2012"]
+    train, test = [(3, "00001.jpg"), (1, "00002.jpg")], [(2, "00001.jpg"), (3, "00002.jpg")]
+    return pictures(
+        f"stanford_cars/cars_{part}/0000{i}.jpg" for part in ("train", "test") for i in (1, 2)
+    ) | {
         "stanford_cars/devkit/cars_meta.mat": mat(class_names=names),
-        "stanford_cars/devkit/cars_train_annos.mat": annotations(rows),
-        "stanford_cars/cars_test_annos_withlabels.mat": annotations(rows),
+        "stanford_cars/devkit/cars_train_annos.mat": annotations(train),
+        "stanford_cars/cars_test_annos_withlabels.mat": annotations(test),
     }
 
 
 def food101(_):
-    test = {"ceviche": ["ceviche/1", "ceviche/2"], "cheesecake": ["cheesecake/3", "cheesecake/4"]}
+    """Cheesecake comes before cheese_plate; torchvision sorts '_' before 'c'."""
+    test = {"ceviche": ["ceviche/1"], "cheesecake": ["cheesecake/2"],
+            "cheese_plate": ["cheese_plate/3", "cheese_plate/4"]}  # fmt: skip
     return pictures(f"food-101/images/{p}.jpg" for paths in test.values() for p in paths) | {
         "food-101/meta/test.json": json.dumps(test).encode(),
         "food-101/meta/classes.txt": lines(*test),
@@ -142,7 +152,9 @@ def food101(_):
 
 
 def pets37(_):
-    rows = {"trainval": ["Abyssinian_1 1", "Bengal_1 2"], "test": ["Abyssinian_2 1", "Bengal_2 2"]}
+    """Ids follow the names without regard to case: american_bulldog is 2, before Bengal."""
+    rows = {"trainval": ["american_bulldog_10 2", "Bengal_1 3", "Abyssinian_9 1"],
+            "test": ["Abyssinian_1 1", "Bengal_2 3", "american_bulldog_3 2"]}  # fmt: skip
     images = [row.split()[0] for part in rows.values() for row in part]
     return pictures(f"oxford-iiit-pet/images/{image}.jpg" for image in images) | {
         f"oxford-iiit-pet/annotations/{part}.txt": lines(*(f"{row} 1 1" for row in of_part))
@@ -156,16 +168,20 @@ def texture(_):
     }
 
 
-def meta_mat():
-    fields = [(n, "O") for n in ("ILSVRC2012_ID", "WNID", "words", "num_children")]
-    rows = np.empty((len(WNIDS) + 1, 1), fields)
-    for i, wnid in enumerate((*WNIDS[::-1], "n00001740")):
-        rows[i, 0] = (float(i + 1), wnid, "a fish", 2.0 * (wnid not in WNIDS))
+def meta_mat(wnids=WNIDS[::-1]):
+    """`synsets` as in the devkit: classes first, then inner nodes, which have children."""
+    fields = ("ILSVRC2012_ID", "WNID", "words", "gloss", "num_children", "children",
+              "wordnet_height", "num_train_images")  # fmt: skip
+    rows = np.empty((len(wnids) + 1, 1), [(name, object) for name in fields])
+    for i, wnid in enumerate(wnids):
+        rows[i, 0] = (float(i + 1), wnid, "tench, Tinca tinca", "a fish", 0.0, [], 0.0, 1300.0)
+    children = np.array([1.0, 2.0])
+    rows[-1, 0] = (len(rows), "n00001740", "animal", "it lives", 2.0, children, 2.0, 0.0)
     return mat(synsets=rows)
 
 
 def validation(top):
-    """Two images of each class, flat, and the devkit."""
+    """Two images of each class, flat, and the devkit, in an order of its own."""
     files = [f"{top}/val/ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7)]
     kit = {TRUTH: lines(1, 2, 3, 3, 2, 1), META: meta_mat()}
     return pictures(files) | {f"{top}/{path}": content for path, content in kit.items()}
@@ -177,31 +193,46 @@ def cifar_c(top, classes):
     return {f"{top}/labels.npy": labels, f"{top}/fog.npy": npy(pixels)}
 
 
+SPLITS = {  # of CoOp's sets: the folder, the file of the split, and where its images are
+    "coop-caltech101": ("caltech-101", "split_zhou_Caltech101.json", "101_ObjectCategories"),
+    "coop-pets": ("oxford_pets", "split_zhou_OxfordPets.json", "images"),
+    "coop-cars": ("stanford_cars", "split_zhou_StanfordCars.json", "."),
+    "coop-flowers102": ("oxford_flowers", "split_zhou_OxfordFlowers.json", "jpg"),
+    "coop-food101": ("food-101", "split_zhou_Food101.json", "images"),
+    "coop-sun397": ("sun397", "split_zhou_SUN397.json", "SUN397"),
+    "coop-dtd": ("dtd", "split_zhou_DescribableTextures.json", "images"),
+    "coop-eurosat": ("eurosat", "split_zhou_EuroSAT.json", "2750"),
+    "coop-ucf101": ("ucf101", "split_zhou_UCF101.json", "UCF-101-midframes"),
+}
+ROWS = {
+    "train": [["c/0.jpg", 2, "third name"], ["a/9.jpg", 0, "first"]],
+    "val": [["b/8.jpg", 1, "second_name"]],
+    "test": [["b/1.jpg", 1, "second_name"], ["/a/0.jpg", 0, "first"], ["c/2.jpg", 2, "third name"]],
+}
+
+
 def split(name):
-    """A set of CoOp's whose split is a file: two images of two classes for the test."""
-    values = CATALOGUE[name].read._values
-    top, within = values["path"], values["images"]
-    rows = [["a/0.jpg", 0, "first"], ["a/1.jpg", 0, "first"], ["b/2.jpg", 1, "second"],
-            ["b/3.jpg", 1, "second"]]  # fmt: skip
-    base = f"{top}/{within}" if within else top
-    content = {"train": [], "val": [], "test": rows}
-    return pictures(f"{base}/{row[0]}" for row in rows) | {
-        f"{top}/{values['split']}": json.dumps(content).encode()
+    """A set of CoOp's, of which only the images for the test are there."""
+    top, file, within = SPLITS[name]
+    base = f"{top}/{within}" if within != "." else top
+    return pictures(f"{base}/{path}" for path in ("b/1.jpg", "a/0.jpg", "c/2.jpg")) | {
+        f"{top}/{file}": json.dumps(ROWS).encode()
     }
 
 
 def aircraft(_):
-    return flat("fgvc_aircraft/images") | {
-        "fgvc_aircraft/variants.txt": lines("707-320", "A300B4"),
+    numbers = ("1514522", "0747566", "0099000")
+    return pictures(f"fgvc_aircraft/images/{number}.jpg" for number in numbers) | {
+        "fgvc_aircraft/variants.txt": lines("707-320", "727-200", "A300B4"),
         "fgvc_aircraft/images_variant_test.txt": lines(
-            "0 707-320", "1 A300B4", "2 A300B4", "3 707-320"
+            "1514522 A300B4", "0747566 707-320", "0099000 727-200"
         ),
     }
 
 
 def coop_imagenet(_):
     return by_class("imagenet/images/val", WNIDS) | {
-        "imagenet/classnames.txt": lines(*(f"{wnid} fish {i}" for i, wnid in enumerate(WNIDS)))
+        "imagenet/classnames.txt": lines("n01440764 tench", "n01443537 gold fish", "n01498041 ray")
     }
 
 
@@ -425,8 +456,8 @@ def write(root, tree):
 def made(name, monkeypatch, root):
     """The tree of a set, written to `root`; the catalogue's entry says as many images as it has."""
     table = root.parent / "imagenet_classes.tsv"
-    subsets = ("", "ar", "ar")
-    table.write_text("".join(f"{w}\tfish {s}\t{s}\n" for w, s in zip(WNIDS, subsets, strict=True)))
+    names = ("tench\t", "goldfish\tar", "stingray\tar")
+    table.write_text("".join(f"{w}\t{n}\n" for w, n in zip(WNIDS, names, strict=True)))
     monkeypatch.setattr(imagenet, "_TABLE", table)
     imagenet.classes.cache_clear()
     tree = _ORIGINALS[name](monkeypatch) if name in _ORIGINALS else split(name)

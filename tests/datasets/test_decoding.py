@@ -20,6 +20,7 @@ from zsntta_cli.datasets.decoding import (
     limited_to,
     reader,
 )
+from zsntta_cli.datasets.images import UNREADABLE
 
 UPRIGHT = {  # what a viewer does with pixels (H, W, …), by the EXIF orientation
     1: lambda a: a, 2: lambda a: a[:, ::-1], 3: lambda a: a[::-1, ::-1], 4: lambda a: a[::-1],
@@ -240,10 +241,65 @@ def test_all_orientations_are_the_upright_picture(orientation, form):
     assert shown.shape == upright.shape
     assert abs(shown.astype(int) - upright).max() <= (8 if form == "JPEG" else 0)
     if form == "JPEG":
-        assert (
-            as_shown(content, small=(6, 6)).image.size[0]
-            > as_shown(content, small=(6, 6)).image.size[1]
-        )
+        wide, high = as_shown(content, small=(6, 6)).image.size
+        assert wide > high
+
+
+def row_of(*values):
+    return [[value] * 3 for value in values]
+
+
+def palette(colour):
+    image = Image.new("P", (5, 5), 1)
+    image.putpalette([0, 0, 0, *colour])
+    return image
+
+
+def turned():
+    """White on the left of 16 x 8 pixels, which a viewer turns by a quarter."""
+    pixels = np.zeros((8, 16), np.uint8)
+    pixels[:, :8] = 255
+    return file(Image.fromarray(pixels), "JPEG", 6, quality=100)
+
+
+def animated(form):
+    frames = [Image.new("RGB", (5, 5), colour) for colour in ("red", "blue", "lime")]
+    return file(frames[0], form, save_all=True, append_images=frames[1:], lossless=True)
+
+
+RED, ORANGE = [255, 0, 0], [200, 100, 50]
+DEEP = Image.fromarray(np.array([[0, 100, 255, 256, 65535]] * 5, np.uint16))
+HIGH = np.array([[[0x8040, 0x1000, 0xFFFF]] * 5], np.uint16)
+EXTRACTED = {  # a file, and the first row that an encoder sees of it
+    "grey16.png": (file(DEEP), row_of(0, 0, 1, 1, 255)),
+    "grey16.tif": (file(DEEP, "TIFF"), row_of(0, 0, 1, 1, 255)),
+    "rgb16.png": (png16(HIGH), [[0x80, 0x10, 0xFF]] * 5),  # the high bytes
+    "cmyk.jpg": (file(Image.new("CMYK", (5, 5), (0, 255, 255, 0)), "JPEG", quality=95), [RED] * 5),
+    "palette.png": (file(palette(ORANGE)), [ORANGE] * 5),
+    "palette-transparent.png": (file(palette(ORANGE), transparency=1), [ORANGE] * 5),
+    "palette-alpha.png": (file(palette(ORANGE), transparency=b"\xff\x00"), [ORANGE] * 5),
+    "palette.gif": (file(palette(ORANGE), "GIF", transparency=1), [ORANGE] * 5),
+    "grey.png": (file(Image.new("L", (5, 5), 90)), row_of(*[90] * 5)),
+    "grey-alpha.png": (file(Image.new("LA", (5, 5), (90, 0))), row_of(*[90] * 5)),
+    "alpha.png": (file(Image.new("RGBA", (5, 5), (*ORANGE, 0))), [ORANGE] * 5),
+    "alpha.webp": (
+        file(Image.new("RGBA", (5, 5), (*ORANGE, 255)), "WEBP", lossless=True), [ORANGE] * 5
+    ),
+    "bits.png": (file(Image.new("1", (5, 5), 1)), row_of(*[255] * 5)),
+    "float.tif": (file(Image.new("F", (5, 5), 90.6), "TIFF"), row_of(*[0] * 5)),  # of no range
+    "turned.jpg": (turned(), row_of(*[255] * 8, *[0] * 8)),
+    "animated.gif": (animated("GIF"), [RED] * 5),
+    "animated.webp": (animated("WEBP"), [RED] * 5),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Palette images with Transparency")
+@pytest.mark.parametrize("kind", EXTRACTED)
+def test_what_an_encoder_sees_of_each_kind(kind):
+    content, expected = EXTRACTED[kind]
+    image = as_extracted(content)
+    assert image.mode == "RGB"
+    np.testing.assert_allclose(np.asarray(image)[0], expected, atol=1 if ".jpg" in kind else 0)
 
 
 def test_damaged_exif_turns_nothing():
@@ -295,6 +351,9 @@ def test_other_files_that_are_cut_off_are_read_or_refused(form):
                 continue
         assert shown.note == CUT
         np.asarray(shown.image)
+    if form != "MPO":
+        with pytest.raises(UNREADABLE):
+            as_extracted(content[: len(content) // 2])
 
 
 def test_a_file_of_which_nothing_can_be_had_is_refused():

@@ -1,460 +1,403 @@
-"""LSUN's variants, NINCO, OpenOOD's and CoOp's sets, from small files in the originals' formats."""
+"""Known sets in the formats of their originals: labels, names and pixels, wherever they may lie."""
 
 import hashlib
 import io
 import json
-import shutil
-import sys
-import tarfile
+import pickle
+import re
+from importlib.resources import files
+from pathlib import PurePosixPath
 
 import numpy as np
+import open_clip
+import originals
 import pytest
+from made import pack, refused
+from originals import META, ROWS, SPLITS, TRUTH, lines, meta_mat, pictures, write
 from PIL import Image
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
-from zsntta_cli.datasets import sizes, status
+from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.images import limited
+from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.errors import DatasetError
 
-
-def picture(path, size=(8, 6), colour=(200, 0, 0)):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.new("RGB", size, colour).save(path)
+FLAT = ([], {f"{i}.jpg": -1 for i in range(4)})
+CROPS = ([], {f"{i}.png": -1 for i in range(4)})
 
 
-def pack(top, archive):
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(top, top.name)
-    shutil.rmtree(top)
+def of_classes(names, folders, ending):
+    """Two images in each folder, the folders in the order of the classes."""
+    return names, {f"{f}/{i}.{ending}": label for label, f in enumerate(folders) for i in (0, 1)}
 
 
-def webp(size, colour):
-    content = io.BytesIO()
-    Image.new("RGB", size, colour).save(content, "webp", lossless=True)
-    return content.getvalue()
-
-
-def write_database(path, values):
-    import lmdb
-
-    path.mkdir(parents=True)
-    with lmdb.open(str(path), map_size=2**24) as database, database.begin(write=True) as writing:
-        for key, value in values.items():
-            writing.put(key, value)
-    (path / "lock.mdb").unlink()  # what is published has none
-
-
-KEYS = [hashlib.sha1(bytes([i])).hexdigest().encode() for i in range(5)]
-
-
-@pytest.fixture
-def values():
-    return {key: webp((20 + i, 16), (40 * i, 0, 0)) for i, key in enumerate(KEYS)}
-
-
-# --- LSUN ---
-
-
-@pytest.mark.parametrize("place", ["lsun", "lsun/test_lmdb", "test_lmdb"])
-def test_lsun_as_it_is_published_is_an_lmdb(tmp_path, values, place):
-    write_database(tmp_path / place, values)
-    images = datasets.load_images("lsun", tmp_path)
-    assert images.sample_ids == sorted(key.decode() for key in KEYS)
-    assert images.labels.tolist() == [-1] * 5
-    assert images.class_names == ()
-    by_id = {key.decode(): i for i, key in enumerate(KEYS)}
-    for row, sample_id in enumerate(images.sample_ids):
-        i = by_id[sample_id]
-        assert images.read(row).size == (20 + i, 16)
-        assert images.read(row).getpixel((3, 3)) == (40 * i, 0, 0)
-    assert not [p for p in tmp_path.rglob("*") if p.name == "lock.mdb"]  # read, never written
-
-
-def test_a_database_loaded_twice_is_one_set_and_another_value_another(tmp_path, values):
-    write_database(tmp_path / "lsun", values)
-    first, again = (datasets.load_images("lsun", tmp_path) for _ in range(2))
-    assert first.identity() == again.identity() == first.reload().identity()
-    assert again.read(2).tobytes() == first.read(2).tobytes()
-    write_database(tmp_path / "b", values | {KEYS[0]: webp((90, 80), (1, 2, 3))})
-    other = datasets.load_images(f"mine={tmp_path / 'b'}", tmp_path)
-    assert other.identity()["digest"] != first.identity()["digest"]
-    assert other.sample_ids == first.sample_ids
-
-
-def test_a_database_is_read_by_several_threads(tmp_path, values):
-    write_database(tmp_path / "lsun", values)
-    assert list(status.broken(datasets.load_images("lsun", tmp_path), lambda _: None, 4)) == []
-
-
-def test_a_value_that_is_no_image_is_a_broken_image(tmp_path, values):
-    write_database(tmp_path / "lsun", values | {KEYS[1]: b"no image"})
-    images = datasets.load_images("lsun", tmp_path)
-    [line] = status.broken(images, lambda _: None, 1)
-    assert line.startswith(KEYS[1].decode())
-
-
-@pytest.mark.parametrize("cut", [100, 5000, -4096])
-def test_a_database_that_is_cut_off_is_refused(tmp_path, values, cut):
-    write_database(tmp_path / "lsun", values)
-    file = tmp_path / "lsun" / "data.mdb"
-    file.write_bytes(file.read_bytes()[:cut])
-    with pytest.raises(DatasetError, match="is no whole LMDB"):
-        datasets.load_images("lsun", tmp_path)
-
-
-def test_and_so_are_one_of_zeros_and_one_without_images(tmp_path):
-    (tmp_path / "lsun").mkdir()
-    (tmp_path / "lsun" / "data.mdb").write_bytes(bytes(16_384))
-    with pytest.raises(DatasetError, match="is no whole LMDB"):
-        datasets.load_images("lsun", tmp_path)
-    write_database(tmp_path / "b" / "lsun", {})
-    with pytest.raises(DatasetError, match="no image in"):
-        datasets.load_images("lsun", tmp_path / "b")
-
-
-def test_without_the_package_a_line_says_what_to_type(tmp_path, values, monkeypatch):
-    write_database(tmp_path / "lsun", values)
-    monkeypatch.setitem(sys.modules, "lmdb", None)
-    monkeypatch.setattr(
-        "zsntta_cli.datasets.readers.databases.find_spec",
-        lambda name: None if name == "lmdb" else 1,
-    )
-    with pytest.raises(DatasetError) as error:
-        datasets.load_images("lsun", tmp_path)
-    assert "pip install 'zsntta[lsun]'" in str(error.value)
-
-
-def test_a_database_in_a_zip_is_to_be_unpacked(tmp_path, values):
-    (tmp_path / "lsun").mkdir()
-    (tmp_path / "lsun" / "test_lmdb.zip").write_bytes(b"PK")
-    with pytest.raises(DatasetError) as error:
-        datasets.load_images("lsun", tmp_path)
-    folder = tmp_path / "lsun"
-    assert str(error.value).endswith(f"unzip {folder / 'test_lmdb.zip'} -d {folder}")
-    write_database(folder / "test_lmdb", values)
-    assert len(datasets.load_images("lsun", tmp_path)) == 5
-
-
-ODIN = [("lsun-c", "LSUN/test", 36), ("lsun-r", "LSUN_resize/LSUN_resize", 32)]
-
-
-@pytest.mark.parametrize(("name", "path", "side"), ODIN)
-def test_odins_variants_as_folder_as_archive_and_without_the_inner_folder(
-    tmp_path, name, path, side
-):
-    top = path.partition("/")[0]
-    for place in ("a", "b"):
-        for i in range(4):
-            picture(tmp_path / place / path / f"{i}.png", (side, side), (i, 0, 0))
-    pack(tmp_path / "b" / top, tmp_path / "b" / f"{top}.tar.gz")
-    for i in range(4):
-        picture(tmp_path / "c" / top / f"{i}.png", (side, side), (i, 0, 0))
-    sets = [datasets.load_images(name, tmp_path / place) for place in "abc"]
-    assert len({json.dumps(images.identity()) for images in sets}) == 1
-    for images in sets:
-        assert images.sample_ids == ["0.png", "1.png", "2.png", "3.png"]
-        assert images.class_names == []
-        assert images.read(3).tobytes() == bytes([3, 0, 0] * side * side)
-        assert list(status.problems(images, CATALOGUE[name])) == ["4 images, must be 10,000"]
-
-
-@pytest.mark.parametrize(
-    ("side", "variant"), [(36, "lsun-c"), (32, "lsun-r"), (33, None), (None, None)]
-)
-def test_what_lies_at_lsun_is_told_by_its_sizes(tmp_path, side, variant):
-    for i in range(3):
-        picture(tmp_path / "lsun" / f"{i}.png", (side or 256, side or 300 + i), (i, 0, 0))
-    images = datasets.load_images("lsun", tmp_path)
-    said = "; ".join(status.problems(images, CATALOGUE["lsun"]))
-    expected = f"its images are {side} x {side}: they are those of '{variant}'"
-    assert (expected in said) == (variant is not None)
-    assert ("its images" in said) == (variant is not None)
-
-
-@pytest.mark.parametrize(
-    ("name", "sides", "reason"),
-    [("lsun-c", (32, 32), "32 x 32: they are those of 'lsun-r'"),
-     ("lsun-r", (36, 36), "36 x 36: they are those of 'lsun-c'"),
-     ("lsun-c", (36, 32), "32 x 32 to 36 x 36, must be 36 x 36"),
-     ("lsun-r", (300, 300), "300 x 300, must be 32 x 32"),
-     ("lsun-c", (36, 36), None)],
+FISH, WNIDS = ["tench", "goldfish", "stingray"], list(originals.WNIDS)
+EXPECTED = {  # class names, and the label of each image, in order
+    "cifar10": (["cat", "dog"], {"00000": 0, "00001": 1, "00002": 1, "00003": 0}),
+    "cifar100": (["cat", "dog"], {"00000": 1, "00001": 0, "00002": 1, "00003": 1}),
+    "svhn": ([str(i) for i in range(10)], {f"{i:05d}": i for i in range(10)}),
+    "cub200": (
+        ["Black footed Albatross", "Laysan Albatross", "Red winged Blackbird"],
+        {"010.Red_winged_Blackbird/Red_winged_1.jpg": 2,
+         "001.Black_footed_Albatross/Black_1.jpg": 0, "002.Laysan_Albatross/Laysan_1.jpg": 1},
+    ),
+    "cars196": (
+        ["AM General Hummer SUV 2000", "Acura RL Sedan 2012", "smart fortwo 2012"],
+        {"cars_train/00001.jpg": 2, "cars_train/00002.jpg": 0, "cars_test/00001.jpg": 1,
+         "cars_test/00002.jpg": 2},
+    ),
+    "food101": (
+        ["ceviche", "cheese plate", "cheesecake"],
+        {"ceviche/1.jpg": 0, "cheesecake/2.jpg": 2, "cheese_plate/3.jpg": 1,
+         "cheese_plate/4.jpg": 1},
+    ),
+    "pets37": (
+        ["Abyssinian", "American Bulldog", "Bengal"],
+        {"american_bulldog_10.jpg": 1, "Bengal_1.jpg": 2, "Abyssinian_9.jpg": 0,
+         "Abyssinian_1.jpg": 0, "Bengal_2.jpg": 2, "american_bulldog_3.jpg": 1},
+    ),
+    "texture": of_classes(["banded", "dotted"], ["banded", "dotted"], "jpg"),
+    "imagenet": (FISH, {
+        f"{wnid}/ILSVRC2012_val_{n:08d}.JPEG": label
+        for label, (wnid, numbers) in enumerate(zip(WNIDS, ((3, 4), (2, 5), (1, 6)), strict=True))
+        for n in numbers
+    }),
+    "imagenet-sketch": of_classes(FISH, WNIDS, "JPEG"),
+    "imagenet-a": of_classes(FISH[1:], WNIDS[1:], "jpg"),
+    "imagenet-r": of_classes(FISH[1:], WNIDS[1:], "jpg"),
+    "imagenet-v2": of_classes(FISH, "012", "jpeg"),
+    "imagenet-c": of_classes(FISH, WNIDS, "JPEG"),
+    "imagenet-o": of_classes(WNIDS, WNIDS, "JPEG"),
+    "ssb-hard": of_classes(WNIDS, WNIDS, "JPEG"),
+    "ninco": of_classes(["amphiuma", "caracal"], ["amphiuma", "caracal"], "jpg"),
+    **dict.fromkeys(["lsun", "inaturalist", "sun", "places", "openimage-o"], FLAT),
+    **dict.fromkeys(["lsun-c", "lsun-r"], CROPS),
+    "coop-imagenet": of_classes(["tench", "gold fish", "ray"], WNIDS, "JPEG"),
+    "coop-aircraft": (
+        ["707-320", "727-200", "A300B4"], {"1514522.jpg": 2, "0747566.jpg": 0, "0099000.jpg": 1}
+    ),
+    **dict.fromkeys(SPLITS, (
+        ["first", "second_name", "third name"], {"b/1.jpg": 1, "a/0.jpg": 0, "c/2.jpg": 2}
+    )),
+}  # fmt: skip
+OOD = (
+    "svhn", "texture", "ninco", "lsun", "lsun-c", "lsun-r", "inaturalist", "sun", "places",
+    "imagenet-o", "ssb-hard", "openimage-o",
 )  # fmt: skip
-def test_and_so_is_what_lies_at_the_others(tmp_path, name, sides, reason):
-    for i, side in enumerate(sides):
-        picture(tmp_path / {n: p for n, p, _ in ODIN}[name] / f"{i}.png", (side, side))
-    said = list(status.problems(datasets.load_images(name, tmp_path), CATALOGUE[name]))
-    assert [line for line in said if "its images" in line] == (
-        [f"its images are {reason}"] if reason else []
-    )
 
 
-# --- sizes ---
+def pixels_in(tree, sample_id):
+    """The picture of a tree that an image is told to be."""
+    named = [path for path in tree if path.endswith(f"/{sample_id}")]
+    [path] = named or [p for p in tree if p.endswith(sample_id.rpartition("/")[2])]
+    return np.asarray(Image.open(io.BytesIO(tree[path])))
 
 
-def test_sizes_in_words():
-    assert sizes.in_words({(36, 36): 9}) == "36 x 36"
-    assert sizes.in_words({(30, 50): 1, (40, 20): 1}) == "30 x 20 to 40 x 50"
-    assert sizes.in_words({(30, 50): 1, (40, 20): 2}) == "30 x 20 to 40 x 50, most 40 x 20"
-    assert sizes.in_words({}) == ""
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_image_has_its_label_and_its_pixels(original, tmp_path, name):
+    tree = original(name)
+    images = datasets.load_images(originals.spec_of(name), tmp_path / "data")
+    names, labels = EXPECTED[name]
+    assert list(images.class_names) == names
+    assert dict(zip(images.sample_ids, images.labels.tolist(), strict=True)) == labels
+    assert list(images.sample_ids) == list(labels)
+    for i, sample_id in enumerate(images.sample_ids):
+        is_array = name in ("cifar10", "cifar100", "svhn")
+        expected = originals.PIXELS[i].transpose(1, 2, 0) if is_array else None
+        found = pixels_in(tree, sample_id) if expected is None else expected
+        np.testing.assert_array_equal(images.read(i), found)
+    assert datasets.has_text(images) == (name not in OOD)
 
 
-def test_sizes_are_those_of_some_images_first_and_last_parts_among_them(tmp_path):
-    for i in range(130):
-        picture(tmp_path / "p" / f"{i:03d}.png", (8 if i < 65 else 9, 7))
-    (tmp_path / "p" / "000.png").write_bytes(b"broken")
-    images = datasets.load_images(f"mine={tmp_path / 'p'}", tmp_path)
-    assert sizes.image_sizes(images) == {(8, 7): 31, (9, 7): 32}
-    assert sizes.image_sizes(limited(images, 3)).keys() == {(8, 7), (9, 7)}
+def test_every_set_is_tried():
+    corrupted = {"cifar10-c", "cifar100-c"}  # in test_corrupted_sets.py
+    assert {*EXPECTED} | corrupted == {*originals.NAMES}
 
 
-# --- NINCO ---
-
-OTHERS = ("NINCO_popular_datasets_subsamples/SVHN", "NINCO_OOD_unit_tests/black")
-
-
-def ninco(top):
-    for i, name in enumerate(("amphiuma", "caracal")):
-        picture(top / "NINCO_OOD_classes" / name / f"{i}.png", colour=(i, 9, 9))
-    for place in OTHERS:
-        picture(top / place / "x.png")
+LISTS = {name: [file] for name, (_, file, _) in SPLITS.items()} | {
+    "coop-aircraft": ["variants.txt", "images_variant_test.txt"],
+    "coop-imagenet": ["classnames.txt"],
+}
 
 
-@pytest.mark.parametrize("place", ["NINCO", ".", "NINCO/NINCO", "NINCO_all", "NINCO_all/NINCO"])
-def test_ninco_is_its_ood_classes_wherever_they_lie(tmp_path, place):
-    ninco(tmp_path / place)
-    images = datasets.load_images("ninco", tmp_path)
-    assert images.sample_ids == ["amphiuma/0.png", "caracal/1.png"]
-    assert images.class_names == ["amphiuma", "caracal"]
-
-
-@pytest.mark.parametrize("file", ["NINCO.tar.gz", "NINCO_all.tar.gz"])
-@pytest.mark.parametrize("inner", ["NINCO", "NINCO_all/NINCO"])
-def test_and_so_it_is_of_its_archive(tmp_path, file, inner):
-    ninco(tmp_path / "a" / inner)
-    ninco(tmp_path / "b" / "NINCO")
-    pack(tmp_path / "a" / inner.partition("/")[0], tmp_path / "a" / file)
-    (tmp_path / "a" / "NINCO.txt").write_text("no archive")
-    packed, unpacked = (datasets.load_images("ninco", tmp_path / d) for d in "ab")
-    assert packed.identity() == unpacked.identity()
-    assert [packed.read(i).getpixel((0, 0)) for i in range(2)] == [(0, 9, 9), (1, 9, 9)]
-
-
-def test_an_archive_of_the_classes_alone_is_all_of_it(tmp_path):
-    for name in ("amphiuma", "caracal"):
-        picture(tmp_path / "NINCO" / name / "0.png")
-    pack(tmp_path / "NINCO", tmp_path / "NINCO.tar.gz")
-    assert datasets.load_images("ninco", tmp_path).class_names == ["amphiuma", "caracal"]
-
-
-# --- OpenOOD's ---
-
-
-@pytest.mark.parametrize("within", ["", "images_largescale"])
-def test_ssb_hard_is_what_its_list_has(tmp_path, within):
-    for wnid in ("n00466377", "n01324431"):
-        for i in range(3):
-            picture(tmp_path / within / "ssb_hard" / wnid / f"{wnid}_{i}.JPEG")
-    assert len(datasets.load_images("ssb-hard", tmp_path)) == 6
-    lists = tmp_path / "benchmark_imglist" / "imagenet"
-    lists.mkdir(parents=True)
-    chosen = ["n01324431/n01324431_2.JPEG", "n00466377/n00466377_0.JPEG"]
-    content = "".join(f"ssb_hard/{path} -1\n" for path in chosen).encode()
-    (lists / "test_ssb_hard.txt").write_bytes(content)
-    images = datasets.load_images("ssb-hard", tmp_path)
-    assert images.sample_ids == sorted(chosen)
-    assert images.labels.tolist() == [0, 1]
-    assert images.facts == {"lists": {"test_ssb_hard.txt": hashlib.sha256(content).hexdigest()}}
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_are_told_by_digests_that_are_no_identity(original, tmp_path, name):
+    tree = original(name)
+    images = datasets.load_images(name, tmp_path / "data")
+    digests = {PurePosixPath(p).name: hashlib.sha256(c).hexdigest() for p, c in tree.items()}
+    assert images.facts == {"lists": {file: digests[file] for file in LISTS[name]}}
     assert "lists" not in images.identity()
 
 
-def test_openimage_o_has_no_classes_and_its_list_may_lie_beside(tmp_path):
-    for i in range(3):
-        picture(tmp_path / "openimage_o" / "images" / f"{i} a.jpg")
-    assert datasets.load_images("openimage-o", tmp_path).class_names == []
-    for prefix in ("openimage_o/images/", "images/", ""):
-        (tmp_path / "openimage_o.txt").write_text(f"{prefix}2 a.jpg -1\n{prefix}0 a.jpg -1\n")
-        images = datasets.load_images("openimage-o", tmp_path)
-        assert images.sample_ids == ["0 a.jpg", "2 a.jpg"]
+def test_facts_have_digests_that_sha256sum_gives(original, tmp_path):
+    original("coop-pets")
+    said = list(status.facts(datasets.load_images("coop-pets", tmp_path / "data")))
+    names = hashlib.sha256(b"first\nsecond_name\nthird name\n").hexdigest()
+    ids = hashlib.sha256(b"b/1.jpg\na/0.jpg\nc/2.jpg\n").hexdigest()
+    assert said[:3] == [
+        "images of 8 x 8", f"sha256 of its sample ids: {ids}", f"sha256 of its class names: {names}"
+    ]  # fmt: skip
+    assert said[3].startswith("sha256 of split_zhou_OxfordPets.json: ")
 
 
-def test_an_image_of_a_list_that_is_missing_is_told(tmp_path):
-    picture(tmp_path / "ssb_hard" / "n00466377" / "a.JPEG")
-    listed = tmp_path / "test_ssb_hard.txt"
-    listed.write_text("ssb_hard/n00466377/a.JPEG -1\nssb_hard/n00466377/b.JPEG -1\n")
-    with pytest.raises(DatasetError, match=r"but 1 of 2 images .* such as n00466377/b.JPEG"):
-        datasets.load_images("ssb-hard", tmp_path)
-    listed.write_text("\n")
-    with pytest.raises(DatasetError, match="0 of 0 images"):
-        datasets.load_images("ssb-hard", tmp_path)
+# --- ImageNet's classes, as they are
 
 
-def test_imagenet_o_is_a_folder_a_wnid(tmp_path):
-    picture(tmp_path / "imagenet-o" / "n01443537" / "a.JPEG")
-    picture(tmp_path / "imagenet-o" / "n01704323" / "b.JPEG")
-    assert datasets.load_images("imagenet-o", tmp_path).labels.tolist() == [0, 1]
+def test_imagenets_classes_are_timms_wnids_with_open_clips_names():
+    def timm_list(name):
+        return (files("timm") / "data" / "_info" / name).read_text().split()
+
+    rows = imagenet.classes()
+    assert [row.wnid for row in rows] == timm_list("imagenet_synsets.txt")
+    assert tuple(row.name for row in rows) == tuple(open_clip.IMAGENET_CLASSNAMES)
+    named = {row.wnid: row.name for row in rows}
+    assert [named[w] for w in ("n01440764", "n02123045", "n02123159", "n15075141")] == [
+        "tench", "tabby cat", "tiger cat", "toilet paper"
+    ]  # fmt: skip
+    for subset, first in (("a", ("n01498041", "stingray")), ("r", ("n01443537", "goldfish"))):
+        wnids = [row.wnid for row in imagenet.classes(subset)]
+        assert wnids == timm_list(f"imagenet_{subset}_synsets.txt")
+        assert wnids == [row.wnid for row in rows if row.wnid in wnids], "in ImageNet's order"
+        assert imagenet.classes(subset)[0][:2] == first
+        assert CATALOGUE[f"imagenet-{subset}"].classes == len(wnids) == 200
 
 
-# --- CoOp's ---
-
-SPLITS = {
-    "coop-caltech101": ("caltech-101", "split_zhou_Caltech101.json", "101_ObjectCategories"),
-    "coop-pets": ("oxford_pets", "split_zhou_OxfordPets.json", "images"),
-    "coop-cars": ("stanford_cars", "split_zhou_StanfordCars.json", ""),
-    "coop-flowers102": ("oxford_flowers", "split_zhou_OxfordFlowers.json", "jpg"),
-    "coop-food101": ("food-101", "split_zhou_Food101.json", "images"),
-    "coop-sun397": ("sun397", "split_zhou_SUN397.json", "SUN397"),
-    "coop-dtd": ("dtd", "split_zhou_DescribableTextures.json", "images"),
-    "coop-eurosat": ("eurosat", "split_zhou_EuroSAT.json", "2750"),
-    "coop-ucf101": ("ucf101", "split_zhou_UCF101.json", "UCF-101-midframes"),
-}
-ROWS = {
-    "train": [["c/0.jpg", 2, "third name"], ["a/9.jpg", 0, "first"]],
-    "val": [["b/8.jpg", 1, "second_name"]],
-    "test": [["b/1.jpg", 1, "second_name"], ["/a/0.jpg", 0, "first"]],
-}
+def test_v2s_folders_are_numbers_and_not_strings(tmp_path):
+    root = tmp_path / "imagenetv2-matched-frequency-format-val"
+    [content] = pictures(["x"]).values()
+    write(root, {f"{i}/x.jpeg": content for i in range(1000)})
+    images = datasets.load_images("imagenet-v2", tmp_path)
+    assert images.sample_ids == [f"{i}/x.jpeg" for i in range(1000)]
+    assert images.labels.tolist() == list(range(1000))
+    assert (images.class_names[2], images.class_names[10]) == ("great white shark", "brambling")
 
 
-def split(tmp_path, name, content=ROWS):
-    top, file, within = SPLITS[name]
-    picture(tmp_path / top / within / "a" / "0.jpg", colour="blue")
-    picture(tmp_path / top / within / "b" / "1.jpg")
-    written = content if isinstance(content, bytes) else json.dumps(content).encode()
-    (tmp_path / top / file).write_bytes(written)
-    return written
+# --- The same set, elsewhere and in another form
+
+BESIDE = {
+    "ninco": pictures(["NINCO/NINCO_popular_datasets_subsamples/SVHN/x.png",
+                       "NINCO/NINCO_OOD_unit_tests/black/x.png"]),
+    "imagenet-a": {"imagenet-a/README.txt": b"x", "__MACOSX/imagenet-a/._1.jpg": b"x"},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SPLITS)
-def test_coops_sets_are_the_test_part_of_their_splits(tmp_path, name):
-    written = split(tmp_path, name)
-    images = datasets.load_images(name, tmp_path)
-    assert images.sample_ids == ["b/1.jpg", "a/0.jpg"]
-    assert images.labels.tolist() == [1, 0]
-    assert images.class_names == ["first", "second_name", "third name"]
-    assert images.read(1).getpixel((3, 3))[2] > 200
-    assert images.facts == {"lists": {SPLITS[name][1]: hashlib.sha256(written).hexdigest()}}
+def same(one, other):
+    assert one.identity() == other.identity()
+    assert list(one.class_names) == list(other.class_names)
+    for i in range(len(one)):
+        assert one.read(i).tobytes() == other.read(i).tobytes()
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"\xff\xfe", "is no text in UTF-8"),
-     (b"[]", "is no split as CoOp has them"),
-     (b"{", "is no split as CoOp has them"),
-     ({"train": [], "test": []}, "'val'"),
-     ({**ROWS, "val": [["x.jpg", "1", "a"]]}, "a row is"),
-     ({**ROWS, "val": [["x.jpg", 1]]}, "is no split as CoOp has them"),
-     ({**ROWS, "val": [["x.jpg", 1, "another"]]}, "a label with two class names"),
-     ({**ROWS, "val": [["x.jpg", 7, "far"]]}, "are not 0, 1, 2"),
-     ({**ROWS, "test": [["../../a.jpg", 0, "first"]]}, "which is outside of it"),
-     ({**ROWS, "test": [["gone.jpg", 0, "first"]]}, "1 of 1 images are missing")],
+    ("name", "usual", "elsewhere"),
+    [("ninco", "NINCO/", ""), ("ninco", "NINCO/", "NINCO/NINCO/"),
+     ("ninco", "NINCO/", "NINCO_all/"), ("ninco", "NINCO/", "NINCO_all/NINCO/"),
+     ("lsun-c", "LSUN/test/", "LSUN/"),
+     ("lsun-r", "LSUN_resize/LSUN_resize/", "LSUN_resize/"),
+     ("coop-imagenet", "images/val/", "val/"),
+     ("ssb-hard", "ssb_hard/", "images_largescale/ssb_hard/"),
+     ("imagenet", "imagenet/ILSVRC", "ILSVRC")],
 )  # fmt: skip
-def test_a_split_that_is_none(tmp_path, content, reason):
-    split(tmp_path, "coop-pets", content)
+def test_a_set_may_lie_elsewhere(original, tmp_path, name, usual, elsewhere):
+    tree = original(name) | BESIDE.get(name, {})
+    moved = {path.replace(usual, elsewhere, 1): content for path, content in tree.items()}
+    assert moved.keys() != tree.keys()
+    write(tmp_path / "moved", moved)
+    same(*(datasets.load_images(name, tmp_path / at) for at in ("data", "moved")))
+
+
+PACKED = [
+    (name, file, "") for name, entry in CATALOGUE.items() if name != "imagenet"
+    for file in entry.packed
+]  # fmt: skip
+OTHERWISE = [
+    ("imagenet-v2", "imagenetv2-matched-frequency.tar.gz", "a plain tar for all its name says"),
+    ("ninco", "NINCO.tar.gz", "another name"), ("ninco", "NINCO_all.tar.gz", "one folder deeper"),
+    ("ninco", "NINCO.tar.gz", "the classes alone"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "file", "how"), [*PACKED, *OTHERWISE])
+def test_an_archive_is_the_set_that_its_folder_is(original, tmp_path, name, file, how):
+    tree = original(name) | BESIDE.get(name, {})
+    spec = originals.spec_of(name)
+    if how == "one folder deeper":
+        tree = {f"NINCO_all/{path}": content for path, content in tree.items()}
+    elif how == "the classes alone":
+        inner = "NINCO/NINCO_OOD_classes/"
+        tree = {p.replace(inner, "NINCO/"): c for p, c in tree.items() if p.startswith(inner)}
+    (tmp_path / "packed").mkdir()
+    if how.startswith("a plain tar"):
+        pack(tmp_path / "a.tar", tree).rename(tmp_path / "packed" / file)
+    else:
+        pack(tmp_path / "packed" / file, dict(reversed(tree.items())))
+        (tmp_path / "packed" / "NINCO.txt").write_text("no archive")
+    packed = datasets.load_images(spec, tmp_path / "packed")
+    same(packed, datasets.load_images(spec, tmp_path / "data"))
+    if file in CATALOGUE[name].packed:
+        assert status.on_disk(CATALOGUE[name], tmp_path / "packed") == "yes"
+
+
+def test_the_folder_comes_before_the_archive_and_a_part_of_a_download_is_none(original, tmp_path):
+    original("imagenet-a")
+    (tmp_path / "data" / "imagenet-a.tar").write_bytes(b"cut off")
+    assert len(datasets.load_images("imagenet-a", tmp_path / "data")) == 4
+    (tmp_path / "SUN.tar.gz.part").write_bytes(b"half")
+    with refused("put SUN/images"):
+        datasets.load_images("sun", tmp_path)
+
+
+KIT, IMAGES = "ILSVRC2012_devkit_t12", "ILSVRC2012_img_val.tar"
+
+
+@pytest.mark.parametrize("form", ["folders", "tar", "tar and folder", "above"])
+def test_all_forms_of_the_validation_set_are_one(original, tmp_path, form):
+    tree = original("imagenet")
+    flat = datasets.load_images("imagenet", tmp_path / "data")
+    kit = {path: tree[f"imagenet/{path}"] for path in (TRUTH, META)}
+    root = tmp_path / "other"
+    place = root if form == "above" else root / "imagenet"
+    place.mkdir(parents=True)
+    images = {path.rpartition("/")[2]: c for path, c in tree.items() if path.endswith(".JPEG")}
+    if form == "folders":
+        write(place / "val", {i: images[i.rpartition("/")[2]] for i in flat.sample_ids})
+    else:
+        pack(place / IMAGES, images)
+        write(place, kit) if form == "tar and folder" else pack(place / f"{KIT}.tar.gz", kit)
+    same(datasets.load_images("imagenet", root), flat)
+    again = pickle.loads(pickle.dumps(flat.reload))()  # as other processes load it
+    assert again.identity() == flat.identity()
+
+
+@pytest.mark.parametrize("within", ["", "openimage_o/images/", "images/"])
+def test_the_list_of_a_set_chooses_its_images(original, tmp_path, within):
+    original("openimage-o")
+    root = tmp_path / "data"
+    (root / "openimage_o.txt").write_text(f"{within}2.jpg -1\n{within}0.jpg -1\n")
+    assert datasets.load_images("openimage-o", root).sample_ids == ["0.jpg", "2.jpg"]
+    original("ssb-hard")
+    chosen = [f"{WNIDS[1]}/1.JPEG", f"{WNIDS[0]}/0.JPEG"]
+    content = "".join(f"ssb_hard/{path} -1\n" for path in chosen).encode()
+    write(root, {"benchmark_imglist/imagenet/test_ssb_hard.txt": content})
+    images = datasets.load_images("ssb-hard", root)
+    assert images.sample_ids == sorted(chosen)
+    assert images.labels.tolist() == [0, 1]
+    assert images.facts == {"lists": {"test_ssb_hard.txt": hashlib.sha256(content).hexdigest()}}
+
+
+# --- What is wrong, in a line
+
+CUB, VAL, COOP = "CUB_200_2011/", "imagenet/val/ILSVRC2012_val_", "oxford_pets/"
+NOTES = "oxford-iiit-pet/annotations/"
+
+
+def split(**changes):
+    return {f"{COOP}split_zhou_OxfordPets.json": json.dumps({**ROWS, **changes}).encode()}
+
+
+def written(content):
+    return {f"{COOP}split_zhou_OxfordPets.json": content}
+
+
+def devkit(truth=None, meta=None):
+    changes = {TRUTH: truth, META: meta}
+    return {f"imagenet/{path}": c for path, c in changes.items() if c is not None}
+
+
+WRONG = [  # what is changed of a set, None where a file is gone; what is said
+    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1")}, "id 5 is not in all of"),
+    ("cub200", {f"{CUB}image_class_labels.txt": lines("7 10", "2 1", "5 201")}, "id 201 is not"),
+    ("cub200", {f"{CUB}classes.txt": lines("albatross")}, "classes.txt is not made of lines of an"),
+    ("cub200", {f"{CUB}images/002.Laysan_Albatross/Laysan_1.jpg": None},
+     "1 of 3 images are missing, such as .*Laysan_1.jpg"),
+    ("pets37", {f"{NOTES}test.txt": lines("Abyssinian_1 1 1 1", "american_bulldog_3 2 1 1")},
+     "name different breeds"),
+    ("pets37", {f"{NOTES}{part}.txt": lines(f"Bengal_{i} 6 1 1")
+                for i, part in ((1, "trainval"), (2, "test"))},
+     "labels run from 5 to 5, but there are 1 class names"),
+    ("coop-aircraft", {"fgvc_aircraft/images_variant_test.txt": lines("1514522 Concorde")},
+     "'Concorde'"),
+    ("coop-pets", written(b"\xff\xfe"), "is no text in UTF-8"),
+    ("coop-pets", written(b"[]"), "is no split as CoOp has them"),
+    ("coop-pets", written(b"{"), "is no split as CoOp has them"),
+    ("coop-pets", written(b'{"train": [], "test": []}'), "'val'"),
+    ("coop-pets", split(val=[["x.jpg", "1", "a"]]), "a row is"),
+    ("coop-pets", split(val=[["x.jpg", 1]]), "is no split as CoOp has them"),
+    ("coop-pets", split(val=[["x.jpg", 1, "another"]]), "a label with two class names"),
+    ("coop-pets", split(val=[["x.jpg", 7, "far"]]), "are not 0, 1, 2"),
+    ("coop-pets", split(test=[["../../a.jpg", 0, "first"]]), "which is outside of it"),
+    ("coop-pets", split(test=[["gone.jpg", 0, "first"]]), "1 of 1 images are missing"),
+    ("ssb-hard", {"test_ssb_hard.txt": lines("ssb_hard/n01440764/9.JPEG -1")},
+     "but 1 of 1 images .* such as n01440764/9.JPEG"),
+    ("ssb-hard", {"test_ssb_hard.txt": b"\n"}, "0 of 0 images"),
+    ("imagenet-a", {f"imagenet-a/{WNIDS[1]}/": None},
+     f"1 of 2 class folders are missing in .*{WNIDS[1]}"),
+    ("imagenet-a", {"imagenet-a/n01440764/0.jpg": b"x"},
+     "1 of 3 folders in .* no class of it, such as n01440764"),
+    ("imagenet-a", {f"imagenet-a/{wnid}/{i}.jpg": None for wnid in WNIDS[1:] for i in (0, 1)},
+     "class folders in .*imagenet-a are empty"),
+    ("imagenet", {"imagenet/": None}, "put imagenet/val/<wnid>/.* or imagenet/ILSVRC2012_img"),
+    ("imagenet", {f"imagenet/{KIT}/": None}, r"labels are in the devkit: put .*t12\.tar\.gz of"),
+    ("imagenet", {f"imagenet/{TRUTH}": None}, "ILSVRC2012_validation_ground_truth.txt"),
+    ("imagenet", devkit(lines(1, 2)), "00000003.JPEG is none of the validation images"),
+    ("imagenet", devkit(lines(1, 2, 3, 4)), "lines of a class from 1 to 3, such as 4"),
+    ("imagenet", devkit(lines(1, 2, 3, 0)), "such as 0"),
+    ("imagenet", devkit(lines(1, 2, 3, "n01440764")), "such as n01440764"),
+    ("imagenet", devkit(b""), "is not made of lines of a class"),
+    ("imagenet", devkit(meta=b"no mat"), "meta.mat of the devkit cannot be read"),
+    ("imagenet", devkit(meta=b""), "meta.mat of the devkit cannot be read"),
+    ("imagenet", devkit(meta=meta_mat(WNIDS[:2])), "2 classes that are not ImageNet's"),
+    ("imagenet", devkit(meta=meta_mat([*WNIDS[:2], WNIDS[0]])), "classes that are not ImageNet's"),
+    ("imagenet", {"imagenet/val/dog.jpg": b"x"}, "dog.jpg is none of the validation images"),
+    ("imagenet", {f"{VAL}00000000.JPEG": b"x"}, "its label is not known"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "changes", "said"), WRONG, ids=[w[2][:40] for w in WRONG])
+def test_what_is_wrong_with_a_set_is_one_line(original, tmp_path, name, changes, said):
+    tree = original(name)
+    gone = tuple(path for path, content in changes.items() if content is None)
+    left = {path: c for path, c in tree.items() if not path.startswith(gone)}
+    left |= {path: content for path, content in changes.items() if content is not None}
+    write(tmp_path / "changed", left)
+    for path in gone:  # a folder may stay, without its images
+        if not path.endswith("/"):
+            (tmp_path / "changed" / path).parent.mkdir(parents=True, exist_ok=True)
     with pytest.raises(DatasetError) as error:
-        datasets.load_images("coop-pets", tmp_path)
-    assert reason in str(error.value)
+        datasets.load_images(name, tmp_path / "changed")
+    assert re.search(said, str(error.value)), error.value
     assert "\n" not in str(error.value)
 
 
-def test_aircraft_come_from_their_own_files(tmp_path):
-    base = tmp_path / "fgvc_aircraft"
-    for number in ("1514522", "0747566"):
-        picture(base / "images" / f"{number}.jpg")
-    (base / "variants.txt").write_text("707-320\n727-200\nA300B4\n")
-    (base / "images_variant_test.txt").write_text("1514522 A300B4\n0747566 707-320\n")
-    images = datasets.load_images("coop-aircraft", tmp_path)
-    assert images.sample_ids == ["1514522.jpg", "0747566.jpg"]
-    assert images.labels.tolist() == [2, 0]
-    assert images.class_names == ["707-320", "727-200", "A300B4"]
-    assert {*images.facts["lists"]} == {"variants.txt", "images_variant_test.txt"}
-    (base / "images_variant_test.txt").write_text("1514522 Concorde\n")
-    with pytest.raises(DatasetError, match="'Concorde'"):
-        datasets.load_images("coop-aircraft", tmp_path)
+def test_class_folders_may_be_empty_but_for_one(original, tmp_path):
+    original("imagenet-a")
+    for path in (tmp_path / "data" / "imagenet-a" / WNIDS[1]).iterdir():
+        path.unlink()
+    assert len(datasets.load_images("imagenet-a", tmp_path / "data")) == 2
 
 
-@pytest.mark.parametrize("place", ["images/val", "val"])
-def test_coops_imagenet_has_its_own_names(tmp_path, place):
-    base = tmp_path / "imagenet"
-    picture(base / place / "n01443537" / "b.JPEG")
-    picture(base / place / "n01440764" / "a.JPEG")
-    (base / "classnames.txt").write_text("n01440764 tench\nn01443537 gold fish\n")
-    images = datasets.load_images("coop-imagenet", tmp_path)
-    assert images.labels.tolist() == [0, 1]
-    assert images.class_names == ["tench", "gold fish"]
+VALIDATION = {f"ILSVRC2012_val_{n:08d}.JPEG": b"x" for n in range(1, 7)}
 
 
-def test_counts_and_prompts_of_coops_eleven():
-    coop = {name: entry for name, entry in CATALOGUE.items() if name.startswith("coop-")}
-    images = {name.removeprefix("coop-"): entry.images for name, entry in coop.items()}
-    assert images == {  # CoOp, table of the appendix
-        "imagenet": 50_000, "caltech101": 2_465, "pets": 3_669, "cars": 8_041, "flowers102": 2_463,
-        "food101": 30_300, "aircraft": 3_333, "sun397": 19_850, "dtd": 1_692, "eurosat": 8_100,
-        "ucf101": 3_783,
-    }  # fmt: skip
-    assert datasets.default_prompt("coop-dtd") == "{} texture."
-    assert all(entry.prompt.count("{}") == 1 for entry in coop.values())
-
-
-# --- what verify says of lists ---
-
-
-def test_facts_have_digests_that_sha256sum_gives(tmp_path):
-    split(tmp_path, "coop-pets")
-    said = list(status.facts(datasets.load_images("coop-pets", tmp_path)))
-    names = hashlib.sha256(b"first\nsecond_name\nthird name\n").hexdigest()
-    ids = hashlib.sha256(b"b/1.jpg\na/0.jpg\n").hexdigest()
-    assert said[:3] == [
-        "images of 8 x 6", f"sha256 of its sample ids: {ids}", f"sha256 of its class names: {names}"
-    ]  # fmt: skip
-    assert said[3].startswith("sha256 of split_zhou_OxfordPets.json: ")
-    flat = datasets.load_images("coop-pets", tmp_path)
-    assert np.array_equal(flat.labels, [1, 0])
-
-
-# --- as it is typed ---
-
-
-def test_odins_images_are_taken_for_lsun_by_a_link(zsntta, tmp_path):
-    for i in range(3):
-        picture(tmp_path / "data" / "LSUN" / "test" / f"{i}.png", (36, 36), (80 * i, 0, 0))
-    (tmp_path / "data" / "lsun").symlink_to(tmp_path / "data" / "LSUN" / "test")
-    features = ("--model", "tiny", "--features-dir", tmp_path / "f")
-    result = zsntta("extract", "--dataset", "lsun", "--dataset", "lsun-c", *features)
-    assert result.exit_code == 0, result.stderr
-    as_lsun, as_itself = (
-        hdf5.read_features(tmp_path / "f" / "tiny" / f"{name}.h5") for name in ("lsun", "lsun-c")
-    )
-    assert as_lsun.digest == as_itself.digest
-    assert as_lsun.source["image_sizes"] == "36 x 36"
-    verified = zsntta("datasets", "verify", "lsun")
-    assert verified.exit_code == 1
-    assert "its images are 36 x 36: they are those of 'lsun-c': " in verified.stderr
-    assert "they are those of" not in zsntta("datasets", "verify", "lsun-c").stderr
-
-
-def test_an_lmdb_is_extracted_and_a_zip_told_of(zsntta, tmp_path, values):
-    write_database(tmp_path / "data" / "lsun" / "test_lmdb", values)
-    result = zsntta("extract", "--dataset", "lsun", "--model", "tiny", "--features-dir", "f")
-    assert result.exit_code == 0, result.stderr
-    path = tmp_path / "f" / "tiny" / "lsun.h5"
-    assert hdf5.read_features(path).source["image_sizes"] == "20 x 16 to 24 x 16"
-    assert set(hdf5.read_sample_ids(path)) == {key.decode() for key in KEYS}
-    shutil.rmtree(tmp_path / "data" / "lsun" / "test_lmdb")
-    (tmp_path / "data" / "lsun" / "test_lmdb.zip").write_bytes(b"PK")
-    zipped = zsntta("datasets", "verify", "lsun")
-    assert zipped.exit_code == 1
-    assert zipped.stderr.strip().endswith("unzip data/lsun/test_lmdb.zip -d data/lsun")
-
-
-def test_what_lies_there_is_seen(zsntta, tmp_path):
-    split(tmp_path / "data", "coop-pets")
-    shown = zsntta("datasets", "show", "coop-pets").stdout
-    assert "a photo of a {}, a type of pet." in shown
-    assert "3,669" in shown
-    assert status.on_disk(CATALOGUE["coop-pets"], tmp_path / "data") == "yes"
-    assert status.on_disk(CATALOGUE["coop-dtd"], tmp_path / "data") == "no"
-    (tmp_path / "data" / "oxford_pets" / "split_zhou_OxfordPets.json").unlink()
-    assert status.on_disk(CATALOGUE["coop-pets"], tmp_path / "data") == "in part"
-    write_database(tmp_path / "data" / "lsun", {b"a": b"b"})
-    assert status.on_disk(CATALOGUE["lsun"], tmp_path / "data") == "yes"
+@pytest.mark.parametrize(
+    ("name", "file", "files_in", "said"),
+    [("imagenet-a", "imagenet-a.tar", {"imagenet-r/n01440764/1.jpg": b"x",
+      **{f"imagenet-r/{wnid}/1.jpg": b"x" for wnid in WNIDS[1:]}}, "are no class of it"),
+     ("imagenet-a", "imagenet-a.tar", {"imagenet-a/1.jpg": b"x"}, "2 of 2 class folders are"),
+     ("imagenet-a", "imagenet-a.tar", {"imagenet-a/1.txt": b""}, r"no image in .*imagenet-a\.tar"),
+     ("imagenet", f"imagenet/{IMAGES}", {"readme.txt": b""}, "no image"),
+     ("imagenet", f"imagenet/{IMAGES}", {"ILSVRC2012_test_00000001.JPEG": b""}, "is not known"),
+     ("imagenet", f"imagenet/{IMAGES}", VALIDATION | {f"x/{f}": b"x" for f in VALIDATION},
+      "have one number"),
+     ("imagenet", f"imagenet/{KIT}.tar.gz", {META: meta_mat()},
+      "has no data/ILSVRC2012_validation_ground_truth.txt")],
+)  # fmt: skip
+def test_what_is_wrong_with_an_archive_is_one_line(original, tmp_path, name, file, files_in, said):
+    tree, root = original(name), tmp_path / "packed"
+    keep = (TRUTH, META) if file.endswith(IMAGES) else ("/val/",) if name == "imagenet" else ()
+    write(root, {p: c for p, c in tree.items() if any(part in p for part in keep)})
+    (root / file).parent.mkdir(parents=True, exist_ok=True)
+    pack(root / file, files_in)
+    with pytest.raises(DatasetError, match=said) as error:
+        datasets.load_images(name, root)
+    assert "\n" not in str(error.value)

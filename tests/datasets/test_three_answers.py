@@ -17,7 +17,7 @@ import pytest
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets import status
-from zsntta_cli.datasets.catalogue import ALIASES, CATALOGUE
+from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.presence import ABSENT, FLAWED, WHOLE
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.datasets.readers.originals import CHECKSUMS
@@ -248,12 +248,3 @@ def test_each_set_of_the_catalogue_has_the_three_answers(tmp_path, name):
     assert there.state == FLAWED
     assert there.flaw
     assert "\n" not in there.flaw
-
-
-def test_aliases_are_names_of_no_set_and_lead_to_one(zsntta):
-    assert not set(ALIASES) & set(CATALOGUE)
-    assert set(ALIASES.values()) <= set(CATALOGUE)
-    for alias in ("dtd", "DTD", "sun397", "inat", "places365", "cifar-10", "in1k", "aircraft"):
-        result = zsntta("datasets", "show", alias)
-        assert result.exit_code == 0, result.output
-        assert result.stdout.startswith(ALIASES[alias.lower()])

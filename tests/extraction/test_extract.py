@@ -1,15 +1,16 @@
 import io
 import re
+import resource
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import FileLock
-from made import PROMPT, Notes
+from made import PROMPT, Notes, refused
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -145,10 +146,11 @@ def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(e
 def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
-    with pytest.raises(StoreError, match="made from other images: images 20, now 30") as error:
-        extractor().dataset(glyphs(30))
-    assert error.value.remedy == "overwrite"
-    assert path.read_bytes() == before
+    changed = replace(glyphs(20), fingerprint="other pixels")
+    for images, said in ((glyphs(30), "images 20, now 30"), (changed, "names, sizes")):
+        with refused(f"made from other images: {said}", remedy="overwrite"):
+            extractor().dataset(images)
+        assert path.read_bytes() == before
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
 
 
@@ -205,23 +207,53 @@ def test_nothing_readable(extractor, tmp_path):
         extractor(skip_broken=True).dataset(images)
 
 
-def test_a_second_process_waits(extractor, tmp_path):
+class Waiting:
+    """The embedded encoder, which waits in the middle until it may go on."""
+
+    def __init__(self, tiny, may_go_on):
+        self._tiny, self.begun, self._may_go_on = tiny, threading.Event(), may_go_on
+
+    def __getattr__(self, name):
+        return getattr(self._tiny, name)
+
+    def encode_pixels(self, pixels):
+        self.begun.set()
+        assert self._may_go_on.wait(30)
+        return self._tiny.encode_pixels(pixels)
+
+
+def test_of_two_extractions_of_one_set_the_second_waits(extractor, tmp_path, tiny):
+    """It says so, and has nothing left to do."""
+    second = extractor()
+    waiting = Waiting(tiny, second.reporter.told)
+    first = Extractor(TINY, lambda: waiting, tmp_path / "features", second.settings, Notes())
+    with ThreadPoolExecutor(1) as threads:
+        extracted = threads.submit(first.dataset, glyphs(40))
+        assert waiting.begun.wait(30)
+        assert second.dataset(glyphs(40)).encoded == 0
+        assert extracted.result().encoded == 40
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
-    path.parent.mkdir(parents=True)
-    held, done = threading.Event(), threading.Event()
+    assert first.reporter.notes == []
+    assert second.reporter.notes == [f"{path} is being extracted by another process: waiting."]
+    assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
-    def hold():
-        with FileLock(path.with_name(".glyphs.lock")):
-            held.set()
-            done.wait(0.5)
 
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait()
-    waiting = extractor()
-    waiting.dataset(glyphs(10))
-    holder.join()
-    assert "being extracted by another process: waiting" in waiting.reporter.notes[0]
+@pytest.mark.parametrize("room", [20_000, 50_000])
+def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
+    """Full at the first part (33 kB), or at the feature file (72 kB) that holds them all."""
+    whole = extractor(tmp_path / "whole").dataset(glyphs())
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))  # stands in for a full disk
+    try:
+        with pytest.raises(StoreError, match=r"^cannot write .*What was finished is kept\.$"):
+            extractor().dataset(glyphs())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    path = feature_path(tmp_path / "features", "tiny", "glyphs")
+    assert not path.exists()
+    assert not list(path.parent.rglob("*.tmp"))
+    assert extractor().dataset(glyphs()).encoded == (70 if room == 20_000 else 0)
+    assert hdf5.read_features(path).digest == hdf5.read_features(whole.path).digest
 
 
 @pytest.mark.slow

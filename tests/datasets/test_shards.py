@@ -1,25 +1,93 @@
-"""Web data sets as CLIP_benchmark's builder writes them: read as they lie, and told where not."""
+"""Tars of samples, as webdataset, CLIP_benchmark's builder and others write them."""
 
 import hashlib
+import json
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import numpy as np
 import pytest
-from web_writer import add, encoded, pictures, write_split, write_web_set
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import TINY, pack, refused
+from web_writer import encoded, pictures, write_split, write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.datasets.readers import hub_images
+from zsntta_cli.datasets.images import account
+from zsntta_cli.datasets.readers import hub_images, shards
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings.prompts import join_templates
 
 LABELS = [2, 0, 1, 1, 0, 2, 2, 0, 1]
 NAMES = ["tabby cat", "Äffchen", "ox"]
+ANIMALS = ("cat", "dog", "owl")
 TEMPLATES = ["a photo of a {c}.", "a blurry photo of the {c}."]
+PNG = encoded(pictures(1)[0], "png")
 
 
 def load(path, name="pets"):
-    return datasets.load_images(f"{name}={path}", path)
+    return datasets.load_images(f"{name}={path}", Path())
+
+
+def said(images):
+    return " ".join([account(images), *images.notes])
+
+
+# --- by a pattern, in the format of webdataset's ShardWriter: key.cls, key.jpg, key.json
+
+
+def shard(path, first, labels, image="jpg"):
+    files = {}
+    for i, label in enumerate(labels, first):
+        key = f"{i:05d}"
+        files |= {f"{key}.cls": str(label).encode()} if label is not None else {}
+        files |= {f"{key}.{image}": PNG, f"{key}.json": b"{}", f"{key}.mask.png": PNG}
+    return pack(path, files)
+
+
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
+def test_shards_are_one_set(tmp_path, suffix):
+    for i, labels in enumerate([(2, 0), (1,), (0, None)]):
+        shard(tmp_path / f"s-{8 + i:03d}{suffix}", 10 * i, labels)
+    images = load(tmp_path / f"s-{{008..010}}{suffix}")
+    assert images.labels.tolist() == [2, 0, 1, 0, -1]
+    assert list(images.sample_ids) == [
+        "s-008/00000", "s-008/00001", "s-009/00010", "s-010/00020", "s-010/00021"
+    ]  # fmt: skip
+    assert list(images.class_names) == []
+    assert images.read(4).size == (14, 12)
+    (tmp_path / "classnames.txt").write_text("cat\nÄffchen\nox\n", encoding="utf-8")
+    images = load(tmp_path / f"s-{{008,010}}{suffix}")
+    assert images.labels.tolist() == [2, 0, 0, -1]
+    assert list(images.class_names) == ["cat", "Äffchen", "ox"]
+
+
+def test_braces_as_in_a_shell():
+    assert list(shards.expand_braces("a{1,x}-{08..10}.tar")) == [
+        "a1-08.tar", "a1-09.tar", "a1-10.tar", "ax-08.tar", "ax-09.tar", "ax-10.tar"
+    ]  # fmt: skip
+    assert list(shards.expand_braces("plain.tar")) == ["plain.tar"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [("a-{0..3}.tar", "there is no file"), ("b-{0..0}.tar", "00000.cls in"),
+     ("c-{0..0}.tar", "two images with the key 00000"), ("{5..4}.tar", "no image in"),
+     ("d-{0..0}.tar", "label 7, but 2 names in"), ("e-{0..0}.tar", "is no whole .tar archive")],
+)  # fmt: skip
+def test_shards_that_cannot_be_read(tmp_path, pattern, line):
+    (tmp_path / "classnames.txt").write_text("cat\nox\n")
+    shard(tmp_path / "a-0.tar", 0, [0])
+    shard(tmp_path / "b-0.tar", 0, ["cat"])
+    pack(tmp_path / "c-0.tar", {"00000.jpg": PNG, "00000.png": PNG})
+    shard(tmp_path / "d-0.tar", 0, [7])
+    (tmp_path / "e-0.tar").write_bytes(b"x" * 2000)
+    with refused(line):
+        load(tmp_path / pattern)
+
+
+# --- as CLIP_benchmark's builder writes a set
 
 
 @pytest.mark.parametrize("form", ["webp", "png", "jpeg"])
@@ -64,12 +132,9 @@ def test_more_than_ten_shards_go_by_number(tmp_path):
     assert load(tmp_path).labels.tolist() == list(range(12))
 
 
-def told(line, path, name="pets"):
-    with pytest.raises(DatasetError) as error:
-        load(path, name)
-    assert line in str(error.value)
-    assert "\n" not in str(error.value)
-    return str(error.value)
+def told(line, path):
+    with refused(line):
+        load(path)
 
 
 def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
@@ -110,6 +175,74 @@ def test_names_that_do_not_reach_or_cannot_be_read(tmp_path):
     assert list(load(tmp_path).class_names) == ["a", "b", "c"]
 
 
+# --- what tells a label
+
+
+TOLD = {  # how a label is written, by where it is and what has to be said to find it
+    ".cls": (lambda label: str(label).encode(), ""),
+    ".txt": (lambda label: ANIMALS[label].encode(), ""),
+    ".json": (lambda label: json.dumps({"caption": "x", "label": ANIMALS[label]}).encode(), ""),
+    ".fine.json": (lambda label: json.dumps({"width": 9, "fine_label": label}).encode(),
+                   "fine_label"),
+    ".species": (lambda label: ANIMALS[label].encode(), ".species"),
+}  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(TOLD)), st.sampled_from([".tar", ".tar.gz", ".zip"]),
+    st.sampled_from(["{:05d}", "a/{:05d}", "img.{}", "x.y.{}"]), st.booleans(), st.data(),
+)  # fmt: skip
+def test_labels_of_a_shard_are_used_or_named(tmp_path_factory, ending, kind, key, by_type, data):
+    """However it is packed, whatever its keys: labels come, or the option that has them come."""
+    labels = data.draw(st.lists(st.integers(0, 2), min_size=6, max_size=9))
+    labels[:3] = [0, 1, 2]
+    write, asked = TOLD[ending]
+    suffix = ending.replace(".fine", "")
+    files = [(f"{key.format(i)}.png", PNG) for i in range(len(labels))]
+    texts = [(f"{key.format(i)}{suffix}", write(label)) for i, label in enumerate(labels)]
+    pairs = zip(files, texts, strict=True)
+    every = files + texts if by_type else [file for pair in pairs for file in pair]
+    path = pack(tmp_path_factory.mktemp("shard") / f"s{kind}", dict(every))
+    images = load(path)
+    assert len(images) == len(labels)
+    if asked:
+        assert images.labels.max() < 0
+        assert f"--label {asked}" in said(images)
+        images = load(f"{path}?label={asked}")
+    by_key = dict(zip(images.sample_ids, images.labels.tolist(), strict=True))
+    assert by_key == {f"s/{key.format(i)}": label for i, label in enumerate(labels)}
+    assert suffix in images.labels_from
+
+
+def test_a_label_that_is_not_there_is_refused_with_what_is(tmp_path):
+    told = json.dumps({"fine": 1, "breed": "x"}).encode()
+    files = {f"{i}{end}": content for i in range(3)
+             for end, content in ((".png", PNG), (".json", told))}  # fmt: skip
+    path = pack(tmp_path / "s.tar", files)
+    with refused("no sample of ", "'wrong': ", "have 'breed', 'fine'"):
+        load(f"{path}?label=wrong")
+
+
+def test_images_that_are_no_sample_are_counted(tmp_path):
+    files = {}
+    for i in range(4):
+        files |= {f"{i}.jpg": PNG, f"{i}.mask.png": PNG, f"{i}.cls": b"1"}
+    assert "4 further images of samples (0.mask.png, 1.mask.png, 2.mask.png, …)" in said(
+        load(pack(tmp_path / "s.tar", files))
+    )
+    only = {f"{i}{end}": content for i in range(2)
+            for end, content in ((".input.jpg", PNG), (".cls", b"1"))}  # fmt: skip
+    images = load(pack(tmp_path / "t.tar", only))
+    assert (images.labels.tolist(), images.left_out) == ([1, 1], "")
+
+
+def test_captions_are_said_to_be_no_labels(tmp_path):
+    files = {f"{i}{end}": content for i in range(4)
+             for end, content in ((".png", PNG), (".txt", f"a cat no. {i}".encode()))}  # fmt: skip
+    assert "captions and no classes: 4 of 4 differ" in said(load(pack(tmp_path / "s.tar", files)))
+
+
 def samples(**texts):
     """Samples with the same kinds of texts: one list of contents to an ending."""
     count = len(next(iter(texts.values())))
@@ -125,49 +258,24 @@ def samples(**texts):
     [
         # names of classes, with and without a list of them
         ({"txt": ["ox", "cat ", "ox", "cat"]}, None, [1, 0, 1, 0], ["cat", "ox"]),
-        (
-            {"txt": ["ox", "cat", "ox", "cat"]},
-            ["ox", "cat", "dog"],
-            [0, 1, 0, 1],
-            ["ox", "cat", "dog"],
-        ),
+        ({"txt": ["ox", "cat", "ox"]}, ["ox", "cat", "dog"], [0, 1, 0], ["ox", "cat", "dog"]),
         # captions are no labels
         ({"txt": ["an ox", "two cats", "a dog", "two cats"]}, None, [-1] * 4, []),
         ({"txt": ["an ox", "an ox", "a dog", "a dog"]}, ["ox", "cat"], [-1] * 4, []),
         # numbers
         ({"txt": ["1", "0", "1", "2"]}, None, [1, 0, 1, 2], []),
         ({"txt": ["7", "5", "7", "5"]}, ["5", "7"], [1, 0, 1, 0], ["5", "7"]),
-        (
-            {"json": ['{"label": 1}', '{"label": 0}', '{"label": -1}', '{"x": 1}']},
-            ["a", "b"],
-            [1, 0, -1, -1],
-            ["a", "b"],
-        ),
-        (
-            {"json": ['{"class_name": "ox"}', '{"class_name": "cat"}'] * 2},
-            None,
-            [1, 0] * 2,
-            ["cat", "ox"],
-        ),
+        ({"json": ['{"label": 1}', '{"label": 0}', '{"label": -1}', '{"x": 1}']}, ["a", "b"],
+         [1, 0, -1, -1], ["a", "b"]),
+        ({"json": ['{"class_name": "ox"}', '{"class_name": "cat"}'] * 2}, None, [1, 0] * 2,
+         ["cat", "ox"]),
         # .cls comes first, then .json, then .txt
-        (
-            {
-                "cls": ["1", "0", "1", None],
-                "json": ['{"label": 5}'] * 3 + ["{}"],
-                "txt": ["a b", "c d", "e", None],
-            },
-            ["a", "b"],
-            [1, 0, 1, -1],
-            ["a", "b"],
-        ),
-        (
-            {"json": ['{"label": 1, "caption": "x"}'] * 2, "txt": ["a b", "c d"]},
-            ["a", "b"],
-            [1, 1],
-            ["a", "b"],
-        ),
+        ({"cls": ["1", "0", "1", None], "json": ['{"label": 5}'] * 3 + ["{}"],
+          "txt": ["a b", "c d", "e", None]}, ["a", "b"], [1, 0, 1, -1], ["a", "b"]),
+        ({"json": ['{"label": 1, "caption": "x"}'] * 2, "txt": ["a b", "c d"]}, ["a", "b"],
+         [1, 1], ["a", "b"]),
     ],
-)
+)  # fmt: skip
 def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
     write_split(tmp_path / "test", samples(**texts))
     if names:
@@ -188,11 +296,7 @@ def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
         ({"json": ['{"label": true}', "{}"]}, None, "no number from 0"),
         ({"json": ['{"label": 1}', '{"label": "ox"}']}, None, "are numbers and texts"),
         ({"txt": ["ox", "ox", "hen", "hen"]}, ["ox", "cat"], "'hen' in"),
-        (
-            {"txt": ["crane", "ox", "crane", "ox"]},
-            ["crane", "ox", "crane"],
-            "is twice in classnames.txt",
-        ),
+        ({"txt": ["crane", "ox"] * 2}, ["crane", "ox", "crane"], "is twice in classnames.txt"),
     ],
 )
 def test_labels_that_are_none(tmp_path, texts, names, line):
@@ -203,18 +307,14 @@ def test_labels_that_are_none(tmp_path, texts, names, line):
 
 
 def test_a_text_that_is_not_text(tmp_path):
-    import tarfile
-
     write_split(tmp_path / "test", samples(txt=["a", "b"]))
-    with tarfile.open(tmp_path / "test" / "0.tar", "w") as tar:
-        add(tar, "s0.png", encoded(pictures(1)[0], "png"))
-        add(tar, "s0.txt", b"\xff\xfe\xff")
+    pack(tmp_path / "test" / "0.tar", {"s0.png": PNG, "s0.txt": b"\xff\xfe\xff"})
     told("s0.txt in", tmp_path)
 
 
 def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_path, tiny):
     write_web_set(tmp_path / "web", LABELS, NAMES, TEMPLATES)
-    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=web")
+    extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
     assert "pets: 2 prompt templates of its own" in result.stderr
@@ -249,7 +349,7 @@ def test_the_library_datasets_lacks_or_is_a_folder_of_that_name(monkeypatch, spe
 def test_labels_without_names_are_told_at_once_and_can_be_named(zsntta, tmp_path):
     write_web_set(tmp_path / "web", LABELS, NAMES)
     (tmp_path / "web" / "classnames.txt").rename(tmp_path / "names.txt")
-    extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=web")
+    extract = ("extract", *TINY, "--noise", "none", "--dataset", "pets=web")
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
     assert "note: pets: its labels have no class names" in result.stderr

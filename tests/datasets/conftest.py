@@ -1,0 +1,11 @@
+import originals
+import pytest
+
+from zsntta_cli.datasets.readers import imagenet
+
+
+@pytest.fixture
+def original(monkeypatch, tmp_path):
+    """Make a known set in the format of its original, in small, below a folder: its tree."""
+    yield lambda name, root=tmp_path / "data": originals.made(name, monkeypatch, root)
+    imagenet.classes.cache_clear()

@@ -1,0 +1,83 @@
+"""The catalogue: the paper's pairs and counts, and what is said of a set that is not there."""
+
+import pytest
+from made import refused
+from originals import NAMES, spec_of
+
+from zsntta_cli import datasets
+from zsntta_cli.datasets import fetching
+from zsntta_cli.datasets.catalogue import ALIASES, BUILTIN, CATALOGUE
+from zsntta_cli.errors import DatasetError
+
+
+def test_the_papers_44_pairs():
+    own = {n: e for n, e in CATALOGUE.items() if e.role == "id" and n not in BUILTIN}
+    id_sets = {n: e for n, e in own.items() if not n.startswith("coop-")}
+    assert len(own) - len(id_sets) == 11
+    assert len(id_sets) == 11
+    pairs = {(name, ood) for name in id_sets for ood in datasets.partners(name)}
+    assert len(pairs) == 44
+    assert all(CATALOGUE[ood].role == "ood" for _, ood in pairs)
+    assert {n for n, ood in pairs if ood in ("svhn", "lsun")} == {"cifar10", "cifar100"}
+    assert CATALOGUE["imagenet"].extra_partners == ("ninco",)
+
+
+def test_counts_and_prompts():
+    known = {name: (entry.images, entry.classes) for name, entry in CATALOGUE.items()}
+    assert known["cifar10"] == (10_000, 10)
+    assert known["cifar100"] == (10_000, 100)
+    assert known["svhn"] == (26_032, 10)
+    assert known["texture"] == (5_640, 47)
+    coop = {name: entry for name, entry in CATALOGUE.items() if name.startswith("coop-")}
+    images = {name.removeprefix("coop-"): entry.images for name, entry in coop.items()}
+    assert images == {  # CoOp, table of the appendix
+        "imagenet": 50_000, "caltech101": 2_465, "pets": 3_669, "cars": 8_041, "flowers102": 2_463,
+        "food101": 30_300, "aircraft": 3_333, "sun397": 19_850, "dtd": 1_692, "eurosat": 8_100,
+        "ucf101": 3_783,
+    }  # fmt: skip
+    assert datasets.default_prompt("coop-dtd") == "{} texture."
+    assert all(entry.prompt.count("{}") == 1 for entry in coop.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_set_says_what_where_and_whence(tmp_path, monkeypatch, name):
+    def fail(*_args, **_kwargs):
+        raise DatasetError("no network in tests")
+
+    monkeypatch.setattr(fetching, "fetch", fail)
+    entry, spec = CATALOGUE[name], spec_of(name)
+    assert entry.home
+    assert entry.layout
+    assert entry.licence
+    assert entry.role in ("id", "ood", "shift")
+    with refused(f"data set '{spec}' is not whole", entry.layout, entry.home, remedy="data-root"):
+        datasets.load_images(spec, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "images", "count"),
+    [("cifar10", 10_000, ""), ("cifar10", 2_010, "2,010 of 10,000 images"),
+     ("ninco", 5_879, ""), ("ninco", 5_878, ""), ("ninco", 9_986, "9,986 of 5,879 images"),
+     ("cifar10-c:fog:1", 10_000, ""), ("cifar10-c:fog:1", 20_000, "20,000 of 10,000 images"),
+     ("cifar10-c:all:1", 150_000, ""), ("imagenet-c:all:5", 750_000, ""),
+     ("cifar10-c:all:1", 140_000, "140,000 of 150,000 images"),
+     ("lsun", 0, "0 of 10,000 images"),
+     ("shapes", 40, ""), ("cifar10-tune", 40, ""), ("cifar10:fog", 40, ""), ("mine", 40, ""),
+     ("noise-gaussian", 40, ""), ("words-nouns", 40, "")],
+)  # fmt: skip
+def test_a_count_is_right_or_said(name, images, count):
+    assert datasets.miscounted(name, images) == count
+
+
+def test_aliases_are_names_of_no_set_and_lead_to_one():
+    assert not set(ALIASES) & set(CATALOGUE)
+    assert set(ALIASES.values()) <= set(CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    "alias", ["dtd", "DTD", "sun397", "inat", "places365", "cifar-10", "in1k", "aircraft"]
+)
+def test_a_set_is_shown_by_its_alias(zsntta, alias):
+    result = zsntta("datasets", "show", alias)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(ALIASES[alias.lower()])

@@ -1,0 +1,193 @@
+"""CIFAR-C and ImageNet-C: one corruption and severity, or all corruptions, by the name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made import pack, refused
+from originals import WNIDS, by_class, npy, write
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import hdf5
+from zsntta_cli.datasets.readers import corruptions
+
+ALL = (*corruptions.CORRUPTIONS, *corruptions.EXTRA)
+LABELS = (3, 0, 9, 5)
+
+
+def blocks(number=0):
+    """Four images at five severities; a pixel says which corruption, severity and image it is."""
+    images = np.zeros((20, 32, 32, 3), np.uint8)
+    images[:, 0, 0, 0] = number
+    images[:, 0, 0, 1] = np.repeat(np.arange(1, 6), 4)
+    images[:, 0, 0, 2] = np.tile(np.arange(4), 5)
+    return images
+
+
+CIFAR_C = {"labels.npy": npy(np.tile(LABELS, 5).astype(np.uint8))} | {
+    f"{corruption}.npy": npy(blocks(number)) for number, corruption in enumerate(ALL)
+}
+
+
+@pytest.fixture(params=["folder", "tar"])
+def cifar_c(request, tmp_path):
+    """Make one of the two sets, some of its files otherwise: where it is."""
+
+    def make(top="CIFAR-10-C", **changes):
+        files = CIFAR_C | {f"{name}.npy": content for name, content in changes.items()}
+        if request.param == "folder":
+            write(tmp_path / top, files)
+        else:
+            pack(tmp_path / f"{top}.tar", {f"{top}/{name}": c for name, c in files.items()})
+        return tmp_path
+
+    return make
+
+
+def first_pixels(images):
+    return [images.read(i).getpixel((0, 0)) for i in range(len(images))]
+
+
+def named(images):
+    return [images.class_names[label] for label in images.labels]
+
+
+def test_a_severity_is_a_block_of_a_file(cifar_c):
+    images = datasets.load_images("cifar10-c:fog:3", cifar_c())
+    fog = corruptions.CORRUPTIONS.index("fog")
+    assert first_pixels(images) == [(fog, 3, i) for i in range(4)]
+    assert named(images) == ["cat", "airplane", "truck", "dog"]
+    assert images.name == "cifar10-c:fog:3"
+    assert images.sample_ids[1] == "fog/00001"
+    assert datasets.has_text(images)
+    assert datasets.partners(images.name) == ("svhn",)
+    assert datasets.default_prompt(images.name) == datasets.default_prompt("cifar10")
+
+
+def test_arrays_are_not_read_as_a_whole(cifar_c):
+    """2.9 GB of a corruption are not read for 30 MB."""
+    images = datasets.load_images("cifar10-c:snow:5", cifar_c())
+    assert isinstance(images.read.blocks[0], np.memmap)
+
+
+def test_all_is_the_15_corruptions_one_after_the_other(cifar_c):
+    images = datasets.load_images("cifar10-c:all:1", cifar_c())
+    assert first_pixels(images) == [(number, 1, i) for number in range(15) for i in range(4)]
+    assert images.labels.tolist() == [*LABELS] * 15
+    assert len(set(images.sample_ids)) == 60
+
+
+def test_folder_and_tar_are_one_set_and_another_corruption_another(tmp_path):
+    write(tmp_path / "a" / "CIFAR-10-C", CIFAR_C)
+    (tmp_path / "b").mkdir()
+    packed = {f"CIFAR-10-C/{name}": content for name, content in CIFAR_C.items()}
+    pack(tmp_path / "b" / "CIFAR-10-C.tar", packed)
+    digests = [
+        [datasets.load_images(f"cifar10-c:{spec}", tmp_path / at).identity()["digest"]
+         for spec in ("fog:1", "fog:2", "saturate:1")] for at in "ab"
+    ]  # fmt: skip
+    assert digests[0] == digests[1]
+    assert len(set(digests[0])) == 3
+    assert not (tmp_path / "b" / "CIFAR-10-C").exists()
+
+
+def test_cifar100_c_has_its_own_classes(cifar_c):
+    images = datasets.load_images("cifar100-c:snow:5", cifar_c("CIFAR-100-C"))
+    assert named(images) == ["bear", "apple", "bottle", "bed"]
+    assert images.class_names[99] == "worm"
+
+
+def test_the_lists_of_classes_and_corruptions():
+    assert sorted(corruptions.CIFAR10) == list(corruptions.CIFAR10)
+    assert sorted(corruptions.CIFAR100) == list(corruptions.CIFAR100)
+    assert (len(set(corruptions.CIFAR10)), len(set(corruptions.CIFAR100))) == (10, 100)
+    assert (len(corruptions.CORRUPTIONS), len(corruptions.EXTRA)) == (15, 4)
+
+
+def test_an_npy_of_the_second_version(cifar_c, tmp_path):
+    content = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.uint8, (20, 32, 32, 3),
+                                        version=(2, 0))  # fmt: skip
+    content[:] = 7
+    content.flush()
+    root = cifar_c(fog=(tmp_path / "x.npy").read_bytes())
+    assert datasets.load_images("cifar10-c:fog:1", root).read(3).getpixel((0, 0)) == (7, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"fog": b""}, "broken"), ({"fog": b"\x93NUMPY\x01\x00v\x00{'descr'"}, "broken"),
+     ({"fog": CIFAR_C["fog.npy"][:-1]}, "broken"),
+     ({"fog": npy(np.array([{}], object))}, "broken"),
+     ({"fog": npy(np.zeros((20, 32, 32, 3)))}, "not CIFAR-C's"),
+     ({"fog": npy(np.zeros((15, 32, 32, 3), np.uint8))}, "not CIFAR-C's"),
+     ({"labels": npy(np.zeros((20, 1), np.uint8))}, "not CIFAR-C's"),
+     ({"labels": npy(np.full(20, 10))}, "labels.npy has label 10, but there are 10 classes")],
+    ids=str,
+)  # fmt: skip
+def test_arrays_that_are_not_cifar_c(cifar_c, changes, said):
+    [name] = changes
+    with refused(said, "" if "not" in said else f"{name}.npy"):
+        datasets.load_images("cifar10-c:fog:1", cifar_c(**changes))
+
+
+def test_a_corruption_that_is_lacking(tmp_path):
+    some = {name: content for name, content in CIFAR_C.items() if name != "frost.npy"}
+    pack(tmp_path / "CIFAR-10-C.tar", {f"CIFAR-10-C/{name}": c for name, c in some.items()})
+    with refused("CIFAR-10-C.tar has no frost.npy"):
+        datasets.load_images("cifar10-c:frost:1", tmp_path)
+
+
+# --- ImageNet-C
+
+
+def test_imagenet_c_all_keeps_the_corruption_in_the_id(original, tmp_path, monkeypatch):
+    original("imagenet-c")
+    monkeypatch.setattr(corruptions, "CORRUPTIONS", ("snow", "fog"))
+    with refused("there is no ", "imagenet-c/snow/1"):
+        datasets.load_images("imagenet-c:all:1", tmp_path / "data")
+    write(tmp_path / "data", by_class("imagenet-c/snow/1", WNIDS))
+    images = datasets.load_images("imagenet-c:all:1", tmp_path / "data")
+    assert images.sample_ids[0] == "imagenet-c/snow/1/n01440764/0.JPEG"
+    assert images.sample_ids[6] == "imagenet-c/fog/1/n01440764/0.JPEG"
+    assert images.labels.tolist() == [0, 0, 1, 1, 2, 2] * 2
+    assert datasets.partners(images.name) == ("inaturalist",)
+
+
+# --- Names
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["cifar10-c", "cifar10-c:fog", "cifar10-c:fog:6", "cifar10-c:fog:0", "cifar10-c:mist:1",
+     "cifar10-c:fog:1:2", "cifar10-c:../fog:1"],
+)  # fmt: skip
+def test_what_is_no_corruption_or_severity(tmp_path, spec):
+    with refused(f"'{spec}' must be cifar10-c:CORRUPTION:SEVERITY, as in cifar10-c:fog:1", "all",
+                 *ALL):  # fmt: skip
+        datasets.load_images(spec, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("svhn:fog:5", "'svhn:fog:5': svhn is read as it is, without ':'."),
+     ("shapes:fog:1:before", "published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH"),
+     ("mine:fog:5=photos", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5=shards-{0..4}.tar", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5=hf:ORG/NAME:test", "'mine:fog:5' cannot name a folder of images"),
+     ("mine:fog:5", "no data set 'mine:fog:5'"),
+     ("clip-benchmark/wds_cars:fog:5", "no data set 'clip-benchmark/wds_cars:fog:5'")],
+)  # fmt: skip
+def test_other_sets_take_no_corruption(tmp_path, name, said):
+    with refused(said):
+        datasets.load_images(name, tmp_path)
+
+
+def test_features_are_filed_under_the_whole_name(zsntta):
+    write(Path("data/CIFAR-10-C"), CIFAR_C)
+    result = zsntta("extract", "--dataset", "cifar10-c:fog:2", "--noise", "none", "--no-partners",
+                    "--model", "tiny")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    fog = hdf5.read_features(Path("features/tiny/cifar10-c:fog:2.h5"))
+    assert (fog.name, fog.class_names) == ("cifar10-c:fog:2", corruptions.CIFAR10)
+    assert fog.labels.tolist() == [*LABELS]
+    assert len(fog.text_features) == 1

@@ -1,0 +1,302 @@
+"""Folders of images, NAME=PATH: their classes and names, what is left out, and what is said."""
+
+import os
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import TINY, pack, refused
+from originals import pictures, write
+from PIL import Image
+
+from zsntta_cli import datasets
+from zsntta_cli.datasets.class_names import twins, with_class_names, without_numbers
+from zsntta_cli.datasets.hidden import TOOL_FOLDERS, hidden_part, is_hidden
+from zsntta_cli.datasets.images import account, limited
+from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.datasets.readers.folders import images_in
+from zsntta_cli.datasets.readers.levels import DeeperClasses, deeper_classes
+from zsntta_cli.detection.sources import Scan, batches
+
+[PNG] = pictures(["1.png"], form="png").values()
+
+
+def load(path, name="own"):
+    return datasets.load_images(f"{name}={path}", Path())
+
+
+def place(base, *names):
+    write(base, dict.fromkeys(names, PNG))
+    return base
+
+
+def said(images):
+    return " ".join([account(images), *images.notes])
+
+
+def test_folders_are_classes_and_a_flat_folder_has_none(picture_folder):
+    images = load(picture_folder)
+    assert list(images.class_names) == ["big_cat", "dog"]
+    assert images.sample_ids[0] == "big_cat/1.png"
+    assert images.labels.tolist() == [0] * 6 + [1] * 6
+    assert datasets.has_text(images)
+    flat = load(picture_folder / "dog")
+    assert flat.labels.tolist() == [-1] * 6
+    assert not flat.class_names
+
+
+def test_file_names_in_any_script(tmp_path):
+    names = ("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png")
+    images = load(place(tmp_path, *names))
+    assert set(images.sample_ids) == set(names)
+    assert images.read(0).mode == "RGB"
+
+
+@pytest.mark.parametrize("change", ["another picture", "one more", "one fewer", "another class"])
+def test_a_changed_folder_is_another_source(picture_folder, change):
+    before, victim = load(picture_folder).identity(), picture_folder / "dog" / "0.jpg"
+    assert load(picture_folder).identity() == before
+    if change == "another picture":
+        Image.new("RGB", (9, 9)).save(victim)
+    elif change == "one more":
+        Image.new("RGB", (9, 9)).save(picture_folder / "dog" / "new.png")
+    elif change == "one fewer":
+        victim.unlink()
+    else:
+        victim.rename(picture_folder / "big_cat" / "0.jpg")
+    assert load(picture_folder).identity() != before
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has"),
+     ("x=/nowhere", "data set 'x': there is no folder"),
+     ("x=empty", "data set 'x': no image in"),
+     ("x=stray", "beside class folders, such as stray.png"),
+     ("x=shards", "{00000..00002}.tar"),
+     ("cifar10=.", "'cifar10' cannot name a folder"),
+     ("a/b=.", "'a/b' cannot name a folder"),
+     ("noise-x=.", "'noise-x' cannot name a folder")],
+)  # fmt: skip
+def test_what_is_no_data_set(tmp_path, monkeypatch, spec, line):
+    monkeypatch.chdir(tmp_path)
+    Path("empty").mkdir()
+    place(Path("stray"), "cat/1.png", "dog/1.png", "stray.png")
+    Path("shards").mkdir()
+    for i in range(3):
+        pack(Path(f"shards/{i:05d}.tar"), {"a.png": PNG})
+    with refused(line):
+        datasets.load_images(spec, tmp_path)
+
+
+def test_a_limit_takes_the_same_images_of_all_classes():
+    images = datasets.load_images("shapes", Path())
+    few = limited(images, 200)
+    assert few.sample_ids == limited(images, 200).sample_ids
+    assert set(few.labels.tolist()) == set(range(10))
+    assert np.array_equal(few.read(5), images.read(images.sample_ids.index(few.sample_ids[5])))
+    assert limited(images, 10**9) is images
+    assert few.identity() != images.identity()
+
+
+# --- what is hidden is no class and no image
+
+DOTTED = (".git", ".ipynb_checkpoints", ".Trashes", ".Trash-1000", ".thumbnails", ".@__thumb")
+WRITTEN = (
+    "@eaDir", "#recycle", "@Recycle", "#snapshot", "$RECYCLE.BIN", "lost+found", "__MACOSX",
+    "System Volume Information", "node_modules", "FOUND.000", "Catalog Previews.lrdata",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*DOTTED, *WRITTEN])
+def test_each_is_hidden_in_any_case(name):
+    assert all(map(is_hidden, (name, name.upper(), name.lower())))
+
+
+@given(st.sampled_from(sorted(TOOL_FOLDERS)), st.sampled_from(["x", " ", "1"]))
+def test_a_longer_name_is_a_class(name, more):
+    """A folder is not hidden because its name has one of these in it."""
+    assert not is_hidden(name + more)
+    assert not is_hidden(more + name)
+    assert hidden_part(("cat", name, "1.png")) == name
+    assert hidden_part(("cat", name + more, "1.png")) is None
+
+
+places = st.lists(st.sampled_from(["", "cat/", "cat/small/"]), min_size=1, max_size=3, unique=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(places, st.lists(st.sampled_from([*DOTTED, *WRITTEN]), min_size=1, max_size=2, unique=True))
+def test_folders_archives_and_detect_leave_out_the_same(tmp_path_factory, wheres, names):
+    """All hidden folders are counted, and the classes are those of the images that are seen."""
+    base = tmp_path_factory.mktemp("set")
+    expected = ["cat/1.png", "cat/small/2.png", "dog/1.png"]
+    hidden = [f"{where}{name}/deeper/9.png" for where in wheres for name in names]
+    place(base, *expected, *hidden)
+    packed = pack(base.with_suffix(".zip"), dict.fromkeys([*hidden, *expected], PNG))
+    for path in (base, packed):
+        images = load(path)
+        assert (list(images.sample_ids), list(images.class_names)) == (expected, ["cat", "dog"])
+        left_out = LeftOut()
+        [items] = batches([str(path)], Scan(left_out=left_out))
+        assert [str(Path(item.source).relative_to(path)) for item in items] == expected
+        assert left_out.words().startswith(f"{len(hidden)} hidden folder")
+
+
+def test_a_class_folder_may_be_a_link_but_no_folder_is_listed_twice(tmp_path):
+    place(tmp_path, "elsewhere/1.png", "set/cat/1.png")
+    os.symlink(tmp_path / "elsewhere", tmp_path / "set" / "dog")
+    os.symlink(tmp_path / "set", tmp_path / "set" / "cat" / "again")
+    found = [str(path.relative_to(tmp_path / "set")) for path in images_in(tmp_path / "set")]
+    assert found == ["cat/1.png", "dog/1.png"]
+
+
+def test_hidden_files_and_empty_folders_are_counted(tmp_path):
+    place(tmp_path, "a.png", "._a.png", ".b.jpg", ".DS_Store")
+    left_out = LeftOut()
+    assert [path.name for path in images_in(tmp_path, left_out)] == ["a.png"]
+    assert left_out.words() == "3 hidden files (.DS_Store, ._a.png, .b.jpg)"
+    place(tmp_path / "set", "cat/1.png", "dog/1.png")
+    (tmp_path / "set" / "owl").mkdir()
+    assert load(tmp_path / "set").left_out == "1 folder without images (owl)"
+
+
+# --- the names of classes
+
+
+@pytest.mark.parametrize("kind", ["folder", ".tar", ".zip"])
+def test_folders_with_files_beside_images_keep_their_classes(tmp_path, kind):
+    files = {f"{c}/{i}{end}": content for c in ("cat", "dog", "owl") for i in range(2)
+             for end, content in ((".png", PNG), (".json", b'{"label": 7}'))}  # fmt: skip
+    path = tmp_path / f"set{kind}"
+    write(path, files) if kind == "folder" else pack(path, files)
+    images = load(path)
+    assert list(images.class_names) == ["cat", "dog", "owl"]
+    assert ".json" in said(images)
+
+
+@pytest.mark.parametrize(("folders", "names"), [
+    (("001.Black_footed_Albatross", "002.Crow"), ("Black footed Albatross", "Crow")),
+    (("00_cat", "01_dog"), ("cat", "dog")),
+    (("AnnualCrop", "Forest", "SeaLake"), ("Annual Crop", "Forest", "Sea Lake")),
+    (("n02085620-Chihuahua", "n02085782-Japanese_spaniel"), ("Chihuahua", "Japanese spaniel")),
+    (("n01440764", "n01443537"), ("tench", "goldfish")),
+    (("2_door", "4_door"), ("2_door", "4_door")),  # without the numbers they are one
+    (("McDonalds", "iPhone"), ("McDonalds", "iPhone")),
+    (("big_cat", "dog"), ("big_cat", "dog")),
+])  # fmt: skip
+def test_folders_are_read_as_words_and_it_is_said(tmp_path, folders, names):
+    images = load(place(tmp_path, *(f"{folder}/1.png" for folder in folders)))
+    assert list(images.class_names) == list(names)
+    assert bool(images.notes) == (folders != names)
+    (tmp_path / "n.txt").write_text("\n".join(f"{f} {f}" for f in folders))
+    assert list(with_class_names(images, tmp_path / "n.txt").class_names) == list(folders)
+
+
+@pytest.mark.parametrize("form", ["{}", "class_{}", "{}.th", "c{:03d}"])
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("counted", ["{name}", "{i} {name}", "{i}: {name}"])
+def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
+    words = [f"word{chr(97 + i)}" for i in range(12)]
+    place(tmp_path, *(f"set/{form.format(first + i)}/1.png" for i in range(12)))
+    lines = [counted.format(i=i + first, name=name) for i, name in enumerate(words)]
+    (tmp_path / "n.txt").write_text("\n".join(lines))
+    images = load(tmp_path / "set")
+    assert "prompts have them as they are" in said(images)
+    named = with_class_names(images, tmp_path / "n.txt")
+    folders = [sample_id.partition("/")[0] for sample_id in images.sample_ids]
+    of = dict(zip(folders, [named.class_names[label] for label in images.labels], strict=True))
+    assert of == {form.format(first + i): word for i, word in enumerate(words)}
+
+
+def test_numbers_are_part_of_names_that_they_do_not_count():
+    assert without_numbers(["0 apple", "1 pear"]) == ["apple", "pear"]
+    assert without_numbers(["2 pears", "1 apple"]) == ["apple", "pears"]
+    for lines in (["7 up", "3 musketeers"], ["1 apple", "pear"], ["1 apple"], ["0", "1"]):
+        assert without_numbers(lines) == lines
+
+
+def test_classes_with_one_name_are_told_apart_by_imagenet():
+    [line] = twins(["Crane", "dog", "crane"], ["n1", "n2", "n3"])
+    assert line == (
+        "2 classes are called 'Crane' (folders n1, n3), and no prompt tells them apart: the known "
+        "set imagenet calls them 'crane bird' and 'construction crane'"
+    )
+    assert not list(twins(["cat", "dog"]))
+
+
+# --- the level of the classes
+
+
+def ids(*folders, each=1):
+    return [f"{folder}/{i}.png" for folder in folders for i in range(each)]
+
+
+@pytest.mark.parametrize(("sample_ids", "deeper"), [
+    (ids("train/cat", "train/dog", "val/cat", "val/dog"), DeeperClasses("val", ["cat", "dog"])),
+    (ids("train/cat", "train/dog", "val/cat"), DeeperClasses("val", ["cat"])),
+    (ids("all/cat", "all/dog"), DeeperClasses("all", ["cat", "dog"])),
+    (ids("all/x/cat", "all/x/dog"), DeeperClasses("all/x", ["cat", "dog"])),
+    (ids("all/train/cat", "all/val/cat"), DeeperClasses("all", ["train", "val"])),
+    ([*ids("train/cat", "train/dog", each=9), "train/stray.png"],
+     DeeperClasses("train", ["cat", "dog"])),
+    (ids("cat", "dog"), None),
+    (ids("cat/a", "dog/a"), None),  # as many folders as class folders
+    (ids("cat", "dog", "dog/more", "dog/others"), None),  # some images lie deeper
+    (ids(*(f"class{i}/video{j}" for i in range(20) for j in range(3))), None),
+    (ids("all/cat"), None),
+    (["1.png", "2.png"], None),
+    ([], None),
+])  # fmt: skip
+def test_folders_that_look_more_like_classes(sample_ids, deeper):
+    assert deeper_classes(sample_ids) == deeper
+
+
+SUN = ("a/abbey/1.png", "a/apse/indoor/1.png", "a/apse/outdoor/1.png", "b/bar/1.png",
+       "b/beach/1.png", "c/cave/1.png", "README.png")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["", ".tar"])
+@pytest.mark.parametrize(("above", "names"), [
+    ("*", ["abbey", "apse", "bar", "beach", "cave"]),
+    ("*/**", ["abbey", "apse indoor", "apse outdoor", "bar", "beach", "cave"]),
+    ("a", ["abbey", "apse"]),
+])  # fmt: skip
+def test_classes_may_lie_below_letters(tmp_path, kind, above, names):
+    path = place(tmp_path / "sun", *SUN)
+    if kind:
+        path = pack(tmp_path / "sun.tar", dict.fromkeys(SUN, PNG))
+    images = load(f"{path}/{above}")
+    assert list(images.class_names) == names
+    assert ("elsewhere" in images.left_out) == (above != "a" or bool(kind))
+    assert len(set(images.sample_ids)) == len(images)
+
+
+def test_the_level_of_the_classes_is_proposed_as_a_command(tmp_path, zsntta):
+    place(tmp_path / "kaggle", *(f"data/{part}/{name}/1.png" for part in ("train", "test")
+                                 for name in ("Audi A4", "BMW X3", "Seat Ibiza")))  # fmt: skip
+    place(tmp_path / "sun", *SUN[:-1])
+    for name, typed in (("kaggle", "kaggle/data/test"), ("sun", "'sun/*'")):
+        asked = ("extract", *TINY, "--noise", "none", "--dataset")
+        result = zsntta(*asked, f"own={name}", "--features-dir", name)
+        assert result.exit_code == 0, result.output
+        assert f"--dataset own={typed}" in result.stderr
+        again = zsntta(*asked, f"own={typed.strip(chr(39))}", "--features-dir", f"{name}2")
+        assert again.exit_code == 0, again.output
+        assert "name the folders above" not in again.stderr
+
+
+def test_it_is_said_before_images_are_encoded(zsntta, picture_folder, tmp_path):
+    """Of an archive too; a broken image ends the extraction behind the note."""
+    with tarfile.open(tmp_path / "own.tar", "w") as archive:
+        for part in ("train", "val"):
+            archive.add(picture_folder, f"{part}")
+        (tmp_path / "broken.png").write_bytes(b"no image")
+        archive.add(tmp_path / "broken.png", "val/dog/broken.png")
+    result = zsntta("extract", *TINY, "--dataset", "own=own.tar", "--noise", "none")
+    assert result.exit_code == 1
+    assert "own: 25 images, labels from the folders, 2 classes: train, val\n" in result.stderr
+    assert "name the folders above them: --dataset own=own.tar/val\n" in result.stderr
