@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
@@ -80,13 +78,6 @@ def test_show(zsntta):
     assert f"{norms.mean():.4g} on average" in output
 
 
-def test_show_of_many_classes_is_short(zsntta):
-    names = [f"name{i}" for i in range(50)]
-    write(class_names=names, texts=())
-    output = zsntta("cache", "show", "pets").stdout
-    assert "50: name0, name1, name2, …, name47, name48, name49" in output
-
-
 def test_show_finds_the_encoder(zsntta):
     write(folder="ViT-B-16-openai")
     write()
@@ -116,25 +107,19 @@ def test_verify_all_and_some(zsntta):
     fails(zsntta("cache", "verify", "pets", "cars"), "no features of 'cars'")
 
 
-def replaced(array, index, value):
-    array = array.copy()
-    array[index] = value
-    return array
+def with_values(where, value):
+    rows = ROWS.copy()
+    rows[where] = value
+    return {"blocks": [rows]}
 
 
 @pytest.mark.parametrize(
     ("changes", "part"),
-    [({"blocks": [replaced(ROWS, (7, 3), np.nan)]}, "1 features are not finite (the first in row"),
-     ({"blocks": [replaced(ROWS, slice(2, 4), 0)]}, "2 features are zero (the first in row 2)"),
-     ({"normalized": True}, "is marked as normalised, but norms are not 1"),
+    [(with_values((7, 3), np.nan), "1 features are not finite (the first in row 7)"),
+     (with_values(slice(2, 4), 0), "2 features are zero (the first in row 2)"),
      ({"sample_ids": ["a"] * 2 + [str(i) for i in range(38)]}, "1 sample ids are there twice"),
-     ({"sample_ids": [str(i) for i in range(39)]}, "has 39 sample ids for 40 features"),
-     ({"labels": LABELS - 2}, "has the label -2"), ({"kind": "thing"}, "its kind is 'thing'"),
-     ({"encoder": {"model": "toy"}}, "its logit scale is None, must be above 0"),
-     ({"encoder": {"logit_scale": -1}}, "its logit scale is -1, must be above 0"),
      ({"texts": [Text("a {}.", np.ones((3, 16), np.float32))]},
-      "text features of 'a {}.' have norms other than 1"),
-     ({"texts": [Text("a {}.", np.full((3, 16), np.nan, np.float32))]}, "norms other than")],
+      "text features of 'a {}.' have norms other than 1")],
 )  # fmt: skip
 def test_verify_finds(zsntta, changes, part):
     write(**changes)
@@ -181,11 +166,11 @@ def test_files_with_strings_of_any_length_are_read(zsntta):
     assert row(zsntta("cache", "list"), "pets")[1] == "40"
 
 
-def test_200_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
+def test_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
     path, digest = write()
     content, generator = path.read_bytes(), np.random.default_rng(1)
     exit_codes = []
-    for _ in range(200):
+    for _ in range(60):
         path.write_bytes(damaged(content, generator))
         result = zsntta("cache", "verify", "pets")
         exit_codes.append(result.exit_code)
@@ -242,14 +227,3 @@ def test_imports_are_simulated(zsntta, arrays):
                     "--format", "json")  # fmt: skip
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)[0]["counts"] == {"id": 40, "ood": 40, "noise": 0}
-
-
-def test_an_import_of_numpy_arrays_never_imports_torch(arrays):
-    code = (
-        "import sys; from zsntta_cli.cli import app;"
-        "app(sys.argv[1:], standalone_mode=False);"
-        "sys.exit('torch' in sys.modules)"
-    )
-    command = [sys.executable, "-c", code, "cache", "import", "pets", "--features", "in.npz"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr

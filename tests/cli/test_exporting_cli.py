@@ -36,6 +36,7 @@ def test_the_ending_says_the_form(cached, tmp_path):
                     "--prompt", "code", "--encoder", "tiny")  # fmt: skip
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out/s.safetensors").exists()
+    fails(cached("cache", "export", "cats", "--to", "npz"), "no features of 'cats'")
     fails(cached("cache", "export", "shapes"), "say which form with --to: npz, parquet", code=2)
     fails(cached("cache", "export", "shapes", "--to", "npz", "--output", "s.parquet"),
           "--to is npz, and the ending of --output s.parquet says parquet", code=2)  # fmt: skip
@@ -63,7 +64,3 @@ def test_stdout_gets_the_file_alone(cached, tmp_path):
     (tmp_path / "s.npz").write_bytes(done.stdout)
     with np.load(tmp_path / "s.npz") as arrays:
         assert arrays["labels"].shape == arrays["image_features"].shape[:1]
-
-
-def test_a_set_that_is_not_cached(cached):
-    fails(cached("cache", "export", "cats", "--to", "npz"), "no features of 'cats'")

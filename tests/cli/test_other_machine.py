@@ -90,13 +90,6 @@ def test_the_preset_and_the_command_stand_in_the_record_and_on_its_card(cached):
     assert "weights_sha256 = 105094b7c50a" in card
 
 
-def test_a_preset_makes_no_other_run(cached):
-    first = cached("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs")
-    again = cached("simulate", *TINY, "--method", "zs-clip", "--ood", "glyphs", "--preset", "tuned")
-    assert again.stdout.split("preset")[0] == first.stdout.split("preset")[0]
-    assert "1 of 1 runs were kept from before" in again.stderr
-
-
 def test_a_call_in_python_stands_in_the_record(cached):
     [record, _] = zsntta_cli.simulate("zs-clip", model="tiny", ood_set="glyphs", seed=range(2))
     assert record.command == (
@@ -119,18 +112,13 @@ def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp
     assert "4 of 4 records came out the same to the bit." in again.stdout
 
 
-def test_lines_of_an_export_are_run_again_too(recorded):
+def test_lines_of_an_export_and_older_records_name_the_missing_set_too(recorded):
     recorded("records", "export", "--output", "r.jsonl")
+    Path("old.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
     Path("features/tiny/glyphs.h5").unlink()
-    result = recorded("simulate", "--from", "r.jsonl")
-    fails(result, "type zsntta extract --dataset glyphs --model tiny\n")
-
-
-def test_older_records_name_the_model_by_its_folder(recorded):
-    Path("r.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
-    Path("features/tiny/shapes.h5").unlink()
-    result = recorded("simulate", "--from", "r.json")
-    fails(result, "type zsntta extract --dataset shapes --model tiny\n")
+    for name in ("r.jsonl", "old.json"):
+        result = recorded("simulate", "--from", name)
+        fails(result, "type zsntta extract --dataset glyphs --model tiny\n")
 
 
 def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
@@ -147,31 +135,7 @@ def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
         "preprocessing.\n"
     )
     assert said in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("identity", "words"),
-    [
-        ({"weights_sha256": "cd" * 32}, "other weights: sha256 cdcdcdcdcdcd… here, 105094b7c50a…"),
-        ({"precision": "fp16"}, "precision fp16 here, fp32 there"),
-    ],
-)
-def test_other_weights_and_precisions_are_named(recorded, identity, words):
-    make_elsewhere(**identity)
-    assert words in recorded("simulate", "--from", "r.json").stdout
-
-
-def test_another_limit_is_named(recorded):
-    arguments = ("--dataset", "shapes", "--limit", 250, "--overwrite", "--no-partners")
-    assert recorded("extract", *arguments, *TINY).exit_code == 0
-    result = recorded("simulate", "--from", "r.json")
-    assert "'shapes' are not those of the record: " in result.stdout
-    assert "limit 250 here, 300 there" in result.stdout
-
-
-def test_where_the_record_does_not_say_that_is_said(recorded):
     Path("r.json").write_text(json.dumps([{**r, "features": {}} for r in records()]))
-    make_elsewhere()
     assert "the record does not say how they were made" in (
         recorded("simulate", "--from", "r.json").stdout
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, TINY
+from made import PROMPT, TINY, fails
 
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.hdf5 import add_texts, read_features
@@ -46,15 +46,6 @@ def test_sentences_of_a_file_are_averaged_filed_and_found(zsntta, tiny):
     assert again.exit_code == 0, again.output
 
 
-def test_classes_that_a_file_lacks_are_told_before_anything_is_encoded(zsntta):
-    Path("cupl.json").write_text('{"circle": ["a ring"]}')
-    result = zsntta("extract", *SHAPES, "--prompts", "cupl.json")
-    assert result.exit_code == 2
-    assert "no sentences for 'square', 'triangle', 'star' and 6 more of its 10" in result.stderr
-    assert not FILE.exists()
-    assert not list(FILE.parent.glob(".*.parts"))
-
-
 def test_templates_together_are_one_prompt(zsntta, tiny):
     result = zsntta("extract", *SHAPES, "--template", "a {}", "--template", "the {}")
     assert result.exit_code == 0, result.output
@@ -64,6 +55,9 @@ def test_templates_together_are_one_prompt(zsntta, tiny):
     np.testing.assert_allclose(row, averaged(tiny, ["a circle", "the circle"]), atol=1e-6)
     run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", name, *TINY)
     assert run.exit_code == 0, run.output
+    result = zsntta("extract", *SHAPES, "--template", "code", "--template", "the {}")
+    assert result.exit_code == 0, result.output
+    assert f"{PROMPT} | the {{}}" in read_features(FILE).text_features, "a name is no text"
 
 
 def test_clips_ensembles_have_names(zsntta, tiny):
@@ -76,31 +70,9 @@ def test_clips_ensembles_have_names(zsntta, tiny):
     lacking = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", "clip-7", *TINY)
     assert lacking.exit_code == 1
     assert "zsntta extract --dataset shapes --model tiny --prompt clip-7" in lacking.stderr
-
-
-def test_detect_averages_too(pictures):
-    detect = ("detect", "pictures", *TINY, "--classes", "circle,square")
-    for out, prompt in (("plain.csv", ()), ("seven.csv", ("--prompt", "clip-7")),
-                        ("again.csv", ("--prompt", "clip-7"))):  # fmt: skip
-        result = pictures(*detect, *prompt, "--out", out)
-        assert result.exit_code == 0, result.output
-    plain, seven, again = (Path(f"{n}.csv").read_text() for n in ("plain", "seven", "again"))
-    assert plain != seven
-    assert seven == again
-
-
-def test_a_prompt_that_is_tuned_is_one_template(zsntta):
-    assert zsntta("extract", *SHAPES, "--prompt", "clip-7").exit_code == 0
-    result = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-7", *TINY,
-                    "--limit", "4")  # fmt: skip
-    assert result.exit_code == 2
-    assert "prompt 'clip-7' stands for several templates: give one text with {}" in result.stderr
-
-
-def test_names_among_templates_are_no_text_to_be_embedded(zsntta):
-    result = zsntta("extract", *SHAPES, "--template", "code", "--template", "the {}")
-    assert result.exit_code == 0, result.output
-    assert {*read_features(FILE).text_features} == {f"{PROMPT} | the {{}}"}
+    tuned = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-cars", *TINY)
+    assert tuned.exit_code == 2
+    assert "prompt 'clip-cars' stands for several templates: give one text with {}" in tuned.stderr
 
 
 def test_sentences_that_are_not_cached_are_made_by_a_command_that_works(zsntta):
@@ -112,14 +84,6 @@ def test_sentences_that_are_not_cached_are_made_by_a_command_that_works(zsntta):
     unknown = zsntta(*run, "cupl")
     assert unknown.exit_code == 2
     assert "zsntta extract --prompts FILE.json" in unknown.stderr
-
-
-def test_sentences_are_read_before_images_are(zsntta):
-    result = zsntta("extract", *SHAPES, "--prompt", "cupl@0123abcd")
-    assert result.exit_code == 2
-    assert "it has to be named: --prompts FILE.json" in result.stderr
-    assert not FILE.exists()
-    assert not list(Path().rglob("*.parts"))
 
 
 @pytest.mark.parametrize("name", ["code", "clip-80", "photos"])
@@ -150,8 +114,17 @@ def test_classes_that_only_the_file_has_are_noted_and_words_have_none_of_it(zsnt
     assert {*read_features(Path("features/tiny/words-mine.h5")).text_features} == {PROMPT}
 
 
-@pytest.mark.parametrize("prompt", ["clip-81", "cupl", "a photo"])
-def test_an_unknown_name_lists_those_that_there_are(zsntta, prompt):
-    result = zsntta("extract", *SHAPES, "--prompt", prompt)
-    assert result.exit_code == 2
-    assert "neither one of code, paper, clip-80, clip-7, clip-cifar" in result.stderr
+@pytest.mark.parametrize(
+    ("options", "said"),
+    {
+        "--prompts cupl.json": "no sentences for 'square', 'triangle', 'star' and 6 more of its 10",
+        "--prompt cupl@0123abcd": "it has to be named: --prompts FILE.json",
+        "--prompt clip-81": "neither one of code, paper, clip-80, clip-7, clip-cifar",
+        "--prompt cupl": "neither one of code, paper, clip-80, clip-7, clip-cifar",
+    }.items(),
+)
+def test_what_is_no_prompt_is_told_before_anything_is_encoded(zsntta, options, said):
+    Path("cupl.json").write_text('{"circle": ["a ring"]}')
+    fails(zsntta("extract", *SHAPES, *options.split()), said, code=2, stdout=None)
+    assert not FILE.exists()
+    assert not list(Path().rglob("*.parts"))
