@@ -85,12 +85,3 @@ def test_a_process_of_many_commands_keeps_no_garbage(monkeypatch, capsys):
     gc.collect()
     assert len(gc.get_objects()) - before < 2000
     assert capsys.readouterr().err == ""
-
-
-def test_ctrl_c_while_the_line_is_read_is_said(monkeypatch, zsntta):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("zsntta_cli.cli.line.command.TyperGroup.parse_args", interrupt)
-    answer = zsntta("methods", "list")
-    assert (answer.exit_code, answer.stderr) == (130, "interrupted.\n")

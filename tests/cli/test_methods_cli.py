@@ -61,10 +61,10 @@ def methods(zsntta, monkeypatch):
     METHODS.update(before)
 
 
-@pytest.mark.parametrize("command", [(), ("list",)])
-def test_list_has_a_line_a_method(methods, command):
-    result = methods(*command)
+def test_list_has_a_line_a_method(methods):
+    result = methods("list")
     assert (result.exit_code, result.stderr) == (0, "")
+    assert methods().stdout == result.stdout
     for name in METHODS:
         assert row(result, name)[0] == name
     assert row(result, "tent")[2:4] == ["live, online", "pixels and the encoder"]
@@ -96,14 +96,10 @@ def test_show_has_every_setting_with_default_and_help(methods, name):
         _, default, _, about = row(result, option_name(field))
         assert about == field.metadata["about"]
         value = defaults.get(field.name, field.default)
+        words = {None: "none", True: "true", False: "false"}
+        is_word = value is None or isinstance(value, bool)
         if not field.metadata["shown"]:
-            assert default == (
-                "none"
-                if value is None
-                else str(value).lower()
-                if isinstance(value, bool)
-                else str(value)
-            )
+            assert default == (words[value] if is_word else str(value))
 
 
 def test_show_tells_what_its_line_and_its_module_say(methods):
@@ -139,11 +135,6 @@ def test_show_in_other_forms(methods):
     )
 
 
-def test_an_unknown_method_is_named_with_what_is_meant(methods):
-    fails(methods("show", "adnd"), "'adnd'", "did you mean 'adand'?", code=2)
-    fails(methods("check", "adnd"), "'adnd'", "did you mean 'adand'?", code=2)
-
-
 def test_check_says_on_a_page_what_held(methods):
     result = methods("check", "zs-clip")
     assert result.exit_code == 0, result.output
@@ -152,40 +143,38 @@ def test_check_says_on_a_page_what_held(methods):
     assert len(result.stdout.splitlines()) < 40
 
 
-def test_check_of_a_script_and_of_one_that_cheats(methods):
-    Path("honest.py").write_text(HONEST)
-    result = methods("check", "honest.py")
-    assert result.exit_code == 0, result.output
-    assert row(result, "two runs")[1] == "held"
-    METHODS.pop("plain")  # as in a process of its own: a second one of this name is refused
-    plugins._added.clear()
-    Path("cheat.py").write_text(CHEAT)
-    result = methods("check", "cheat.py:cheat", "--format", "json")
+def test_check_of_a_script_with_a_method_that_cheats(methods):
+    Path("both.py").write_text(CHEAT)
+    result = methods("check", "both.py", "--format", "json")
     assert result.exit_code == 1
     rows = json.loads(result.stdout)
-    assert [line["check"] for line in rows if line["outcome"] == "FAILED"] == ["another future"]
-    assert "item 0: id_score" in next(r for r in rows if r["outcome"] == "FAILED")["evidence"]
-    assert {line["method"] for line in rows} == {"cheat"}
-    both = methods("check", "cheat.py")
-    assert both.exit_code == 1
-    assert both.stdout.count("another future") == 2  # plain held, cheat failed
-
-
-def test_a_script_that_registers_nothing_or_fails(methods):
-    Path("empty.py").write_text("")
-    fails(methods("check", "empty.py"), "registers no method", code=2)
-    Path("broken.py").write_text("import nothing_of_that_name")
-    fails(methods("check", "broken.py"), "broken.py", "nothing_of_that_name", code=2)
-    fails(methods("check", "missing.py"), "missing.py", code=2)
-    Path("honest.py").write_text(HONEST)
-    fails(methods("check", "honest.py:other"), "'other'", code=2)
-
-
-def test_show_and_list_know_what_a_script_registered(methods):
-    Path("honest.py").write_text(HONEST)
-    methods("check", "honest.py")
+    assert {line["method"] for line in rows} == {"plain", "cheat"}
+    [failed] = [line for line in rows if line["outcome"] == "FAILED"]
+    assert (failed["method"], failed["check"]) == ("cheat", "another future")
+    assert "item 0: id_score" in failed["evidence"]
+    only = methods("check", "both.py:plain")
+    assert only.exit_code == 0, only.output
+    assert row(only, "two runs")[1] == "held"
     assert row(methods("list"), "plain")[1] == "Decides as zs-clip does."
     assert "Frozen CLIP under another name." in methods("show", "plain").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    {
+        "show adnd": "'adnd' (did you mean 'adand'?)",
+        "check adnd": "'adnd' (did you mean 'adand'?)",
+        "check empty.py": "registers no method",
+        "check broken.py": "broken.py, line 1: ModuleNotFoundError: No module named 'nothing_of_th",
+        "check missing.py": "missing.py",
+        "check honest.py:other": "'other'",
+    }.items(),
+)
+def test_what_is_no_method_and_no_script_is_one_line(methods, words, said):
+    Path("empty.py").write_text("")
+    Path("broken.py").write_text("import nothing_of_that_name")
+    Path("honest.py").write_text(HONEST)
+    fails(methods(*words.split()), said, code=2)
 
 
 def test_cite_named_ones(zsntta):

@@ -167,10 +167,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("source", "words"), BROKEN.items(), ids=range(len(BROKEN)))
-def test_a_script_that_cannot_be_loaded_is_one_line(typed, tmp_path, source, words):
+def test_a_script_that_cannot_be_loaded_is_one_line(zsntta, tmp_path, monkeypatch, source, words):
+    monkeypatch.setattr(sys, "argv", ["zsntta", "--plugin", "broken.py", "encoders"])
     (tmp_path / "broken.py").write_text(source)
-    answer = typed("--plugin", "broken.py", "simulate", "--method", "zs-clip")
-    assert answer == (2, "", f"error: {words}\n")
+    (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
+    answer = zsntta("--plugin", "broken.py", "simulate", "--method", "zs-clip")
+    assert (answer.exit_code, answer.output) == (2, f"error: {words}\n")
 
 
 def test_a_method_that_returns_no_decisions_is_one_line(typed, tmp_path):

@@ -93,7 +93,7 @@ def test_a_full_disk_is_one_line(stored):
 
 
 def test_seeds_mark_a_table_and_the_page_alike(simulate, zsntta, tmp_path):
-    names = ("zs-clip", "ridge", "adand", "onzeta", "oga", "dota")
+    names = ("zs-clip", "adand", "onzeta", "dota")
     methods = [word for name in names for word in ("--method", name)]
     options = (*methods, "--id", "pets", "--ood", "sky", "--noise", "none", "--format", "markdown")
     table = simulate(*options, "--seeds", 5).stdout

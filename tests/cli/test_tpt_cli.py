@@ -28,7 +28,10 @@ def files():
     return sorted(path.name for path in Path("features", "tiny").glob(f"*{SUFFIX}"))
 
 
-def test_asked_once_it_is_replayed_in_all_streams_and_processes(zsntta, tmp_path):
+def test_asked_once_it_is_replayed_in_all_streams_and_processes_without_torch(zsntta, tmp_path):
+    dry = zsntta(*extract("--tpt", "--dry-run"))
+    assert "TPT would be asked about the images of shapes, glyphs" in dry.stdout
+    assert files() == []
     first = zsntta(*extract("--tpt"))
     assert first.exit_code == 0, first.stderr
     assert first.stdout.count("answers of TPT for 6 images, 6 of them in") == 2
@@ -50,14 +53,24 @@ def test_asked_once_it_is_replayed_in_all_streams_and_processes(zsntta, tmp_path
     foreseen = zsntta(*RUN, "--dry-run", "--views-by", "image", "--views-by", "stream")
     assert "1 of the runs to run are live" in foreseen.stdout
 
+    words = [str(word) for word in (*RUN, "--format", "json", "--fresh")]
+    code = (
+        "import sys\nfrom zsntta_cli.cli import app\n"
+        f"try:\n    app({words!r})\nfinally:\n    assert 'torch' not in sys.modules"
+    )
+    replayed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert replayed.returncode == 0, replayed.stderr
+    assert json.loads(replayed.stdout)[0]["device"] == CACHED_ANSWERS
 
-def test_answers_are_listed_shown_and_verified(zsntta, tmp_path):
+
+def test_answers_are_listed_shown_and_verified(zsntta):
     assert zsntta(*extract("--tpt")).exit_code == 0
-    listed = zsntta("cache", "list")
-    assert "shapes, answers of TPT" in listed.stdout
-    assert "6 of 6 images" in listed.stdout
-    shown = zsntta("cache", "show", "shapes")
-    assert f"answers: {files()[1]}" in shown.stdout
+    listed = zsntta("cache", "list").stdout
+    assert "shapes, answers of TPT" in listed
+    assert "6 of 6 images" in listed
+    assert f"answers: {files()[1]}" in zsntta("cache", "show", "shapes").stdout
     assert zsntta("cache", "verify").stdout.count(".tpt: ok\n") == 2
     assert zsntta(*extract("--overwrite", limit=5)).exit_code == 0
     stale = zsntta("cache", "verify", "shapes")
@@ -66,12 +79,6 @@ def test_answers_are_listed_shown_and_verified(zsntta, tmp_path):
     assert "answers on other features" in zsntta("cache", "list").stdout
     assert zsntta(*extract("--tpt", limit=5)).exit_code == 0
     assert zsntta("cache", "verify").exit_code == 0
-
-
-def test_a_dry_run_says_whose_images_would_be_asked(zsntta):
-    result = zsntta(*extract("--tpt", "--dry-run"))
-    assert "TPT would be asked about the images of shapes, glyphs" in result.stdout
-    assert files() == []
 
 
 def test_with_paper_all_that_its_runs_need_is_asked(zsntta):
@@ -87,18 +94,6 @@ def test_with_paper_all_that_its_runs_need_is_asked(zsntta):
     assert again.exit_code == 1
     assert again.stdout.count("there already") >= 4  # the others went on
     assert "not extracted: TPT on digits" in again.stderr
-
-
-def test_a_replay_imports_no_torch(zsntta, tmp_path):
-    assert zsntta(*extract("--tpt")).exit_code == 0
-    words = [str(word) for word in (*RUN, "--format", "json")]
-    code = (
-        "import sys\nfrom zsntta_cli.cli import app\n"
-        f"try:\n    app({words!r})\nfinally:\n    assert 'torch' not in sys.modules"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)[0]["device"] == CACHED_ANSWERS
 
 
 def answers(path):
@@ -138,9 +133,8 @@ def test_a_killed_extraction_goes_on_and_gives_the_same_answers(zsntta, tmp_path
             np.testing.assert_allclose(values, columns[column], rtol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["tent", "sotta"])
-def test_other_live_methods_keep_no_answers(zsntta, method):
+def test_other_live_methods_keep_no_answers(zsntta):
     assert zsntta(*extract()).exit_code == 0
-    result = zsntta("simulate", *TINY, "--method", method, "--ood", "glyphs", "--limit", 4)
+    result = zsntta("simulate", *TINY, "--method", "tent,sotta", "--ood", "glyphs", "--limit", 4)
     assert result.exit_code == 0, result.stderr
     assert files() == []

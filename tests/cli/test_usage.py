@@ -137,3 +137,12 @@ def test_the_page_on_methods_shows_what_is_said(zsntta):
     for typed, line in shown:
         said = zsntta(*typed.split()).stderr.replace("See root", "See zsntta")
         assert said == line
+
+
+def test_ctrl_c_while_the_line_is_read_is_said(monkeypatch, zsntta):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("zsntta_cli.cli.line.command.TyperGroup.parse_args", interrupt)
+    answer = zsntta("methods", "list")
+    assert (answer.exit_code, answer.stderr) == (130, "interrupted.\n")
