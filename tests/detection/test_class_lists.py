@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from zsntta_cli.detection.classes.names import read_classes, typed_classes
@@ -54,6 +54,7 @@ HOLD_COMMAS = ("JSON", "Python", "double quotes", "list.json", "coco.json", "con
 
 @pytest.mark.parametrize("notation", TYPED)
 @given(names=NAMES)
+@example(names=["a", "names"])  # a key in YAML of detectors
 def test_typed_names_are_read_in_each_notation(notation, names):
     assert typed_classes(TYPED[notation](names)) == tuple(names)
 

@@ -191,7 +191,7 @@ def _names_in(value: Any, where: str) -> Sequence[Any]:
         return value.split("\n") if "\n" in value else [value]
     check(isinstance(value, Mapping), f"{where} has no class names.")
     keys = [key for key in _KEYS if key in value]
-    if keys:
+    if keys and not _has_names_as_keys(value):
         names = _names_in(value[keys[0]], f"{where}, {keys[0]}")
         count = value.get("nc")
         check(
@@ -211,6 +211,13 @@ def _name_of(value: Any, where: str) -> Any:
         check(bool(names), f"{where} is understood as a list of entries, which have no 'name'.")
         return names[0]
     return value
+
+
+def _has_names_as_keys(value: Mapping[str, Any]) -> bool:
+    """Whether it is a set, or tells the numbers of names: one of them may be called `names`."""
+    texts = [one for one in value.values() if isinstance(one, str)]
+    is_set_or_numbers = not any(texts) or all(map(str.isdecimal, texts))
+    return 1 < len(value) == len(texts) and is_set_or_numbers and "nc" not in value
 
 
 def _by_number(value: Mapping[str, Any], where: str) -> Sequence[str]:
