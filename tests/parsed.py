@@ -1,5 +1,7 @@
 """A page as its elements, without a browser."""
 
+import base64
+import hashlib
 import json
 import re
 from html.parser import HTMLParser
@@ -55,3 +57,30 @@ def _expanded(column, texts):
     counts = column.get("counts", [1] * len(column["values"]))
     values = [v for v, n in zip(column["values"], counts, strict=True) for _ in range(n)]
     return [texts[v] if column.get("is_text") and v is not None else v for v in values]
+
+
+def assert_inert(html, images=()):
+    """That a page loads nothing but these images, and runs its own style and script alone."""
+    parsed = Page(html)
+    assert [attributes["src"] for attributes, _ in parsed.named("img")] == [*images]
+    for tag, attributes, _ in parsed.elements:
+        assert tag not in ("iframe", "object", "embed", "base", "form", "audio", "video"), tag
+        for name, value in attributes.items():
+            assert not name.startswith("on"), (tag, name)
+            assert name not in ("style", "srcset", "action"), (tag, name)
+            if name in ("src", "href", "xlink:href") and value not in images:
+                assert value.startswith(("#", "data:,")), (tag, value)
+    assert html.count("</script>") == len(parsed.named("script")) == 2  # the data, and the code
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
+    for name, rule in (("style", "style-src"), ("script", "script-src")):
+        [content] = re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL)
+        assert not re.search(
+            r"https?:|url\(|@import|fetch|XMLHttp|import\(|innerHTML|eval", content
+        )
+        assert "insertAdjacent" not in content
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert html.index("Content-Security-Policy") < html.index("<style>")
+    return rules["img-src"]

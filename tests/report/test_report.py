@@ -1,3 +1,5 @@
+"""Tables of every form: numbers by hand, and what stands below them."""
+
 import csv
 import io
 import json
@@ -6,11 +8,14 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
+from kept import kept_run
 from rich.console import Console
 
 from zsntta_cli.report import table
 from zsntta_cli.report.forms import FORMS
 from zsntta_cli.report.forms.terminal import rich_tables
+from zsntta_cli.report.page.page import page
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
 from zsntta_cli.results.kept import Kept
@@ -49,17 +54,11 @@ def text(records, width=200, colours=False, **view):
     return captured.get()
 
 
-def test_percent_with_two_digits():
+def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
     assert "50.00 25.00 33.33" in text([record()])
-
-
-def test_seeds_fold_into_mean_and_sample_deviation():
     shown = text([record(seed=0), record(seed=1, acc=(0.6, 0.25, 0.4))])
     assert "55.00±7.07 25.00±0.00 36.67±4.71" in shown
     assert shown.count("adand") == 1
-
-
-def test_a_metric_without_samples_is_a_dash():
     assert "50.00     -     -" in text([record(acc=(0.5, NAN, NAN), ratio=0.0)])
     seeds = [record(acc=(0.5, NAN, NAN), ood=o, seed=s) for s in (0, 1) for o in ("a", "b")]
     assert "50.00±0.00     -     -" in text(seeds)
@@ -172,13 +171,10 @@ def test_latex_of_chosen_columns_with_labels_and_a_caption():
     assert "% Made by: zsntta simulate\n" in latex
 
 
-def test_a_name_does_not_run_in_latex_and_makes_no_line():
+def test_a_name_changes_no_page_and_does_not_run_in_latex():
     latex = table([record(ood="a\\input{x}\n%$")], form="latex")
     assert r"a\textbackslash{}input\{x\}" in latex
     assert "\\input" not in latex.replace("% ", "").replace("textbackslash{}input", "")
-
-
-def test_html_is_a_page_that_names_cannot_change():
     html = table([record(ood="<b>&"), record("zs-clip", ood="<b>&")], form="html")
     assert html.startswith("<!doctype html>")
     assert "&lt;b&gt;&amp;" in html
@@ -209,3 +205,43 @@ def test_a_metric_more_is_one_line_and_stands_in_every_table(monkeypatch):
     assert "12.50" in table([measured], columns=["half"])
     samples = Judged(np.array([0, -1]), np.array([0, 0]), np.array([False, True]), np.zeros(2))
     assert measure(samples)["accuracies"].half == 0.5
+
+
+SWEPT = "were run on the streams that this table reports, so the best of them is optimistic"
+
+
+@pytest.mark.parametrize(
+    ("options", "swept"),
+    [
+        (("--threshold", 0.6, "--threshold", 0.9), "zs-clip (threshold)"),
+        (("--threshold", 0.6, "--threshold", 0.9, "--ratio", 0.2, "--ratio", 0.5),
+         "zs-clip (threshold)"),
+        (("--threshold", 0.6, "--threshold", 0.9, "--queue", 9, "--queue", 90),
+         "zs-clip (threshold, queue)"),
+        (("--threshold", 0.6), ""),
+        (("--threshold", 0.6, "--method", "ridge"), ""),
+        (("--ratio", 0.2, "--ratio", 0.5, "--seed", 0, "--seed", 1), ""),
+        (("--order", "class", "--order", "burst"), ""),
+        (("--preset", "paper", "--preset", "official"), ""),
+        (("--prompt", "code", "--prompt", "art of a {}."), ""),
+        # The best is of another method: no setting of this one is shown off.
+        (("--method", "ridge", "--set", "zs-clip.threshold=0", "--set",
+          "zs-clip.threshold=0.01"), None),
+    ],
+)  # fmt: skip
+def test_the_best_of_several_settings_is_noted_where_it_is_marked(simulate, options, swept):
+    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "sky", *options,
+                      "--columns", "acc_h", "--format", "markdown")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count(SWEPT) == bool(swept)
+    if swept:
+        assert f"Several settings of {swept} {SWEPT}: choose settings on" in result.stdout
+    if swept is None:
+        assert "| ridge" in result.stdout
+        [best] = [line for line in result.stdout.splitlines() if "**" in line and "|" in line]
+        assert best.startswith("| ridge")
+
+
+def test_a_page_notes_the_best_of_several_settings_too():
+    swept = [kept_run("zs-clip", fixed=fixed) for fixed in (0.6, 0.9)]
+    assert SWEPT in page(swept, lambda *_: "").html

@@ -1,21 +1,28 @@
-"""Copies in a folder a class: absent or complete, in a folder that was not there."""
+"""Copies in a folder a class: absent or complete, in a new folder, as private as the photos are."""
 
 import csv
 import errno
 import hashlib
 import os
 import warnings
+from pathlib import Path
 
 import pytest
+from made import pack
 from reviewed import unread, verdict
 from sorted_photos import dies_at, pairs, photos_in, sort, tree, write
 
 from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.detection.sources import batches
-from zsntta_cli.detection.sources.item import Item, failed, of_file
+from zsntta_cli.detection.sources.item import Item, content_of, failed
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report import verdict_folders
-from zsntta_cli.report.verdict_folders import folder_names
+from zsntta_cli.report.verdict_folders import (
+    folder_names,
+    numbered_name,
+    writable_name,
+    write_copy,
+)
 
 PHOTOS = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
 ANSWERS = {"a/1.png": "cat", "b/1.png": "cat", "c/1.png": "_unsure", "d/2.png": "_noise"}
@@ -106,9 +113,8 @@ def test_what_cannot_be_copied_is_told(here):
     write(here / "in", {"b/1.png": b"changed since"})
     items = [*batch.items, Item("a.mp4", None, frame=0), failed("none", "gone")]
     rows_of = [*batch.rows, verdict("a.mp4", -1.0, frame=0), unread("none")]
-    member = Item("x.zip/a.png", of_file(here / "in/d/2.png").load, here / "in", "a.png")
-    content = hashlib.sha256(b"noise").hexdigest()
-    batch = Batch([*items, member], [*rows_of, verdict(member.source, -1.0, content=content)])
+    items.append(member(here / "in", b"noise"))
+    batch = Batch(items, [*rows_of, judged(b"noise")])
     assert sort(here / "out", {}, batch) == [
         f"{here / 'out'}: 3 copied.",
         f"note: 1 not copied: gone after they were judged, the first: {here / 'in/a/1.png'}.",
@@ -143,8 +149,6 @@ def test_what_is_there_is_never_written_to(here):
 
 
 def test_what_comes_to_its_place_meanwhile_stays(here, monkeypatch):
-    write_copy = verdict_folders.write_copy
-
     def slow(*arguments):
         write(here, {"out/mine.png": b"mine"})
         write_copy(*arguments)
@@ -164,6 +168,120 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(here, monkeypatch):
     with pytest.raises(StoreError, match=r"cannot write .*No space left on device"):
         sort(here / "out", answers(here))
     assert sorted(here.iterdir()) == [here / "in"]
+
+
+LONG = "ü" * 125 + "x"  # 251 bytes, and an ending: as long as a name may be
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_a_copy_is_as_private_and_as_old_as_its_photo_or_its_archive(here):
+    placed = {}
+    for number, rights in enumerate((0o600, 0o640, 0o444)):
+        path = here / f"in/{number}.png"
+        path.write_bytes(bytes([number]))
+        path.chmod(rights)
+        os.utime(path, ns=(10**18 + number, 10**18 + number))
+        placed[path] = "cat"
+    sort(here / "out", placed)
+    copies = sorted((here / "out/cat").iterdir())
+    assert [mode(copy) for copy in copies] == [0o600, 0o640, 0o444]
+    assert [copy.stat().st_mtime_ns for copy in copies] == [10**18 + n for n in range(3)]
+    archive = pack(here / "photos.zip", {"a.png": b"packed"})
+    archive.chmod(0o600)
+    sort(here / "packed", {}, Batch([member(archive, b"packed")], [judged(b"packed")]))
+    assert mode(here / "packed/cat/a.png") == 0o600
+
+
+def member(archive, content):
+    """A photo within an archive."""
+    return Item(f"{archive}/a.png", lambda: content_of(content), archive, "a.png")
+
+
+def judged(content):
+    """The row of a photo of this content."""
+    return verdict("a.png", -1.0, content=hashlib.sha256(content).hexdigest())
+
+
+def test_nobody_else_can_read_a_photo_while_it_is_written(tmp_path, monkeypatch):
+    original, seen = tmp_path / "private.png", []
+    original.write_bytes(b"private")
+    original.chmod(0o600)
+    copystat = verdict_folders.shutil.copystat
+    monkeypatch.setattr(
+        verdict_folders.shutil, "copystat",
+        lambda old, new: (seen.append(mode(new)), copystat(old, new)),
+    )  # fmt: skip
+    write_copy(b"private", tmp_path / "copy.png", original, True)
+    assert [*seen, mode(tmp_path / "copy.png")] == [0o600, 0o600]
+
+
+def test_a_photo_goes_to_a_file_system_without_permissions(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    original = tmp_path / "private.png"
+    original.write_bytes(b"private")
+    monkeypatch.setattr(os, "chmod", refuse)
+    write_copy(b"private", tmp_path / "copy.png", original, True)
+    assert (tmp_path / "copy.png").read_bytes() == b"private"
+
+
+def test_long_names_that_collide_are_cut(tmp_path):
+    write(tmp_path, {f"in/{number}/{LONG}.png": bytes([number]) for number in range(12)})
+    sort(tmp_path / "out", dict.fromkeys(sorted(tmp_path.glob("in/*/*")), "cat"))
+    placed = photos_in(tmp_path / "out")
+    assert {*placed.values()} == {bytes([number]) for number in range(12)}
+    assert all(len(os.fsencode(Path(name).name)) <= 255 for name in placed)
+
+
+@pytest.mark.parametrize("number", [2, 10, 123456])
+@pytest.mark.parametrize(
+    "name",
+    [f"{LONG}.png", "a.png", "ab", f"{'y' * 255}", "a." + "x" * 253, "\udcff" * 250 + ".jpeg"],
+)
+def test_a_numbered_name_can_be_written_and_keeps_its_ending(tmp_path, name, number):
+    numbered = numbered_name(name, number)
+    (tmp_path / numbered).touch()
+    stem, suffix = os.path.splitext(name)
+    end = f"-{number}{suffix[:40]}"
+    assert numbered.endswith(end)
+    assert stem.startswith(numbered.removesuffix(end))
+
+
+@pytest.mark.parametrize(
+    "name", ["a:b?.png", "ä\udcff.jpg", "CON .png", "x" * 300, "..", ".png", "*"]
+)
+def test_a_writable_name_is_plain_and_short(name):
+    written = writable_name(name, "0123456789abcdef")
+    assert "0123456789ab" in written
+    assert written.isascii()
+    assert not set(written) & set('\\/:*?"<>| ')
+    assert len(written) < 100
+    assert not written.startswith(".")
+    assert not written.endswith(".")
+
+
+@pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ])
+def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
+    tmp_path, monkeypatch, reason
+):
+    def as_on_fat(content, path, *original):
+        if ":" in path.name:
+            raise OSError(reason, os.strerror(reason), str(path))
+        write_copy(content, path, *original)
+
+    monkeypatch.setattr(verdict_folders, "write_copy", as_on_fat)
+    names = ("at 12:30.png", "plain.png")
+    write(tmp_path / "in", {name: name.encode() for name in names})
+    sort(tmp_path / "out", {tmp_path / "in" / name: "cat" for name in names})
+    [renamed, plain] = sorted(photos_in(tmp_path / "out"))
+    assert renamed.startswith("cat/at_12_30-")
+    assert plain == "cat/plain.png"
+    listed = [(Path(row["source"]).name, row["copy"]) for row in rows(tmp_path)]
+    assert listed == [("at 12:30.png", renamed), ("plain.png", plain)]
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import pytest
 from kept import curves, kept_run
 from watched import Watched
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
 
@@ -46,17 +45,30 @@ class Board(Watched):
 
 
 @pytest.fixture
-def opened(browser, file):
+def watch(browser, file):
+    """Open the page, or a view of it, in windows of any kind."""
+    boards = []
+
+    def open_one(view="", **context):
+        boards.append(Board(browser, **context))
+        boards[-1].page.goto(file + view)
+        return boards[-1]
+
+    yield open_one
+    for board in boards:
+        board.context.close()
+
+
+@pytest.fixture
+def opened(watch, file):
     """The page, watched; it must have asked for nothing and complained of nothing."""
-    watched = Board(browser, viewport={"width": 1280, "height": 900})
-    watched.page.goto(file)
+    watched = watch(viewport={"width": 1280, "height": 900})
     yield watched
     requests = {
         url.split("#")[0] for url in watched.asked if not url.startswith(("data:", "blob:"))
     }
     assert requests == {file}
     assert watched.said == []
-    watched.context.close()
 
 
 def test_nothing_is_asked_for_and_no_name_is_markup(opened):
@@ -67,16 +79,8 @@ def test_nothing_is_asked_for_and_no_name_is_markup(opened):
     assert opened.page.evaluate("document.querySelectorAll('script').length") == 2
 
 
-def test_the_policy_stops_what_would_run_all_the_same(browser, file):
-    watched = Board(browser)
-    watched.page.goto(file)
-    watched.page.evaluate(
-        "document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')"
-    )
-    watched.page.wait_for_timeout(200)
-    assert any("Content Security Policy" in line for line in watched.said)
-    assert "1" not in watched.said
-    watched.context.close()
+def test_the_policy_stops_what_would_run_all_the_same(watch):
+    watch().assert_guarded()
 
 
 def test_a_click_sorts_and_the_hash_keeps_it(opened, file):
@@ -153,9 +157,8 @@ def test_filters_and_search_show_fewer_rows_and_say_how_many(opened, file):
     assert len(opened.column(1)) == ROWS
 
 
-def test_a_hash_is_a_view_that_one_can_send(browser, file):
-    watched = Board(browser)
-    watched.page.goto(f"{file}#board?sort=acc_s&method=tda&noise=50%25&find=glyphs")
+def test_a_hash_is_a_view_that_one_can_send(watch, file):
+    watched = watch("#board?sort=acc_s&method=tda&noise=50%25&find=glyphs")
     assert watched.column(1) == ["tda"] * 2
     assert watched.page.locator("select[name=method]").input_value() == "tda"
     assert watched.page.locator("input[name=find]").input_value() == "glyphs"
@@ -175,7 +178,6 @@ def test_a_hash_is_a_view_that_one_can_send(browser, file):
     assert watched.page.url == f"{file}#board?source=measured"
     assert len(watched.column(1)) == ROWS - 1
     assert watched.said == []
-    watched.context.close()
 
 
 def downloaded(opened, name):
@@ -218,46 +220,32 @@ def test_the_keyboard_does_all_of_it(opened):
     assert opened.page.locator("details").first.evaluate("(one) => one.open")
 
 
-def test_without_scripts_all_is_there(browser, file):
-    watched = Board(browser, java_script_enabled=False)
-    watched.page.goto(file)
+def test_without_scripts_all_is_there(watch, file):
+    watched = watch(java_script_enabled=False)
     assert watched.page.locator(".board tbody tr:not(.head)").count() == ROWS
     assert watched.page.locator(".board th button").count() == 0
     assert watched.page.locator(".noscript").is_visible()
     assert not watched.page.locator("#controls").is_visible()
     assert watched.page.locator("svg[role=img]").first.is_visible()
     assert watched.asked == [file]
-    watched.context.close()
 
 
 @pytest.mark.parametrize("width", [320, 800, 1400])
-def test_the_page_does_not_scroll_sideways(browser, file, width):
-    watched = Board(browser, viewport={"width": width, "height": 800})
-    watched.page.goto(file)
-    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    assert watched.page.evaluate("document.documentElement.scrollWidth") == width
-    watched.context.close()
+def test_the_page_does_not_scroll_sideways(watch, width):
+    watched = watch(viewport={"width": width, "height": 800})
+    watched.unfold()
+    assert watched.width() == width
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing(browser, file, theme):
-    axe = pytest.importorskip("axe_playwright_python")
-    source = Path(axe.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
-    watched = Board(browser, color_scheme=theme, viewport={"width": 2600, "height": 1000})
-    watched.page.goto(file)
-    watched.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    watched.page.evaluate(source)
-    found = watched.page.evaluate("axe.run()")
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]] == []
-    assert {"color-contrast", "scope-attr-valid", "svg-img-alt"} <= {
-        p["id"] for p in found["passes"]
-    }
-    watched.context.close()
+def test_axe_finds_nothing(watch, theme):
+    watched = watch(color_scheme=theme, viewport={"width": 2600, "height": 1000})
+    watched.unfold()
+    watched.assert_accessible("color-contrast", "scope-attr-valid", "svg-img-alt")
 
 
-def test_dark_print_and_forced_colours_are_other_styles(browser, file):
-    watched = Board(browser, viewport={"width": 800, "height": 800})
-    watched.page.goto(file)
+def test_dark_print_and_forced_colours_are_other_styles(watch):
+    watched = watch(viewport={"width": 800, "height": 800})
     paper = "getComputedStyle(document.body).backgroundColor"
     seen = {}
     for media in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"media": "print"}):
@@ -269,7 +257,6 @@ def test_dark_print_and_forced_colours_are_other_styles(browser, file):
     watched.page.emulate_media(media="screen", forced_colors="active")
     line = """getComputedStyle(document.querySelector(".plot [stroke='#d55e00']")).stroke"""
     assert watched.page.evaluate(line) != "rgb(213, 94, 0)"
-    watched.context.close()
 
 
 def test_what_is_folded_is_printed(opened):
@@ -279,16 +266,3 @@ def test_what_is_folded_is_printed(opened):
     assert (before > 0, opened.page.evaluate(closed)) == (True, 0)
     opened.page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.page.evaluate(closed) == before
-
-
-def test_a_method_of_ones_own_with_any_name(browser, tmp_path, monkeypatch):
-    monkeypatch.setitem(METHODS, HOSTILE, METHODS["ridge"])
-    path = tmp_path / "page.html"
-    path.write_text(page([kept_run(HOSTILE), kept_run()], lambda *_: HOSTILE).html)
-    watched = Board(browser)
-    watched.page.goto(path.as_uri())
-    watched.page.locator("select[name=method]").select_option(HOSTILE)
-    assert watched.column(1) == [HOSTILE]
-    assert watched.page.locator("img").count() == 0
-    assert watched.said == []
-    watched.context.close()

@@ -1,15 +1,13 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
-import base64
 import dataclasses
-import hashlib
 import math
 import random
 import re
 
 import pytest
 from kept import PROMPT, curves, kept_run
-from parsed import Page, board_rows, cells
+from parsed import Page, assert_inert, board_rows, cells
 
 from zsntta_cli import __version__
 from zsntta_cli.datasets import CATALOGUE, partners
@@ -85,33 +83,19 @@ def test_the_answer_says_what_seeds_cannot_distinguish():
 
 
 def test_five_seeds_give_the_lighter_mark():
-    def runs(method, *right):
-        return [
-            kept_run(method, seed=s, known=k, caught=k, samples=100, items=False)
-            for s, k in enumerate(right)
-        ]
-
-    right = {"zs-clip": (40, 42, 41, 41, 40), "ridge": (60, 63, 61, 60, 62)}
-    five = made(*runs("tda", 61, 62, 62, 60, 63), *(r for m in right for r in runs(m, *right[m])))
-    rows = {row[0]: row[1] for row in cells(five, "ID: shapes, tiny: accuracies in %")[3:]}
+    right = {
+        "tda": (61, 62, 62, 60, 63), "zs-clip": (40, 42, 41, 41, 40), "ridge": (60, 63, 61, 60, 62),
+    }  # fmt: skip
+    html = made(*(
+        kept_run(method, seed=s, known=k, caught=k, samples=100, items=False)
+        for method, known in right.items() for s, k in enumerate(known)
+    ))  # fmt: skip
+    rows = {row[0]: row[1] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
     assert rows == {"zs-clip": "40.80±0.84", "tda": "61.60±1.14*", "ridge": "61.20±1.30~"}
-    assert "An underlined value is not distinguishable from the best" in five
-    by_method = {row["method"]: row for row in board_rows(five)}
+    assert "An underlined value is not distinguishable from the best" in html
+    by_method = {row["method"]: row for row in board_rows(html)}
     assert by_method["zs-clip"]["p"] < 0.001
     assert by_method["ridge"]["p"] > 0.05
-    three = made(*runs("tda", 61, 62, 62), *(r for m in right for r in runs(m, *right[m][:3])))
-    rows = {row[0]: row[1] for row in cells(three, "ID: shapes, tiny: accuracies in %")[3:]}
-    assert rows == {"zs-clip": "41.00±1.00", "tda": "61.67±0.58*", "ridge": "61.33±1.53"}
-    assert "underlined" not in three
-
-
-def test_one_run_a_row_has_no_deviation_and_the_best_alone_is_marked():
-    html = made(kept_run("zs-clip", items=False), kept_run("ridge", known=9, items=False))
-    assert cells(html, "ID: shapes, tiny: accuracies in %")[3:] == [
-        ["zs-clip", "80.00", "80.00*", "80.00"], ["ridge", "90.00*", "80.00*", "84.71*"],
-    ]  # fmt: skip
-    assert "Bold is the best mean of the rows that saw the same samples." in html
-    assert "distinguishable" not in html
 
 
 def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
@@ -128,7 +112,7 @@ def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_s
     assert note.text not in made(*GRID)
 
 
-def test_averages_are_over_all_sets_or_none():
+def test_an_average_stands_beside_the_worst_tenth_of_its_runs():
     html = made(
         kept_run("zs-clip", "glyphs", caught=4), kept_run("zs-clip", "textures", caught=6),
         kept_run("ridge", "glyphs"),
@@ -136,9 +120,7 @@ def test_averages_are_over_all_sets_or_none():
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[0] == ["Method", "Average", "Worst tenth of runs", "glyphs", "textures"]
     assert rows[3][:5] == ["zs-clip", "80.00", "50.00", "60.95", "53.33"]
-    assert rows[4][:5] == ["ridge", "-", "-", "-", "-"]
-    assert rows[4][-3:] == ["", "", ""]
-    assert "ridge has no average at 50% noise: it has 1 of 2 sets (glyphs)." in html
+    assert (rows[4][:5], rows[4][-3:]) == (["ridge", "-", "-", "-", "-"], [""] * 3)
 
 
 def test_a_dash_of_what_an_older_version_did_not_measure_is_explained():
@@ -363,18 +345,6 @@ def hostile(monkeypatch):
     return page(kept, lambda *_: ending, ending, HOSTILE, [spoken]).html
 
 
-def test_no_string_of_a_record_becomes_markup(monkeypatch):
-    html = hostile(monkeypatch)
-    parsed = Page(html)
-    assert not parsed.named("img")
-    assert len(parsed.named("script")) == 2
-    assert len(parsed.named("style")) == 1
-    assert not re.search(r"<img|</title>\S*<img", html)
-    assert html.count("</script>") == 2
-    assert [row["method"] for row in board_rows(html)].count(HOSTILE) == 3
-    assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
-
-
 def test_names_that_would_turn_a_line_over_are_written_out():
     html = made(kept_run("zs-clip", "evil\u202egpj", record={"device": "a\x1b[31m\ud800"}))
     assert "evil\\u202egpj" in html
@@ -406,41 +376,11 @@ def test_a_curve_without_values_or_spread_is_no_error():
     assert "nan" not in re.sub(r"<script>.*", "", html, flags=re.DOTALL)
 
 
-@pytest.fixture(params=["plain", "hostile"])
-def parsed(request, monkeypatch):
-    return Page(made(*GRID) if request.param == "plain" else hostile(monkeypatch))
-
-
-def test_the_page_loads_nothing_and_handles_nothing_inline(parsed):
-    for tag, attributes, _ in parsed.elements:
-        assert tag not in ("iframe", "object", "embed", "base", "form", "img", "audio", "video"), (
-            tag
-        )
-        for name, value in attributes.items():
-            assert not name.startswith("on"), (tag, name)
-            assert name not in ("style", "srcset", "action"), (tag, name)
-            if name in ("src", "href", "xlink:href"):
-                assert value.startswith(("#", "data:,")), (tag, value)
-    [(_, style)] = parsed.named("style")
-    assert not re.search(r"url\(|@import|https?:", style)
-    [(_, script)] = parsed.named("script")[-1:]
-    assert not re.search(r"https?:|fetch|XMLHttp|import\(|innerHTML|eval|insertAdjacent", script)
-
-
-def test_the_policy_lets_in_this_style_and_this_script_alone():
-    html = made(*GRID)
-    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
-    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
-    assert rules["default-src"] == rules["base-uri"] == rules["form-action"] == "'none'"
-    assert rules["img-src"] == "data:"
-    for name, rule in (("style", "style-src"), ("script", "script-src")):
-        [content] = re.findall(rf"<{name}>(.*?)</{name}>", html, re.DOTALL)
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert rules[rule] == f"'sha256-{digest}'"
-    assert html.index("Content-Security-Policy") < html.index("<style>")
-
-
-def test_tables_have_captions_and_scopes(parsed):
+@pytest.mark.parametrize("kind", ["plain", "hostile"])
+def test_the_page_loads_nothing_and_its_tables_have_captions_and_scopes(kind, monkeypatch):
+    html = made(*GRID) if kind == "plain" else hostile(monkeypatch)
+    assert assert_inert(html) == "data:"
+    parsed = Page(html)
     assert len(parsed.named("table")) == len(parsed.named("caption")) >= 8
     for attributes, text in parsed.named("th"):
         assert attributes["scope"] in ("col", "row", "colgroup", "rowgroup")
@@ -448,11 +388,10 @@ def test_tables_have_captions_and_scopes(parsed):
     regions = [a for a, _ in parsed.named("div") if "scroll" in a.get("class", "")]
     assert len(regions) == len(parsed.named("table"))
     assert all(a["tabindex"] == "0" and a["aria-label"] for a in regions)
-
-
-def test_the_script_is_small():
-    [script] = re.findall(r"<script>(.*?)</script>", made(*GRID), re.DOTALL)
-    assert len(script.encode()) <= 20_000
+    if kind == "hostile":
+        assert not re.search(r"<img|</title>\S*<img", html)
+        assert [row["method"] for row in board_rows(html)].count(HOSTILE) == 3
+        assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
 
 
 def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():

@@ -1,6 +1,7 @@
 """Figures as files: the same bytes for the same records, letters that stay letters."""
 
 import dataclasses
+import math
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from made import kept_run
 from PIL import Image
 
 from zsntta_cli.report import plots
-from zsntta_cli.report.figure import Axis, Figure, Panel, Series
+from zsntta_cli.report.figure import Axis, Figure, Panel, Series, with_ends
 from zsntta_cli.report.forms.matplotlib import drawn, series_looks
 from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
 from zsntta_cli.simulation.notes import RunNote
@@ -105,17 +106,13 @@ def test_what_has_to_be_known_of_a_run_stands_beside_its_figure_and_not_in_it():
     assert drawn(figure, "svg") == drawn(plots.plot([plain], "scores", Filters()), "svg")
 
 
-def test_a_pdf_has_true_type_letters_and_no_clock():
-    content = drawn(over_pairs.means(one_ratio()), "pdf")
-    assert b"/FontFile2" in content
-    assert b"/Type3" not in content
-    assert b"CreationDate" not in content
-
-
-def test_an_svg_has_no_clock_and_no_links_but_to_itself():
-    content = drawn(over_pairs.means(one_ratio()), "svg").decode()
-    assert "<dc:date>" not in content
-    assert 'xlink:href="http' not in content
+def test_files_have_true_type_letters_no_clock_and_no_links_but_to_themselves():
+    pdf, svg = (drawn(over_pairs.means(one_ratio()), form) for form in ("pdf", "svg"))
+    assert b"/FontFile2" in pdf
+    for foreign in (b"/Type3", b"CreationDate"):
+        assert foreign not in pdf
+    for foreign in (b"<dc:date>", b'xlink:href="http'):
+        assert foreign not in svg
 
 
 def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
@@ -134,10 +131,13 @@ def test_names_from_records_are_letters_not_formulas():
     assert drawn(figure, "png") != drawn(comparisons.ratio([kept_run("adand")]), "png")
 
 
-def test_gradients_of_no_noisy_sample_and_empty_enlargements_are_drawn():
+def test_what_has_values_of_one_kind_alone_is_drawn():
     quiet = {"item": [0], "clean": [0.5], "noisy": [None]}
     some = [kept_run("tent", curves={"gradients": quiet})]
     assert drawn(streams.gradients(some), "png") != drawn(streams.gradients_apart(some, 0.1), "png")
+    clean = {**HISTOGRAM, "ood": [0, 0, 0]}
+    some = [kept_run("zs-clip", curves={"scores": clean}, ratio=0.0)]
+    assert drawn(distributions.scores(some), "png")
 
 
 def test_a_long_name_is_folded_and_cut():
@@ -146,12 +146,6 @@ def test_a_long_name_is_folded_and_cut():
     assert content.count("<!-- ") > 5
     longest = max(re.findall(r"<!-- (.*?) -->", content), key=len)
     assert len(longest) <= 3.25 * 15
-
-
-def test_a_histogram_of_one_kind_is_drawn():
-    clean = {**HISTOGRAM, "ood": [0, 0, 0]}
-    some = [kept_run("zs-clip", curves={"scores": clean}, ratio=0.0)]
-    assert drawn(distributions.scores(some), "png")
 
 
 def test_a_method_is_found_in_a_label_that_tells_its_settings():
@@ -189,3 +183,40 @@ def test_steps_have_whole_ticks():
     content = drawn(streams.gradients([kept_run("tent", curves={"gradients": gradients})]), "svg")
     ticks = re.findall(r"<!-- ([\d.]+) -->", content.decode().split('id="matplotlib.axis_2"')[0])
     assert ticks == ["0", "1", "2", "3", "4", "5"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0, 100, [0, 20, 40, 60, 80, 100]),
+        (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        (83.2, 86.9, [84, 85, 86]),
+        (0, 20_000, [0, 5000, 10_000, 15_000, 20_000]),
+        (-1.2, 2.5, [-1, 0, 1, 2]),
+        (0, 11, [0, 2.5, 5, 7.5, 10]),
+    ],
+)
+def test_ticks_are_round_and_on_the_axis(low, high, ticks):
+    assert Axis("x", low, high).round_ticks() == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize(
+    ("high", "most", "ticks"),
+    [
+        (4, 3, [0, 2, 4]), (3, 5, [0, 1, 2, 3]), (11, 5, [0, 5, 10]), (2, 5, [0, 1, 2]),
+        (100, 4, [0, 25, 50, 75, 100]),
+    ],
+)  # fmt: skip
+def test_ticks_of_counts_are_whole_numbers(high, most, ticks):
+    assert list(Axis("step", 0, high, is_count=True).round_ticks(most)) == ticks
+
+
+def test_an_axis_without_ends_is_as_long_as_its_values_and_their_deviations_need():
+    line = Series("a", (0, 10), (20, 40), std=(10, math.nan))
+    panel = Panel("t", Axis("x", 0, 10), Axis("y"), (line,))
+    [one] = with_ends([panel])
+    assert (one.y.low, one.y.high) == pytest.approx((10 - 1.5, 40 + 1.5))
+    other = Panel("u", Axis("x", 0, 10), Axis("y"), (Series("a", (0,), (70,)),))
+    assert [p.y.high for p in with_ends([panel, other])] == pytest.approx([73, 73])
+    apart = Panel("u", Axis("x", 0, 10), Axis("z"), (Series("a", (0,), (70,)),))
+    assert [p.y.high for p in with_ends([panel, apart])] == pytest.approx([41.5, 70.7])

@@ -1,8 +1,16 @@
-"""What is looked at first, by hand."""
+"""What is looked at first, and what is asked."""
 
-from reviewed import verdict
+from asked import verdicts
+from reviewed import page, verdict
 
-from zsntta_cli.report.review.review import borderline, by_closeness, by_suspicion, pictured
+from zsntta_cli.detection.questions import Questions
+from zsntta_cli.report.review.review import (
+    borderline,
+    by_closeness,
+    by_suspicion,
+    pictured,
+    to_ask,
+)
 
 ROWS = [verdict(str(m), m) for m in (-0.5, 3.0, 0.25, -2.0, 0.25, -0.125)]
 
@@ -34,3 +42,26 @@ def test_pictures_go_in_turn_to_the_borderline_and_the_suspicious():
 
 def test_what_has_no_file_to_show_gets_its_picture_first():
     assert pictured(ROWS, 4, {5, 1, 2}) == [4, 0, 3, 5]
+
+
+FOLDER = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
+
+
+def test_they_are_those_of_the_command_without_an_answer():
+    asked = to_ask(FOLDER)
+    assert len(set(asked)) == 10
+    known = verdicts([row["margin"] for row in FOLDER], evidence=1.0)
+    assert asked == Questions(known).next(10)
+
+
+def test_what_was_judged_is_not_asked_about():
+    first, *_ = to_ask(FOLDER)
+    rows = [row | {"stage": "judged"} if i == first else row for i, row in enumerate(FOLDER)]
+    assert first not in to_ask(rows)
+    assert to_ask([row | {"stage": "judged"} for row in FOLDER]) == []
+    assert [sorted(to_ask(FOLDER[:count])) for count in (0, 1, 4)] == [[], [0], [0, 1, 2, 3]]
+
+
+def test_there_are_none_of_what_was_decided_on_arrival():
+    assert 'id="questions-list"' in page(FOLDER)
+    assert '<ul id="questions-list"' not in page(FOLDER, hindsight=False)

@@ -1,0 +1,116 @@
+"""Pictures of a page: addresses that no name can make anything else of, and what is shown."""
+
+import base64
+import io
+import os
+import re
+import sys
+from functools import partial
+from pathlib import Path
+from urllib.parse import unquote_to_bytes, urljoin, urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from zsntta_cli.detection.sources.item import Item, content_of, failed, of_file
+from zsntta_cli.report.review.pictures import SIDE, address, pictures
+
+HERE = Path("pages")
+NAMES = [
+    "a b.png", "a:b.png", "javascript:alert(1).jpg", "50%25.png", "#1?.png",
+    "'\"><img src=x>.png", "\udcff\n.jpeg", "ä\u202e.webp", "..hidden.gif", "&amp;.avif",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_relative_plain_and_of_that_file(name):
+    found = address(of_file(HERE / name), HERE)
+    assert found.startswith("./")
+    assert not set(found) & set(" :#?'\"<>&\\\n")
+    assert found.isascii()
+    at = urlsplit(urljoin("file:///home/pages/review.html", found))
+    assert (at.scheme, at.netloc, at.query, at.fragment) == ("file", "", "", "")
+    assert unquote_to_bytes(at.path) == b"/home/pages/" + os.fsencode(name)
+
+
+def test_it_goes_from_the_page_to_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert address(of_file(Path("photos/a.png")), Path("out/now")) == "../../photos/a.png"
+    assert address(of_file(Path("//host/a.png")), Path()).startswith("../"), "and of no host"
+    assert address(of_file(tmp_path / "photos" / "a.PNG"), Path()) == "./photos/a.PNG"
+
+
+def test_what_has_no_file_that_browsers_draw_has_none():
+    file = Path("a.png")
+    assert address(failed("a.png", "it is gone"), HERE) is None
+    assert address(Item("s.tar/a.png", of_file(file).load, Path("s.tar"), "a.png"), HERE) is None
+    assert address(Item("v.png", of_file(file).load, file, frame=3), HERE) is None
+    for name in ("a.heic", "a.tif", "a.jp2", "a", "png"):
+        assert address(of_file(Path(name)), HERE) is None, name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such name there")
+def test_browsers_take_a_backslash_for_a_slash_so_such_a_file_has_none():
+    assert address(of_file(Path("a\\b.png")), HERE) is None
+
+
+def test_another_drive_is_no_error(monkeypatch):
+    def refuse(*_):
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("os.path.relpath", refuse)
+    assert address(of_file(Path("a.png")), HERE) is None
+
+
+def image_file(size, kind, mode):
+    content = io.BytesIO()
+    Image.new(mode, size, 120).save(content, kind)
+    return content.getvalue()
+
+
+def opened(picture):
+    """The picture that is embedded."""
+    kind, coded = re.fullmatch(r"data:image/(webp|jpeg);base64,(.*)", picture.uri).groups()
+    image = Image.open(io.BytesIO(base64.b64decode(coded)))
+    assert image.format.lower() == kind
+    assert not image.getexif()
+    return image
+
+
+def embedded(image, form, **options):
+    content = io.BytesIO()
+    image.save(content, form, **options)
+    [picture] = pictures([Item("a", partial(content_of, content.getvalue()))])
+    return np.asarray(opened(picture).convert("RGB")).astype(int)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+def test_turned_as_the_exif_says(form):
+    pixels = np.zeros((400, 800), np.uint8)
+    pixels[:, :400] = 255  # white on the left, which is above when it is turned
+    exif = Image.Exif()
+    exif[274] = 6
+    shown = embedded(Image.fromarray(pixels), form, exif=exif)
+    assert shown.shape[:2] == (SIDE, SIDE // 2)
+    assert shown[:60].min() > 200
+    assert shown[-60:].max() < 50
+
+
+def test_transparent_pixels_are_white_and_deep_ones_are_grey():
+    assert embedded(Image.new("RGBA", (300, 300), (0, 0, 0, 0)), "PNG").min() > 250
+    deep = Image.fromarray(np.linspace(0, 65535, 90_000).astype(np.uint16).reshape(300, 300))
+    shown = embedded(deep, "PNG")
+    assert 100 < shown[SIDE // 2, SIDE // 2, 0] < 155
+
+
+def test_pictures_are_small_and_what_cannot_be_read_has_none():
+    sizes = ((4000, 1000), "JPEG", "RGB"), ((20, 300), "PNG", "L"), ((8, 8), "PNG", "P")
+    data = [image_file(*one) for one in sizes]
+    items = [Item(str(i), lambda one=one: content_of(one)) for i, one in enumerate(data)]
+    items += [failed("gone", "it is gone"), Item("cut", lambda: content_of(data[0][:200]))]
+    found = pictures(items)
+    assert found[3:] == [None, None]
+    assert [(one.width, one.height) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
+    assert [opened(one).size for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
+    assert max(len(one.uri) for one in found[:3]) < 8000
