@@ -70,17 +70,23 @@ def pytest_runtest_call(item):
 _swept = [0]  # pages of memory that were left by the last sweep
 
 
+def pytest_collection_finish():
+    """Let no later sweep look through what is imported: a million objects of torch and others."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown():
-    """Free what tests have left, once it is 200 MB.
+    """Free what tests have left, once it is 64 MB.
 
-    An error that a test holds, holds the model that it was raised beside, in a cycle that Python
-    seldom looks for among the million objects of torch; and the C library keeps what is freed.
+    An error that a test holds, holds the model that it was raised beside, in a cycle; and the C
+    library keeps what is freed.
     """
     if sys.platform != "linux":
         return
     pages = Path("/proc/self/statm")
-    if int(pages.read_text().split()[1]) > _swept[0] + (200 << 20) // resource.getpagesize():
+    if int(pages.read_text().split()[1]) > _swept[0] + (64 << 20) // resource.getpagesize():
         gc.collect()
         ctypes.CDLL(None).malloc_trim(0)
         _swept[0] = int(pages.read_text().split()[1])
