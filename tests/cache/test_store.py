@@ -1,81 +1,92 @@
+"""Feature files: what is written is read to the bit, and what is no such file is refused."""
+
 import shutil
 
 import h5py
 import numpy as np
 import pytest
+from feature_files import LABELS, PET_IDS, PETS, TEXTS, UNIT, write_pets
+from made import refused
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.features import Text
+from zsntta_cli.cache.verify import problems
 from zsntta_cli.errors import StoreError
-
-FEATURES = np.arange(12, dtype=np.float16).reshape(4, 3)
-LABELS = np.array([0, 1, 0, -1], np.int32)
-TEXT = Text("a photo of a {}.", np.eye(2, 3, dtype=np.float32))
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
 
 
 @pytest.fixture
 def path(tmp_path):
     target = tmp_path / "tiny" / "pets.h5"
-    write(target)
+    write_pets(target)
     return target
-
-
-def write(path, **changes):
-    content = {
-        "kind": DATASET, "name": "pets", "encoder": {"model": "tiny", "logit_scale": 100.0},
-        "source": {"images": 4}, "blocks": [FEATURES[:3], FEATURES[3:]], "labels": LABELS,
-        "sample_ids": ["a.jpg", "ü/ß.jpg", "猫.png", "d"], "class_names": ["cat", "dog"],
-        "texts": [TEXT],
-    }  # fmt: skip
-    return hdf5.write_features(path, **(content | changes))
 
 
 def test_what_is_written_is_read(path):
     features = hdf5.read_features(path)
-    assert np.array_equal(features.image_features, FEATURES)
+    assert np.array_equal(features.image_features, PETS)
     assert features.image_features.dtype == np.float16
     assert np.array_equal(features.labels, LABELS)
     assert features.class_names == ("cat", "dog")
-    assert np.array_equal(features.text_features[TEXT.template], TEXT.features)
+    assert list(features.text_features) == [text.template for text in TEXTS]
+    for text in TEXTS:
+        assert np.array_equal(features.text_features[text.template], text.features)
     assert (features.kind, features.name, features.identity) == (
-        "dataset", "pets", {"model": "tiny", "logit_scale": 100.0}
+        "dataset", "pets", {"model": "m", "logit_scale": 100.0}
     )  # fmt: skip
-    assert hdf5.read_sample_ids(path) == ("a.jpg", "ü/ß.jpg", "猫.png", "d")
+    assert hdf5.read_sample_ids(path) == tuple(PET_IDS)
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
 
 
 def test_the_digest_depends_on_content_alone(path):
     other = path.with_name("again.h5")
-    assert write(other, blocks=[FEATURES]) == hdf5.read_features(path).digest
-    assert write(other, labels=LABELS + 0 * LABELS) == hdf5.read_features(path).digest
-    assert write(other, labels=np.zeros(4, np.int32)) != hdf5.read_features(path).digest
+    digest = hdf5.read_features(path).digest
+    assert write_pets(other, blocks=[PETS]) == digest
+    assert write_pets(other, texts=[], source={}) == digest == hdf5.digest_of_rows(PETS, LABELS)
+    assert write_pets(other, labels=np.zeros(6, np.int32)) != digest
+    assert write_pets(other, blocks=[PETS[::-1].copy()]) != digest
+    shutil.copy(path, other)
+    assert hdf5.read_features(other).digest == digest
 
 
 def test_text_is_added_and_the_rest_stays(path):
-    hdf5.add_texts(path, [Text("art of a {}.", -TEXT.features)])
+    hdf5.add_texts(path, [Text("art of a {}.", -UNIT)])
     features = hdf5.read_features(path)
-    assert set(features.text_features) == {"a photo of a {}.", "art of a {}."}
-    assert np.array_equal(features.image_features, FEATURES)
+    assert set(features.text_features) == {"a {}.", "b {}.", "art of a {}."}
+    assert np.array_equal(features.image_features, PETS)
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(StoreError, match="no features at"):
-        hdf5.read_features(tmp_path / "none.h5")
+def test_texts_in_any_form_are_read(path):
+    """Of any length, as h5py writes them unasked, and of bytes that are no UTF-8."""
+    with h5py.File(path, "r+") as file:
+        del file["class_names"]
+        names = file.create_dataset("class_names", (2,), h5py.string_dtype())
+        names[:] = ["cat" * 999, "é"]
+        del file.attrs["seal"]
+    assert hdf5.read_features(path).class_names == ("cat" * 999, "é")
+    write_pets(path, texts=[Text("a \udc80 {}.", UNIT)])
+    assert list(hdf5.read_features(path).text_features) == ["a \udc80 {}."]
+
+
+# --- what is no whole feature file
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.1, 0.5, 0.99])
 def test_a_truncated_file(path, keep):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * keep)])
-    with pytest.raises(StoreError, match="not a whole zsntta feature file"):
+    with refused("not a whole zsntta feature file", error=StoreError):
         hdf5.read_features(path)
 
 
-def test_a_foreign_hdf5_file(tmp_path):
+def test_a_missing_and_a_foreign_file(tmp_path):
     path = tmp_path / "foreign.h5"
+    with refused("no features at"):
+        hdf5.read_features(path)
     with h5py.File(path, "w") as file:
         file["data"] = np.zeros(3)
-    with pytest.raises(StoreError, match="format is None, must be 1"):
+    with refused("format is None, must be 1"):
         hdf5.read_features(path)
 
 
@@ -84,42 +95,80 @@ def test_changed_content_is_noticed(path, name):
     with h5py.File(path, "r+") as file:
         data = next(iter(file["text"].values()))[name] if name == "text_features" else file[name]
         data[0] = 1 - data[0]
-    with pytest.raises(StoreError, match="match"):
+    with refused("match"):
         hdf5.read_features(path)
 
 
-def test_a_label_without_a_class_name(path):
-    write(path, labels=np.array([0, 1, 2, -1], np.int32))
-    with pytest.raises(StoreError, match="a label has no class name"):
+def test_numbers_in_other_types_are_not_read(path):
+    for name, value in (("labels", np.zeros(6)), ("image_features", PETS.astype(">f2"))):
+        with h5py.File(path, "r+") as file:
+            del file[name]
+            file[name] = value
+        with refused(f"{name} is"):
+            hdf5.read_features(path)
+
+
+def with_value(index, value, dtype=np.float16):
+    rows = PETS.astype(dtype)
+    rows[index] = value
+    return [rows]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"encoder": {"logit_scale": scale}}, "its logit scale is")
+     for scale in (None, 0, -3, True, float("nan"), 1e300, "100", [1])]
+    + [({"blocks": with_value(3, 0)}, "1 features are zero (the first in row 3)"),
+       ({"blocks": with_value(3, -0.0)}, "1 features are zero"),
+       ({"normalized": True}, "norms are not 1"),
+       ({"texts": [Text("{}", 5 * UNIT)]}, "norms other than 1"),
+       ({"texts": [Text("{}", np.nan * UNIT)]}, "norms other than 1"),
+       ({"kind": "thing"}, "its kind is 'thing'"),
+       ({"encoder": {"model": 3, "logit_scale": 1}}, "model is no text"),
+       ({"source": {"images": "6"}}, "images is no whole number"),
+       ({"sample_ids": ["a"]}, "1 sample ids for 6 features"),
+       ({"labels": np.array([0, 1, 2, -1, 0, 0], np.int32)}, "a label has no class name"),
+       ({"labels": np.full(6, -2, np.int32)}, "has the label -2")],
+)  # fmt: skip
+def test_what_verify_refuses_is_not_read(path, changes, said):
+    write_pets(path, **changes)
+    with refused(said, error=StoreError):
         hdf5.read_features(path)
+    assert said in " ".join(problems(path))
 
 
-def fail_at(monkeypatch, function, error):
-    def failing(*_args, **_kwargs):
-        raise error
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("method", ["zs-clip", "energy", "adand"])
+def test_features_that_are_no_numbers_give_none(tmp_path, value, dtype, method):
+    """Neither a number nor a warning: reading them looks at no value, their scores tell."""
+    path = tmp_path / "features" / "made" / "pets.h5"
+    write_pets(path, blocks=with_value((5, 3), value, dtype), labels=np.zeros(6, np.int32))
+    run = build_run(method, "made", "pets", None, "a {}.", ratio=0, noise="none")
+    with refused("1 features are not finite (the first in row 5", error=StoreError):
+        Simulator(tmp_path / "features").run(run)
+    assert "not finite" in " ".join(problems(path))
 
-    monkeypatch.setattr(function, failing)
+
+# --- nothing is half written
 
 
 @pytest.mark.parametrize("where", ["os.fsync", "os.replace"])
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, monkeypatch, where):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
     before = path.read_bytes()
-    fail_at(monkeypatch, where, OSError(28, "No space left on device"))
-    with pytest.raises(StoreError, match="No space left on device"):
-        write(path, labels=np.zeros(4, np.int32))
-    with pytest.raises(StoreError, match="No space left on device"):
-        hdf5.add_texts(path, [Text("x {}", TEXT.features)])
+    monkeypatch.setattr(where, full)
+    with refused("No space left on device", error=StoreError):
+        write_pets(path, labels=np.zeros(6, np.int32))
+    with refused("No space left on device", error=StoreError):
+        hdf5.add_texts(path, [Text("x {}", UNIT)])
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="cannot write"):
-        write(tmp_path / "file" / "pets.h5")
-
-
-def test_a_copied_file_is_the_same(path, tmp_path):
-    copy = tmp_path / "copy.h5"
-    shutil.copy(path, copy)
-    assert hdf5.read_features(copy).digest == hdf5.read_features(path).digest
+    with refused("cannot write", error=StoreError):
+        write_pets(tmp_path / "file" / "pets.h5")

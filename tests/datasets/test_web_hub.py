@@ -8,7 +8,6 @@ from web_writer import write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.published import published_for
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings.prompts import ensembles
@@ -43,13 +42,6 @@ def test_all_counterparts_are_known_sets():
     from zsntta_cli.datasets.names import _SAME_SETS
 
     assert set(_SAME_SETS.values()) <= set(datasets.CATALOGUE)
-
-
-def test_published_accuracies_of_sets_under_their_own_names():
-    clip = {"model": "ViT-B-16", "pretrained": "openai"}
-    for name, images, accuracy in (("wds_cars", 8_041, 64.77), ("wds_vtab-pets", 3_669, 88.86)):
-        rows = published_for(clip, name)
-        assert (images, accuracy) in [(row.images, row.accuracy) for row in rows], name
 
 
 def test_templates_of_an_ensemble_are_filed_under_its_name(zsntta, tmp_path):

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, Notes, refused
+from feature_files import PETS
+from made import PROMPT, Notes, damaged, refused
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -20,6 +21,7 @@ from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.extraction.parts import Parts
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
 
@@ -254,6 +256,36 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     assert not list(path.parent.rglob("*.tmp"))
     assert extractor().dataset(glyphs()).encoded == (70 if room == 20_000 else 0)
     assert hdf5.read_features(path).digest == hdf5.read_features(whole.path).digest
+
+
+@pytest.fixture
+def parts(tmp_path):
+    made = Parts(tmp_path / "pets.h5", {"encoder": 1}, [range(6)])
+    made.write(range(6), PETS, np.ones(6, bool))
+    return made
+
+
+def test_damaged_parts_say_what_to_delete(parts, tmp_path):
+    [path] = tmp_path.rglob("*.npz")
+    content, generator = path.read_bytes(), np.random.default_rng(0)
+    told = whole = 0
+    for _ in range(300):
+        path.write_bytes(damaged(content, generator))
+        try:
+            found = np.concatenate(list(parts.blocks()))
+        except StoreError as error:
+            told += "delete it, the same command makes it again" in str(error)
+        else:
+            assert np.array_equal(found, PETS)
+            whole += 1
+    assert told + whole == 300
+    assert told > 100
+
+
+def test_a_part_of_another_shape_is_refused(parts):
+    parts.write(range(6), PETS[:5], np.ones(6, bool))
+    with refused("is broken"):
+        parts.readable()
 
 
 @pytest.mark.slow
