@@ -39,7 +39,7 @@ CONFIGS = {
     },
     "pe-core": {
         "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "context_length": 32},
-        "vision_cfg": timm("vit_pe_core_tiny_patch16_384", 384, timm_pool="map", timm_proj=None),
+        "vision_cfg": timm("pe_core_small", 64, timm_pool="map", timm_proj=None),
     },
     "convnext": {
         "embed_dim": 32, "text_cfg": CLIP_TEXT,
@@ -106,12 +106,23 @@ def eva02_small(pretrained=False, num_classes=0, **_):
     )  # fmt: skip
 
 
+def pe_core_small(pretrained=False, num_classes=0, **_):
+    """A Perception Encoder as timm makes it, of two layers and 16 patches."""
+    from timm.models.eva import vit_pe_core_tiny_patch16_384
+
+    return vit_pe_core_tiny_patch16_384(
+        pretrained=pretrained, num_classes=num_classes, img_size=64, embed_dim=48, depth=2,
+        ref_feat_shape=(4, 4), attn_pool_num_heads=3,
+    )  # fmt: skip
+
+
 def register(monkeypatch):
     """Let open_clip know the families by name, as it knows its own models."""
     import open_clip.factory
     import timm.models._registry as registry
 
-    monkeypatch.setitem(registry._model_entrypoints, "eva02_small", eva02_small)
+    for make in (eva02_small, pe_core_small):
+        monkeypatch.setitem(registry._model_entrypoints, make.__name__, make)
     for name, config in CONFIGS.items():
         monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, name, config)
     monkeypatch.setattr(open_clip, "get_tokenizer", tokenizer_of)
