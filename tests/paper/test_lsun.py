@@ -113,14 +113,3 @@ def test_variants_alone_do_not_make_a_table(zsntta, variants):
     result = zsntta("paper", "21", "--seed", "3")
     assert result.exit_code == 1
     assert "lsun" in result.stderr
-
-
-def test_the_numbers_are_those_that_simulate_gives(zsntta, variants):
-    import json
-
-    result = zsntta("simulate", "--encoder", OURS, "--method", "zs-clip", "--id", "cifar10",
-                    "--ood", "lsun-c", "--format", "json")  # fmt: skip
-    [record] = json.loads(result.stdout)
-    auroc, fpr95 = (f"{100 * record['detection'][name]:.2f}" for name in ("auroc", "fpr95"))
-    shown = " ".join(zsntta("paper", "21").stdout.split())
-    assert f"AUROC {auroc} and FPR95(ID+) {fpr95} with 'lsun-c'" in shown

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from paper_cells import cell_of
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper import aggregates, comparing, measuring
@@ -27,12 +28,6 @@ from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.record import Record
 
 WISHES = Wishes(Path("features"))
-
-
-def cell_of(table, **values):
-    """The first cell of a table with some values of what is printed."""
-    found = cells(find_table(str(table)), PaperEncoder())
-    return next(c for c in found if all(getattr(c.of, k) == v for k, v in values.items()))
 
 
 def record(run, acc_h, seconds=2.0, items=100):

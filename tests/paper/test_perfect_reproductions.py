@@ -15,13 +15,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paper_cells import cell_of
 
 from zsntta_cli import datasets
 from zsntta_cli.paper import measuring, sampling
-from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import OUTSIDE, WITHIN
 from zsntta_cli.paper.printed.published import PaperNumber
-from zsntta_cli.paper.printed.tables import find_table
 from zsntta_cli.paper.runs import Wishes, streams
 from zsntta_cli.paper.sampling import Variance
 from zsntta_cli.simulation.metrics import Judged, Measures, measure
@@ -58,11 +57,6 @@ class Pool:
             self.run, measures["accuracies"], measures["detection"], measures["flags"],
             {"id": n_id, "ood": len(scores) - n_id, "noise": 0}, {}, {}, 1.0, "", {},
         )  # fmt: skip
-
-
-def cell_of(table, **values):
-    every = cells(find_table(str(table)), PaperEncoder())
-    return next(c for c in every if all(getattr(c.of, k) == v for k, v in values.items()))
 
 
 @functools.cache

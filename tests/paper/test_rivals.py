@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from made import OWN_SCRIPT, TINY, fails
+from made import OWN_SCRIPT, TINY
 
 from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.printed.tables import find_table
@@ -63,13 +63,6 @@ def test_added_rows_are_tested_against_adand_over_the_pairs(tmp_path):
     assert rival_sheets(find_table("2"), Wishes(tmp_path), records) == []
 
 
-def test_where_no_row_has_a_place(zsntta):
-    fails(zsntta("paper", "22", "--method", "tda"), "table 22 compares settings or times", code=2)
-    fails(zsntta("paper", "4", "--method", "tda"), "table 4 compares settings or times", code=2)
-    fails(zsntta("paper", "2", "--method", "nonsense"), "'nonsense'", code=2)
-    fails(zsntta("paper", "fig2", "--method", "tda"), "--method adds rows to tables", code=2)
-
-
 def test_a_table_that_names_no_ratio_in_both_mixes(cached):
     asked = ("paper", "5", "--ratio", "natural", *TINY, "--format", "json")
     rows = json.loads(cached(*asked).stdout)
@@ -83,8 +76,3 @@ def test_a_table_that_names_no_ratio_in_both_mixes(cached):
         assert (row["n_id"], row["n_ood"]) == (record["counts"]["id"], record["counts"]["ood"])
     without = [r for r in rows if "natural" not in r["row"]]
     assert without == json.loads(cached("paper", "5", *TINY, "--format", "json").stdout)
-
-
-@pytest.mark.parametrize(("number", "words"), [("2", "table 2 is not"), ("4", "table 4 is not")])
-def test_a_table_that_names_its_ratios_has_no_others(zsntta, number, words):
-    fails(zsntta("paper", number, "--ratio", "natural", *TINY), words, code=2)

@@ -244,21 +244,6 @@ def test_axe_finds_nothing(watch, theme):
     watched.assert_accessible("color-contrast", "scope-attr-valid", "svg-img-alt")
 
 
-def test_dark_print_and_forced_colours_are_other_styles(watch):
-    watched = watch(viewport={"width": 800, "height": 800})
-    paper = "getComputedStyle(document.body).backgroundColor"
-    seen = {}
-    for media in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"media": "print"}):
-        watched.page.emulate_media(**media)
-        seen[next(iter(media.values()))] = watched.page.evaluate(paper)
-    assert seen == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)",
-                    "print": "rgb(255, 255, 255)"}  # fmt: skip
-    assert not watched.page.locator("#controls").is_visible()
-    watched.page.emulate_media(media="screen", forced_colors="active")
-    line = """getComputedStyle(document.querySelector(".plot [stroke='#d55e00']")).stroke"""
-    assert watched.page.evaluate(line) != "rgb(213, 94, 0)"
-
-
 def test_what_is_folded_is_printed(opened):
     closed = "document.querySelectorAll('details:not([open])').length"
     before = opened.page.evaluate(closed)

@@ -37,18 +37,6 @@ GRID = [
 ]  # fmt: skip
 
 
-def test_the_headline_has_mean_deviation_and_marks():
-    html = made(
-        *(kept_run("zs-clip", seed=s, known=60 + s, caught=50, samples=100) for s in (0, 2)),
-        *(kept_run("ridge", seed=s, known=80 + s, caught=52, samples=100) for s in (0, 2)),
-    )
-    rows = cells(html, "ID: shapes, tiny: accuracies in %")
-    assert rows[:3] == [["Method", "glyphs"], ["Acc_S", "Acc_N", "Acc_H"], ["Noise 50%"]]
-    assert rows[3] == ["zs-clip", "61.00±1.41", "50.00±0.00", "54.95±0.57"]
-    assert rows[4] == ["ridge", "81.00±1.41*", "52.00±0.00*", "63.34±0.43*"]
-    assert "underlined" not in html
-
-
 def test_the_first_table_says_which_method_is_best_by_how_much_and_where_it_is_not():
     html = made(
         kept_run("zs-clip", "glyphs", known=5, caught=5), kept_run("ridge", "glyphs", known=8),
