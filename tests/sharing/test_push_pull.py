@@ -1,17 +1,19 @@
 """Published features: what is pushed comes back to the bit, and nothing else is taken for it."""
 
+import contextlib
 import json
 import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from made import PROMPT, Notes
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
-from zsntta_cli.cache.origin import note_path
+from zsntta_cli.cache.origin import note_path, origin_of
 from zsntta_cli.errors import StoreError
 from zsntta_cli.sharing.index import Index, parse_index, read_index
 from zsntta_cli.sharing.pull import chosen, pull
@@ -25,14 +27,27 @@ SETS = {"pets", "birds", "sky", "sand", "noise-gaussian", "words-nouns"}
 def place(tmp_path, features):
     """A folder with all of the made-up features."""
     store = open_store(f"file://{tmp_path}/published")
-    list(push(store, PushPlan(features, may=True), Notes()))
+    pushed(store, features)
     return store
+
+
+def pushed(store, root, names=(), **values):
+    return list(push(store, PushPlan(root, names, may=True, **values), Notes()))
 
 
 def pulled(store, root, names=(), encoder=None):
     index = read_index(store)
     files = chosen(index, store.address, names, encoder)
     return list(pull(store, index, root, files, Notes()))
+
+
+def write(root, name, ids=("0", "1"), source=(), **encoder):
+    """A file of two images of no class."""
+    hdf5.write_features(
+        root / f"made/{name}.h5", kind=DATASET, name=name, source=dict(source),
+        encoder={"model": "made-up", "logit_scale": 20.0} | encoder,
+        blocks=[np.eye(2, 16, dtype=np.float16)], labels=np.full(2, -1, np.int32), sample_ids=ids,
+    )  # fmt: skip
 
 
 def test_all_that_a_file_holds_comes_back(place, features, tmp_path):
@@ -70,31 +85,15 @@ def test_other_features_are_never_replaced(place, features, tmp_path):
 
 def test_a_folder_of_another_encoder_takes_nothing(place, tmp_path):
     root = tmp_path / "here"
-    hdf5.write_features(
-        root / "made/own.h5", kind=DATASET, name="own", source={},
-        encoder={"model": "made-up", "logit_scale": 21.0}, blocks=[np_rows()],
-        labels=labels(2), sample_ids=["0", "1"],
-    )  # fmt: skip
+    write(root, "own", logit_scale=21.0)
     with pytest.raises(StoreError, match=r"than 'pets' \(logit_scale: 21.0, not 20.0\)"):
         pulled(place, root, ["pets"])
 
 
-def np_rows(count=2):
-    import numpy as np
-
-    return np.eye(count, 16, dtype=np.float16)
-
-
-def labels(count):
-    import numpy as np
-
-    return np.full(count, -1, np.int32)
-
-
 def test_a_second_push_keeps_the_first(features, tmp_path):
     store = open_store(f"file://{tmp_path}/published")
-    list(push(store, PushPlan(features, ("pets",), may=True), Notes()))
-    done = list(push(store, PushPlan(features, ("pets", "sky"), may=True), Notes()))
+    pushed(store, features, ("pets",))
+    done = pushed(store, features, ("pets", "sky"))
     assert [entry.is_new for entry in done] == [False, True]
     assert {*read_index(store).files} == {"made/pets.h5", "made/sky.h5"}
     files = {p.name for p in (tmp_path / "published").rglob("*") if p.is_file()}
@@ -106,18 +105,13 @@ def test_a_second_push_keeps_the_first(features, tmp_path):
 
 def test_what_is_published_under_a_name_is_replaced_only_when_it_is_said(features, tmp_path):
     store = open_store(f"file://{tmp_path}/published")
-    list(push(store, PushPlan(features, ("pets",), may=True), Notes()))
+    pushed(store, features, ("pets",))
     other = tmp_path / "other"
-    (other / "made").mkdir(parents=True)
-    hdf5.write_features(
-        other / "made/pets.h5", kind=DATASET, name="pets", source={}, encoder={
-            "model": "made-up", "logit_scale": 20.0},
-        blocks=[np_rows()], labels=labels(2), sample_ids=["0", "1"],
-    )  # fmt: skip
+    write(other, "pets")
     with pytest.raises(StoreError, match="is there already with other features"):
-        list(push(store, PushPlan(other, may=True), Notes()))
+        pushed(store, other)
     assert read_index(store).files["made/pets.h5"].header.images == 400
-    list(push(store, PushPlan(other, may=True, overwrite=True), Notes()))
+    pushed(store, other, overwrite=True)
     assert pulled(store, tmp_path / "here")[0].entry.header.images == 2
 
 
@@ -125,10 +119,10 @@ def test_prompts_that_came_later_are_published_too(features, tmp_path):
     root = tmp_path / "mine"
     shutil.copytree(features, root)
     store = open_store(f"file://{tmp_path}/published")
-    list(push(store, PushPlan(root, ("pets",), may=True), Notes()))
+    pushed(store, root, ("pets",))
     text = hdf5.read_features(root / "made/pets.h5").text_features[PROMPT]
     hdf5.add_texts(root / "made/pets.h5", [Text("the {}", text[::-1].copy())])
-    (done,) = push(store, PushPlan(root, ("pets",), may=True), Notes())
+    (done,) = pushed(store, root, ("pets",))
     assert done.is_new
     assert "the {}" in read_index(store).files["made/pets.h5"].header.templates
 
@@ -144,17 +138,14 @@ def test_sets_that_not_everybody_may_pass_on_are_named(features, tmp_path):
 def test_without_ids_no_name_is_in_any_byte(tmp_path):
     root = tmp_path / "mine"
     ids = [f"/home/someone/{name}.jpg" for name in ("holiday", "wedding")]
-    hdf5.write_features(
-        root / "made/own.h5", kind=DATASET, name="own",
-        encoder={"model": "local-dir:/home/someone/clip", "logit_scale": 20.0,
-                 "pretrained": "/home/someone/w.pt"},
-        source={"images": 2, "skipped": ["/home/someone/broken.jpg"]}, blocks=[np_rows()],
-        labels=labels(2), sample_ids=ids,
+    write(
+        root, "own", ids, {"images": 2, "skipped": ["/home/someone/broken.jpg"]},
+        model="local-dir:/home/someone/clip", pretrained="/home/someone/w.pt",
     )  # fmt: skip
     store = open_store(f"file://{tmp_path}/published")
     with pytest.raises(StoreError, match=r"sample ids with folders .*--without-ids"):
-        list(push(store, PushPlan(root, may=True), Notes()))
-    list(push(store, PushPlan(root, may=True, without_ids=True), Notes()))
+        pushed(store, root)
+    pushed(store, root, without_ids=True)
     for path in (tmp_path / "published").rglob("*"):
         if path.is_file():
             content = path.read_bytes()
@@ -169,12 +160,12 @@ def test_without_ids_no_name_is_in_any_byte(tmp_path):
 
 def test_ids_that_are_there_are_taken_away(features, tmp_path):
     store = open_store(f"file://{tmp_path}/published")
-    list(push(store, PushPlan(features, ("pets",), may=True), Notes()))
+    pushed(store, features, ("pets",))
     assert b"pets/399" in (tmp_path / "published/made/pets.h5").read_bytes()
-    (done,) = push(store, PushPlan(features, ("pets",), may=True, without_ids=True), Notes())
+    (done,) = pushed(store, features, ("pets",), without_ids=True)
     assert done.is_new
     assert b"pets/399" not in (tmp_path / "published/made/pets.h5").read_bytes()
-    (done,) = push(store, PushPlan(features, ("pets",), may=True), Notes())
+    (done,) = pushed(store, features, ("pets",))
     assert not done.is_new, "what was hidden is not told by the way"
 
 
@@ -270,14 +261,20 @@ def test_one_other_byte_is_refused_and_not_kept(place, tmp_path, where):
     assert [p.name for p in (tmp_path / "here/made").iterdir()] == [".pets.lock"]
 
 
-def test_an_index_that_tells_of_another_file_is_found_out(place, tmp_path):
-    """Its sizes and sha256 are right, but it says that the sky is pets."""
+@contextlib.contextmanager
+def changed_index(tmp_path):
+    """The published index, as a stranger may change it."""
     path = tmp_path / "published/index.json"
     index = json.loads(path.read_text())
-    index["files"]["made/pets.h5"] |= {
-        key: index["files"]["made/sky.h5"][key] for key in ("size", "sha256")
-    }
+    yield index
     path.write_text(json.dumps(index))
+
+
+def test_an_index_that_tells_of_another_file_is_found_out(place, tmp_path):
+    """Its sizes and sha256 are right, but it says that the sky is pets."""
+    with changed_index(tmp_path) as index:
+        sky = index["files"]["made/sky.h5"]
+        index["files"]["made/pets.h5"] |= {key: sky[key] for key in ("size", "sha256")}
     shutil.copy(tmp_path / "published/made/sky.h5", tmp_path / "published/made/pets.h5")
     with pytest.raises(StoreError, match="holds other features than its index says"):
         pulled(place, tmp_path / "here", ["pets"])
@@ -285,10 +282,8 @@ def test_an_index_that_tells_of_another_file_is_found_out(place, tmp_path):
 
 
 def test_files_of_two_encoders_in_one_folder_are_refused_before_any_is_fetched(place, tmp_path):
-    path = tmp_path / "published/index.json"
-    index = json.loads(path.read_text())
-    index["files"]["made/sky.h5"]["header"]["identity"]["logit_scale"] = 21.0
-    path.write_text(json.dumps(index))
+    with changed_index(tmp_path) as index:
+        index["files"]["made/sky.h5"]["header"]["identity"]["logit_scale"] = 21.0
     with pytest.raises(StoreError, match=r"of another encoder than 'sky' \(logit_scale: 20.0, not"):
         pulled(place, tmp_path / "here")
     assert not (tmp_path / "here").exists()
@@ -304,10 +299,8 @@ def test_files_of_two_encoders_in_one_folder_are_refused_before_any_is_fetched(p
      (lambda index: index.update(files=[]), "no JSON object")],
 )  # fmt: skip
 def test_an_index_that_is_none_is_told_in_a_line(place, tmp_path, change, line):
-    path = tmp_path / "published/index.json"
-    index = json.loads(path.read_text())
-    change(index)
-    path.write_text(json.dumps(index))
+    with changed_index(tmp_path) as index:
+        change(index)
     with pytest.raises(StoreError, match="is no index of features") as told:
         read_index(place)
     assert line in str(told.value)
@@ -321,8 +314,6 @@ def test_an_index_is_read_back(place):
 
 def test_where_a_file_came_from_is_known_until_it_holds_something_else(place, features, tmp_path):
     (done,) = pulled(place, tmp_path / "here", ["pets"])
-    from zsntta_cli.cache.origin import origin_of
-
     assert origin_of(hdf5.read_features(done.path))["pulled"] == "file://…/published"
     assert note_path(done.path).exists()
     shutil.copy(features / "made/birds.h5", done.path)
