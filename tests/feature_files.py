@@ -1,9 +1,14 @@
-"""A feature file of six pets, written with whatever is changed of it; none of it is a test."""
+"""Feature files that several tests write or import; none of it is a test."""
+
+from pathlib import Path
 
 import numpy as np
+from made import refused
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.errors import StoreError
 
 PETS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float16)
 LABELS = np.array([0, 1, 0, -1, 1, 0], np.int32)
@@ -13,10 +18,24 @@ PET_IDS = ["a.jpg", "ü/ß.jpg", "猫.png", "d", "e", "f"]
 
 
 def write_pets(path, **changes):
-    """Write the file: the digest of its features."""
+    """Write a file of six pets with whatever is changed: the digest of its features."""
     content = {
         "kind": DATASET, "name": path.stem, "encoder": {"model": "m", "logit_scale": 100.0},
         "source": {"images": 6}, "blocks": [PETS[:4], PETS[4:]], "labels": LABELS,
         "sample_ids": PET_IDS, "class_names": ["cat", "dog"], "texts": TEXTS,
     }  # fmt: skip
     return hdf5.write_features(path, **(content | changes))
+
+
+def imported(features, name="pets", root="features", **plan):
+    """Import features that were made elsewhere: what was written, and what was noted."""
+    done = import_features(ImportPlan(name, Path(features), **plan), Path(root))
+    return hdf5.read_features(done.path), " ".join(done.checked.notes)
+
+
+def not_imported(*parts, features, error=StoreError, remedy="", **plan):
+    """An import is refused in one line that says all of `parts`, and changes no file."""
+    before = {path: path.read_bytes() for path in Path().rglob("*.h5")}
+    with refused(*parts, error=error, remedy=remedy):
+        imported(features, **plan)
+    assert {path: path.read_bytes() for path in Path().rglob("*.h5")} == before

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_files import write_pets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
 
 from zsntta_cli.cache import accuracy, hdf5
 from zsntta_cli.cache.accuracy import note_path, zero_shot, zero_shots
-from zsntta_cli.cache.features import DATASET, FeatureSet, Text
+from zsntta_cli.cache.features import DATASET, NOISE, FeatureSet, Text
 from zsntta_cli.cache.label_orders import better_order
 
 
@@ -68,6 +69,12 @@ def test_it_is_that_of_any_dtype_and_scale_and_of_no_warning():
         assert zero_shot(held(rows.argmax(1), (rows * factor).astype(dtype)), PROMPT).correct == 64
     unsound = np.array([[np.inf, 1], [np.nan, 0], [0, 1]], np.float16)
     assert zero_shot(held([0, 0, 1], unsound), PROMPT).images == 3
+
+
+def test_a_set_without_texts_or_of_noise_has_none(tmp_path):
+    for changes in ({"texts": []}, {"kind": NOISE, "name": "noise-uniform"}):
+        write_pets(tmp_path / "noise-uniform.h5", **changes)
+        assert zero_shots(tmp_path / "noise-uniform.h5") == []
 
 
 # --- kept in a note beside the file

@@ -8,10 +8,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from feature_files import write_pets
 from made import MADE_UP
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET
 from zsntta_cli.cache.origin import (
     differences_in_words,
     machine_facts,
@@ -32,12 +32,7 @@ SOURCE = {"dataset": "pets", "images": 300, "limit": 300, "digest": "c" * 64, "s
 
 
 def write(path, **changes):
-    content = {
-        "kind": DATASET, "name": path.stem, "encoder": ENCODER, "source": SOURCE,
-        "blocks": [np.ones((4, 3), np.float16)], "labels": np.array([0, 1, 0, 1], np.int32),
-        "sample_ids": ["a", "b", "c", "d"], "class_names": ["cat", "dog"],
-    }  # fmt: skip
-    return hdf5.write_features(path, **(content | changes))
+    return write_pets(path, **{"encoder": ENCODER, "source": SOURCE} | changes)
 
 
 def origin(path, **changes):
@@ -73,7 +68,7 @@ def test_a_file_of_an_older_version_has_no_such_facts_and_is_read(tmp_path):
 
 def test_the_parts_of_a_split_were_made_as_the_whole_was(tmp_path):
     path = tmp_path / "made" / "pets.h5"
-    write(path, machine={"cpu": "an old one"})
+    write(path, machine={"cpu": "an old one"}, labels=np.array([0, 1, 0, 1, 1, 0], np.int32))
     for part in split(path, "half", [0]):
         assert hdf5.read_features(part).machine == {"cpu": "an old one"}
         assert origin_of(hdf5.read_features(part))["split"]["of"] == "pets"
