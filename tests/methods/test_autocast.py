@@ -4,9 +4,9 @@ import hashlib
 import pickle
 
 import numpy as np
-import open_clip
 import pytest
 import torch
+import towers
 from hypothesis import given
 from hypothesis import strategies as st
 from made import CONFIG, decisions
@@ -18,7 +18,6 @@ from zsntta_cli.encoders.clip import autocast_note, has_cuda, load_encoder
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import tent, tpt
 from zsntta_cli.methods.live.adaptation import norm_layers
-from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import TentSettings
 from zsntta_cli.methods.scores import AutocastScale, cosine_logits, scale_under, zero_shot
 from zsntta_cli.settings import PRECISIONS, EncoderChoice
@@ -176,12 +175,9 @@ def test_without_a_driver_torch_is_not_asked_for_cuda(monkeypatch):
 @pytest.fixture(scope="module")
 def encoders():
     """A small CLIP of chance in fp32 and under amp."""
-    known = dict(open_clip.factory._MODEL_CONFIGS)
-    open_clip.factory._MODEL_CONFIGS["clip-autocast-quickgelu"] = {**CONFIG, "quick_gelu": True}
-    choices = [EncoderChoice("clip-autocast-quickgelu", "none", p) for p in ("fp32", "amp")]
-    yield [load_encoder(choice, "cpu") for choice in choices]
-    open_clip.factory._MODEL_CONFIGS.clear()
-    open_clip.factory._MODEL_CONFIGS.update(known)
+    name = "clip-autocast-quickgelu"
+    with towers.registered({name: {**CONFIG, "quick_gelu": True}}):
+        yield [load_encoder(EncoderChoice(name, "none", p), "cpu") for p in ("fp32", "amp")]
 
 
 def inputs(count):
@@ -207,19 +203,8 @@ def test_weights_stay_float32_and_features_are_halves(encoders):
 
 
 def live_data(encoder, count):
-    features = encoder.encode_images(inputs(count))
-    text = encoder.encode_texts([PROMPT.format(name) for name in NAMES])
     scale = scale_under(encoder.identity["precision"], encoder.identity["logit_scale"])
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(count), np.zeros(count, bool))
-    return Ready(stream, encoder, None, NAMES, PROMPT)
-
-
-class Ready(LiveData):
-    """A stream whose encoder input is there already."""
-
-    def batches(self, batches):
-        return ((items, inputs(len(self))[items]) for items in batches)
+    return towers.of_inputs(encoder, inputs(count), NAMES, scale=scale)
 
 
 def test_live_logits_are_those_of_a_replay(encoders):

@@ -8,10 +8,9 @@ other kind are those of the first rendering, tests/reference.
 
 import numpy as np
 import pytest
+from streams import of_features
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import build_run
 
@@ -25,11 +24,8 @@ IMAGES = np.array([[5, 1, 0, 1, 2], [1, 4, 1, 0, 1], [3, 0, 0, 0, 2], [3, 0, 0, 
 
 def run(method, images, texts, words=0, *, injected=None, fixed=None, scale=3.0, **values):
     """The decisions on a stream of these images, with a method's settings and so many words."""
-    images, texts = np.asarray(images, np.float32), np.asarray(texts, np.float32)
-    more = (WORDS[:words].astype(np.float32), (words,)) if words else ()
-    pool = Pool(images, texts, scale, zero_shot(images, texts, scale), *more)
-    known = np.zeros(len(images), bool) if injected is None else injected
-    data = StreamData(pool, np.arange(len(images)), known)
+    more = (WORDS[:words], (words,)) if words else ()
+    data = of_features(images, texts, scale, injected, *more)
     options = build_run(method, "", "", None, "", **values).options
     return METHODS[method].load()(data, options, ThresholdSettings(fixed=fixed))
 

@@ -4,26 +4,26 @@ import dataclasses
 
 import made
 import numpy as np
-import open_clip.factory
 import pytest
 import released
 import torch
+import towers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import CONFIG, PROMPT
 from PIL import Image
 from reference import live as reference
+from streams import of_features
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.live.tuned import chosen_items
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.live import Running
@@ -44,13 +44,9 @@ RESNET = {
 
 @pytest.fixture(scope="module")
 def registered():
-    """open_clip knows the architectures as it knows its own."""
-    known = dict(open_clip.factory._MODEL_CONFIGS)
-    open_clip.factory._MODEL_CONFIGS["clip-live-quickgelu"] = {**CONFIG, "quick_gelu": True}
-    open_clip.factory._MODEL_CONFIGS["clip-live-resnet"] = RESNET
-    yield
-    open_clip.factory._MODEL_CONFIGS.clear()
-    open_clip.factory._MODEL_CONFIGS.update(known)
+    quick = {**CONFIG, "quick_gelu": True}
+    with towers.registered({"clip-live-quickgelu": quick, "clip-live-resnet": RESNET}):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -73,20 +69,8 @@ def clip(registered, weights):
     return load_encoder(EncoderChoice("clip-live-quickgelu", weights), "cpu")
 
 
-class Ready(LiveData):
-    """A stream whose encoder input is there already."""
-
-    def batches(self, batches):
-        return ((items, IMAGES[items]) for items in batches)
-
-
-def live_data(encoder, count, truly_clean=None, kind=Ready):
-    features = encoder.encode_images(IMAGES[:count])
-    text = encoder.encode_texts(class_prompts(PROMPT, NAMES))
-    scale = encoder.identity["logit_scale"]
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(count), np.zeros(count, bool))
-    return kind(stream, encoder, None, NAMES, PROMPT, truly_clean=truly_clean)
+def live_data(encoder, count, truly_clean=None):
+    return towers.of_inputs(encoder, IMAGES[:count], NAMES, truly_clean)
 
 
 def live_run(method, preset="official", **values):
@@ -196,8 +180,7 @@ def picture_data(encoder, count, truly_clean=None):
     names = ["circle", "square", "star"]
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = 20.0  # of a softmax that is not one class alone
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(count), np.arange(count) % 3 == 2)
+    stream = of_features(features, text, scale, np.arange(count) % 3 == 2)
     return LiveData(stream, encoder, images, names, PROMPT, truly_clean=truly_clean)
 
 

@@ -8,25 +8,17 @@ import copy
 import numpy as np
 import pytest
 import torch
-import towers
 from torch import nn
 from towers import BATCH_NORM, COUNT, batch_norms, decided, live_data, live_run, norm_parameters
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta
 from zsntta_cli.methods.live.settings import AdaNDTentSettings, SottaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 
 ATOL = 1e-4  # of ID scores: what Adam makes of rounding, with batch statistics
-
-
-@pytest.fixture(scope="module")
-def encoders():
-    with towers.encoders() as loaded:
-        yield loaded
 
 
 @pytest.fixture
@@ -304,25 +296,6 @@ def initial_layer(stream, options):
         layer.weight.copy_(torch.from_numpy(np.stack([start[:-1] / 2, -start[:-1] / 2])))
         layer.bias.copy_(torch.tensor([start[-1] / 2, -start[-1] / 2]))
     return layer
-
-
-@pytest.mark.parametrize("late_start", [False, True])
-@pytest.mark.parametrize("batch_size", [1, 4])
-@pytest.mark.parametrize("pseudo_labels", ["frozen", "detector"])
-def test_pieces_of_a_stream_are_learned_from_as_all_of_it(
-    resnet, late_start, batch_size, pseudo_labels
-):
-    stream = live_data(resnet, injected=True).stream
-    run = live_run(
-        "adand", update_every=16, warmup=2, batch_size=batch_size, late_start=late_start,
-        pseudo_labels=pseudo_labels,
-    )  # fmt: skip
-    whole = adand.AdaND(stream, run.options, run.threshold).push(stream)
-    online = adand.AdaND(stream, run.options, run.threshold)
-    starts = range(0, COUNT, 12)
-    joined = Decisions.joined([online.push(stream.part(slice(s, s + 12))) for s in starts])
-    for one, other in zip(vars(joined).values(), vars(whole).values(), strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_adapted_features_want_whole_batches_of_the_detector():

@@ -2,19 +2,16 @@
 
 import made
 import numpy as np
-import open_clip.factory
 import pytest
 import released
 import torch
+import towers
 from made import CONFIG, PROMPT
 
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import sotta, tent
-from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
 
 VECTORS = released.load("live-towers")
@@ -30,11 +27,8 @@ LOGITS_WITHIN = {
 }  # fmt: skip
 
 
-class Ready(LiveData):
-    """A stream whose encoder input is there already."""
-
-    def batches(self, batches):
-        return ((items, self.encoder.inputs[items]) for items in batches)
+class Ready(towers.Ready):
+    """In the precision of the encoder."""
 
     def text_features(self):
         return super().text_features().to(self.encoder.model.logit_scale.dtype)
@@ -42,20 +36,18 @@ class Ready(LiveData):
 
 @pytest.fixture(scope="module", params=VISION)
 def tower(request, tmp_path_factory):
-    """Its name; its encoder, with its input; which items are ID."""
+    """Its name; its encoder; its input; which items are ID."""
     name, path = request.param, tmp_path_factory.mktemp("weights") / "clip.pt"
     state, images, targets = released.tower(name)
     torch.save(state, path)
     config = {**CONFIG, "vision_cfg": VISION[name], "quick_gelu": True}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(open_clip.factory._MODEL_CONFIGS, f"clip-{name}", config)
+    with towers.registered({f"clip-{name}": config}):
         encoder = load_encoder(EncoderChoice(f"clip-{name}", str(path)), "cpu")
-    encoder.inputs = images
     if name == "resnet":
         if released.checksum(state, images) != VECTORS["resnet/checksum"]:
             pytest.skip("torch draws normal numbers with other last bits here")
         in_double_precision(encoder)
-    return name, encoder, targets >= 0
+    return name, encoder, images, targets >= 0
 
 
 def in_double_precision(encoder):
@@ -79,20 +71,11 @@ def case_run(name, case):
     )  # fmt: skip
 
 
-def live_data(encoder, count, truly_clean):
-    features = encoder.encode_images(encoder.inputs[:count]).astype(np.float32)
-    text = encoder.encode_texts(class_prompts(PROMPT, NAMES))
-    scale = encoder.identity["logit_scale"]
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    stream = StreamData(pool, np.arange(count), np.zeros(count, bool))
-    return Ready(stream, encoder, None, NAMES, PROMPT, truly_clean=truly_clean)
-
-
 @pytest.mark.parametrize(
     "case", ["tent-normal", "tent-gt", "tent-all", "sotta-normal", "sotta-all"]
 )
 def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
-    name, encoder, truly_clean = tower
+    name, encoder, images, truly_clean = tower
     method, seen = case.partition("-")[0], []
     module = {"tent": tent, "sotta": sotta}[method]
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", False)  # as in the released run
@@ -102,7 +85,7 @@ def test_decisions_and_logits_are_the_released_codes(case, tower, monkeypatch):
     )
     logits = VECTORS[f"{name}/{case}/logits"]
     clean = truly_clean[: len(logits)] if case.endswith("gt") else None
-    data = live_data(encoder, len(logits), clean)
+    data = towers.of_inputs(encoder, images[: len(logits)], NAMES, clean, kind=Ready)
     found = Decisions.joined(list(made.decisions(data, case_run(name, case))))
     assert np.array_equal(found.class_index, VECTORS[f"{name}/{case}/class_index"])
     assert np.array_equal(found.is_noise, VECTORS[f"{name}/{case}/is_noise"])

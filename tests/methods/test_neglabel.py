@@ -1,18 +1,18 @@
-"""NegLabel with several lists, as its released code has it; MCM's temperature."""
+"""NegLabel with several lists, as its released code has it."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from streams import decide
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, WORDS, Text
 from zsntta_cli.cli.line.hints import worded
-from zsntta_cli.errors import DatasetError, MissingText, MissingWords, SettingsError
+from zsntta_cli.errors import DatasetError, MissingText, MissingWords
 from zsntta_cli.extraction import plan as plans
 from zsntta_cli.extraction.plan import ExtractPlan, named_words
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
@@ -27,11 +27,9 @@ SCALE = 2.0
 ADJECTIVE_PROMPT = SPEECH_PROMPTS["adjectives"]
 
 
-def scores(method, pool=None, preset="paper", **values):
-    pool = pool or Pool(IMAGES, TEXT, SCALE, zero_shot(IMAGES, TEXT, SCALE))
+def scores(pool, **values):
     data = StreamData(pool, np.arange(4), np.zeros(4, bool))
-    run = build_run(method, "", "", None, "", preset, **values)
-    return METHODS[method].load()(data, run.options, ThresholdSettings()).id_score
+    return decide("neglabel", data, ThresholdSettings(), **values)[0].id_score
 
 
 def pool_of(*lists, names=None):
@@ -39,25 +37,6 @@ def pool_of(*lists, names=None):
     frozen = zero_shot(IMAGES, TEXT, SCALE)
     sizes = tuple(map(len, lists))
     return Pool(IMAGES, TEXT, SCALE, frozen, words, sizes, names)
-
-
-# --- MCM ----------------------------------------------------------------------------------------
-
-
-def test_mcm_at_temperature_1_by_hand():
-    cosine = np.array([0.6, 0])
-    expected = np.exp(cosine).max() / np.exp(cosine).sum()
-    assert scores("mcm", temperature=1.0)[2] == pytest.approx(expected, rel=1e-6)
-
-
-def test_mcms_own_temperature_is_one_over_the_logit_scale():
-    assert np.array_equal(scores("mcm"), scores("mcm", temperature=1 / SCALE))
-    assert not np.array_equal(scores("mcm"), scores("mcm", temperature=1.0))
-
-
-def test_a_temperature_that_no_softmax_can_have_is_refused():
-    with pytest.raises(SettingsError, match=r"temperature is 0\.0, must be 0\.0001 or more"):
-        scores("mcm", temperature=0.0)
 
 
 # --- NegLabel: what is mined --------------------------------------------------------------------
@@ -68,11 +47,11 @@ FAR, NEAR, BETWEEN = (0, 0, 1), (1, 0, 0), (0, 0.6, 0.8)
 def test_a_share_is_mined_of_each_list_separately():
     pool = pool_of([FAR, (-1, 0, 0), NEAR, NEAR], [NEAR, BETWEEN])
     # Half of each: both far words of the first list, and of the second the one that is farther.
-    found = scores("neglabel", pool, mined_share=0.5, groups=1)[3]
+    found = scores(pool, mined_share=0.5, groups=1)[3]
     negatives = np.exp(SCALE * np.array([1, 0, 0.8])).sum()
     assert found == pytest.approx(2 / (2 + negatives), rel=1e-5)
     # M of both: the two far words of the first list, none of the second.
-    found = scores("neglabel", pool, negatives=2, groups=1)[3]
+    found = scores(pool, negatives=2, groups=1)[3]
     assert found == pytest.approx(2 / (2 + np.exp(SCALE) + 1), rel=1e-5)
 
 
@@ -80,34 +59,34 @@ def test_a_share_is_mined_of_each_list_separately():
     ("words", "share", "mined"), [(20, 0.15, 3), (19, 0.15, 2), (100, 0.29, 29), (3, 0.15, 1)]
 )
 def test_a_share_is_rounded_down_to_a_word_or_more(words, share, mined):
-    found = scores("neglabel", pool_of([FAR] * words), mined_share=share, groups=1)[3]
+    found = scores(pool_of([FAR] * words), mined_share=share, groups=1)[3]
     assert found == pytest.approx(2 / (2 + mined * np.exp(SCALE)), rel=1e-5)
 
 
 def test_random_groups_leave_the_remainder():
     pool = pool_of([FAR] * 7)
-    ranked = scores("neglabel", pool, groups=3)[3]  # of 3, 2 and 2 words
-    shuffled = scores("neglabel", pool, groups=3, grouping="random")[3]  # of 2 words each
+    ranked = scores(pool, groups=3)[3]  # of 3, 2 and 2 words
+    shuffled = scores(pool, groups=3, grouping="random")[3]  # of 2 words each
     share = {n: 2 / (2 + n * np.exp(SCALE)) for n in (2, 3)}
     assert ranked == pytest.approx((share[3] + 2 * share[2]) / 3, rel=1e-5)
     assert shuffled == pytest.approx(share[2], rel=1e-5)
-    assert scores("neglabel", pool, grouping="random")[3] == pytest.approx(
-        2 / (2 + np.exp(SCALE)), rel=1e-5
-    ), "no more groups than words"
+    assert scores(pool, grouping="random")[3] == pytest.approx(2 / (2 + np.exp(SCALE)), rel=1e-5), (
+        "no more groups than words"
+    )
 
 
 def test_random_groups_do_not_follow_the_distance():
     words = [(0, np.sin(a), np.cos(a)) for a in np.linspace(0, 1.5, 12)]
     pool = pool_of(words)
-    ranked = scores("neglabel", pool, groups=3)
-    shuffled = [scores("neglabel", pool, groups=3, grouping="random") for _ in range(2)]
+    ranked = scores(pool, groups=3)
+    shuffled = [scores(pool, groups=3, grouping="random") for _ in range(2)]
     assert np.array_equal(*shuffled)
     assert not np.allclose(ranked, shuffled[0])
 
 
 def test_class_names_may_have_another_prompt_than_the_runs():
     names = np.array([[0, 0, 1], [0, 1, 0]], np.float32)
-    found = scores("neglabel", pool_of([NEAR], names=names))[3]
+    found = scores(pool_of([NEAR], names=names))[3]
     assert found == pytest.approx((np.exp(SCALE) + 1) / (np.exp(SCALE) + 2), rel=1e-5)
 
 

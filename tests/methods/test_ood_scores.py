@@ -2,6 +2,7 @@ import made
 import numpy as np
 import pytest
 
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import energy, logit_gap, zero_shot
 from zsntta_cli.methods.words.vocabulary import mine_negatives
@@ -56,9 +57,14 @@ def test_logit_gaps_released_numbers_are_those_of_official(id_set, others):
         assert options.logitgap_others == expected
 
 
-def test_mcm_by_hand():
-    np.testing.assert_allclose(scores("mcm")[0], 0.5, rtol=1e-6)
-    np.testing.assert_allclose(scores("mcm")[1], 1 / (1 + np.exp(-2)), rtol=1e-6)
+def test_mcm_by_hand_at_its_own_temperature_and_others():
+    """Its own is one over the logit scale."""
+    np.testing.assert_allclose(scores("mcm")[:2], [0.5, 1 / (1 + np.exp(-2))], rtol=1e-6)
+    np.testing.assert_array_equal(scores("mcm"), scores("mcm", temperature=1 / SCALE))
+    expected = np.exp(0.6) / (np.exp(0.6) + 1)
+    assert scores("mcm", temperature=1.0)[3] == pytest.approx(expected, rel=1e-6)
+    with pytest.raises(SettingsError, match=r"temperature is 0\.0, must be 0\.0001 or more"):
+        scores("mcm", temperature=0.0)
 
 
 def test_energy_of_large_logits_is_finite():

@@ -5,12 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import towers
 from reference import open_set as reference
-from towers import decided, live_data, live_run, norm_parameters
+from streams import assert_same
+from towers import (
+    agree,
+    assert_later_items_change_nothing,
+    assert_norms_change_alone,
+    decided,
+    live_data,
+    live_run,
+    of_items,
+)
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import ostta, unient
 from zsntta_cli.methods.live.adaptation import entropy
 from zsntta_cli.methods.live.open_set import OpenSetBatch
@@ -23,32 +30,6 @@ SOFT = {"unient_soft": True, "unient_ood": 0.2}
 METHOD_NAMES = ("unient", "ostta")
 
 
-@pytest.fixture(scope="module")
-def encoders():
-    with towers.encoders() as loaded:
-        yield loaded
-
-
-@pytest.fixture
-def vit(encoders):
-    return encoders["shallow-towers"]
-
-
-def agree(found, expected):
-    np.testing.assert_allclose(found.id_score, expected.id_score, atol=1e-4)
-    np.testing.assert_array_equal(found.class_index, expected.class_index)
-    np.testing.assert_array_equal(found.is_noise, expected.is_noise)
-
-
-def same(found, expected):
-    for name, column in vars(found).items():
-        np.testing.assert_array_equal(column, vars(expected)[name], err_msg=name)
-
-
-def of_items(data, items):
-    return replace(data, stream=data.stream.part(items))
-
-
 CASES = [("unient", {}), ("unient", SOFT), ("ostta", {}), ("ostta", {"ostta_marginal": 0.0})]
 
 
@@ -58,7 +39,7 @@ def test_decisions_are_those_of_the_equations_item_by_item(vit, method, values, 
     data = live_data(vit, count=COUNT, injected=injected)
     run = live_run(method, **QUICK, **values)
     found = decided(data, run)
-    agree(found, getattr(reference, method)(data, run))
+    agree(found, getattr(reference, method)(data, run), 1e-4)
     frozen = decided(data, live_run(method, **{**QUICK, "learning_rate": 1e-12}, **values))
     assert np.abs(found.id_score - frozen.id_score).max() > 0.01
 
@@ -67,53 +48,38 @@ def test_decisions_are_those_of_the_equations_item_by_item(vit, method, values, 
 def test_on_batchnorm_both_encoders_have_the_statistics_of_the_batch(encoders, method):
     data = live_data(encoders["resnet-towers"], count=32)
     run = live_run(method, batch_size=16, learning_rate=1e-3)
-    agree(decided(data, run), getattr(reference, method)(data, run))
+    agree(decided(data, run), getattr(reference, method)(data, run), 1e-4)
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 @pytest.mark.parametrize(("count", "size"), [(1, 16), (2, 16), (17, 16), (5, 1)])
 @pytest.mark.parametrize("classes", [1, 4])
 def test_few_items_and_one_class(vit, method, count, size, classes):
-    data = live_data(vit, count=COUNT)
-    pool = replace(data.stream.pool, text_features=data.stream.pool.text_features[:classes])
-    data = of_items(replace(data, stream=replace(data.stream, pool=pool)), slice(count))
+    data = of_items(live_data(vit, count=COUNT), slice(count), classes)
     run = live_run(method, **{**QUICK, "batch_size": size})
     found = decided(data, run)
-    agree(found, getattr(reference, method)(data, run))
+    agree(found, getattr(reference, method)(data, run), 1e-4)
     assert np.isfinite(found.id_score).all()
 
 
 def test_unient_does_not_adapt_where_nothing_tells_the_samples_apart(vit):
     data, run = live_data(vit, count=COUNT), live_run("unient", **{**QUICK, "batch_size": 1})
     frozen = live_run("unient", batch_size=1, learning_rate=1e-12)
-    same(decided(data, run), decided(data, frozen))
+    assert_same(decided(data, run), decided(data, frozen))
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 def test_no_decision_depends_on_what_comes_in_later_batches(vit, method):
-    run, data = live_run(method, **QUICK), live_data(vit, count=COUNT)
-    whole = decided(data, run)
-    same(decided(of_items(data, slice(48)), run), whole.part(slice(48)))
-    vit.inputs[48:] = torch.randn(vit.inputs[48:].shape, generator=torch.manual_seed(2))
-    same(decided(data, run).part(slice(48)), whole.part(slice(48)))
+    data = live_data(vit, count=COUNT)
+    assert_later_items_change_nothing(vit, data, live_run(method, **QUICK), 48)
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
 @pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
 def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encoders, tower, method):
-    encoder = encoders[tower]
-    data, run = live_data(encoder, count=COUNT), live_run(method, **QUICK)
-    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
-    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
-    counters = {n for n in before if n.endswith("num_batches_tracked")}
-    steps = METHODS[method].load()(data, run.options, run.threshold)
-    next(steps)
-    state = encoder.model.state_dict()
-    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
-    assert changed - counters
-    assert {state[name].data_ptr() for name in changed - counters} <= affine
-    steps.close()
-    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())
+    data = live_data(encoders[tower], count=COUNT)
+    run = live_run(method, **QUICK)
+    assert_norms_change_alone(encoders[tower], data, run, 1, counters=True)
 
 
 # Their parts

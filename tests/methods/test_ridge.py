@@ -1,7 +1,6 @@
 """Ridge against its item-by-item reference, and what must hold for any stream."""
 
 import dataclasses
-import itertools
 import pickle
 from functools import cache
 
@@ -10,30 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.ridge import ridge as reference
+from streams import of_features
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import SURE, Decisions, Pool, StreamData
+from zsntta_cli.methods.base import SURE
 from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.methods.detectors.ridge import RidgeSettings, Sums, _quantile, otsu
-from zsntta_cli.methods.learned import copied, restored, state_of
-from zsntta_cli.methods.scores import zero_shot, zero_shot_detail
+from zsntta_cli.methods.learned import state_of
+from zsntta_cli.methods.scores import unit, zero_shot, zero_shot_detail
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 OPTIONS = RidgeSettings()
 
 
-def unit(rows):
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def stream_of(features, text, scale=30.0, injected=None):
-    """A stream that shows each of the images once, in order."""
-    features, text = features.astype(np.float32), text.astype(np.float32)
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    count = len(features)
-    injected = np.zeros(count, bool) if injected is None else injected
-    return StreamData(pool, np.arange(count), injected)
+def stream_of(features, text, injected=None):
+    return of_features(features, text, 30.0, injected)
 
 
 @cache
@@ -53,15 +44,6 @@ def world(seed, count=700, ratio=0.25, classes=12, dim=24):
 
 def decide(data, options=OPTIONS):
     return ridge.Ridge(data, options, ThresholdSettings()).push(data)
-
-
-def columns(decisions, part=slice(None)):
-    return [decisions.class_index[part], decisions.is_noise[part], decisions.id_score[part]]
-
-
-def assert_equal(a, b):
-    for one, other in zip(a, b, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 # --- the reference
@@ -108,64 +90,7 @@ def test_noise_from_elsewhere_is_found():
     assert found[~is_ood].mean() < usual[~is_ood].mean() + 0.02
 
 
-# --- online
-
-
-@settings(max_examples=15, deadline=None)
-@given(now=st.integers(1, 699), seed=st.integers(0, 3), draw=st.integers(0, 99))
-def test_the_future_changes_no_decision(now, seed, draw):
-    features, text, _ = world(seed)
-    changed = features.copy()
-    changed[now:] = np.random.default_rng(draw).normal(size=changed[now:].shape)
-    a, b = (decide(stream_of(f, text)) for f in (features, changed))
-    # A product of another batch may round its last bits differently.
-    np.testing.assert_array_equal(a.is_noise[:now], b.is_noise[:now])
-    np.testing.assert_array_equal(a.class_index[:now], b.class_index[:now])
-    np.testing.assert_allclose(a.id_score[:now], b.id_score[:now], rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("length", [200, 499])
-def test_a_stream_decides_as_its_beginning(length):
-    features, text, _ = world(1)
-    whole = decide(stream_of(features, text))
-    part = decide(stream_of(features[:length], text))
-    assert_equal(columns(whole, slice(length))[:2], columns(part)[:2])
-
-
-@settings(max_examples=10, deadline=None)
-@given(cuts=st.lists(st.integers(0, 699), max_size=6), seed=st.integers(0, 3))
-def test_pieces_and_a_state_between_them_change_nothing(cuts, seed):
-    features, text, _ = world(seed)
-    data = stream_of(features, text, injected=np.arange(700) % 9 == 8)
-    stepper, parts = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
-    for start, stop in itertools.pairwise([0, *sorted(cuts), 700]):
-        stepper = restored(ridge.Ridge(data, OPTIONS, ThresholdSettings()), state_of(stepper))
-        parts.append(stepper.push(data.part(slice(start, stop))))
-    assert_equal(columns(Decisions.joined(parts)), columns(decide(data)))
-
-
-def test_items_one_by_one_change_nothing():
-    features, text, _ = world(2)
-    data = stream_of(features, text)
-    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
-    parts = [stepper.push(data.part(slice(t, t + 1))) for t in range(700)]
-    found = decide(data)
-    assert_equal(columns(Decisions.joined(parts)), columns(found))
-    u = data.noise_score
-    assert (found.is_noise != (u > OnlineThreshold(ThresholdSettings())(u))).any()
-
-
-def test_a_judge_stays_at_its_moment_and_takes_each_image_alone():
-    features, text, _ = world(1)
-    data = stream_of(features, text)
-    stepper = ridge.Ridge(data, OPTIONS, ThresholdSettings())
-    stepper.push(data.part(slice(0, 500)))
-    judge, rest = copied(stepper), data.part(slice(500, 700))
-    before = judge.push(rest, learn=False)
-    alone = [judge.push(rest.part(slice(i, i + 1)), learn=False) for i in range(200)]
-    assert_equal(columns(Decisions.joined(alone)), columns(before))
-    stepper.push(rest)
-    assert_equal(columns(judge.push(rest, learn=False)), columns(before))
+# --- online (what holds of every method: test_invariants.py, test_online_methods.py)
 
 
 def test_the_first_items_are_decided_as_zs_clip_does():
@@ -178,12 +103,6 @@ def test_the_first_items_are_decided_as_zs_clip_does():
     np.testing.assert_array_equal(found.class_index[first], data.class_index[first])
     assert np.isnan(found.detector_threshold[first]).all()
     assert not np.isnan(found.detector_threshold[OPTIONS.ridge_first :]).any()
-
-
-def test_the_same_twice():
-    features, text, _ = world(0)
-    a, b = (decide(stream_of(features.copy(), text.copy())) for _ in range(2))
-    assert_equal(columns(a), columns(b))
 
 
 def test_state_does_not_grow():

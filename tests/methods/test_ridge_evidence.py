@@ -6,6 +6,7 @@ import pytest
 from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.base import EVIDENCE_KINDS, NONE, OTHER_KIND, RARE
 from zsntta_cli.methods.detectors.ridge import Shares, _groups, _rare
+from zsntta_cli.methods.scores import unit
 
 DIM = 64
 ONE, FEW, UNEVEN, MANY = (
@@ -14,10 +15,6 @@ ONE, FEW, UNEVEN, MANY = (
     (12, 0.7),
     (40, 0.95),
 )  # classes, each to the one before
-
-
-def unit(rows):
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def folder(seed, count, ratio, classes=12, rate=1.0):

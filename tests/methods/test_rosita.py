@@ -5,11 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-import towers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import open_set as reference
-from towers import decided, live_data, live_run, norm_parameters
+from towers import (
+    agree,
+    assert_later_items_change_nothing,
+    assert_norms_change_alone,
+    decided,
+    live_data,
+    live_run,
+    norm_parameters,
+    of_items,
+)
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
@@ -18,17 +26,6 @@ from zsntta_cli.settings import ThresholdSettings
 
 COUNT = 60
 QUICK = {"learning_rate": 0.02, "rosita_neighbours": 2, "rosita_undesired": 8}
-
-
-@pytest.fixture(scope="module")
-def encoders():
-    with towers.encoders() as loaded:
-        yield loaded
-
-
-@pytest.fixture
-def vit(encoders):
-    return encoders["shallow-towers"]
 
 
 @pytest.fixture(autouse=True)
@@ -43,20 +40,12 @@ def crops(monkeypatch):
     monkeypatch.setattr(rosita, "load_views", load)
 
 
-def agree(found, expected):
-    np.testing.assert_allclose(found.id_score, expected.id_score, atol=2e-6)
+def assert_reference(data, run):
+    """The decisions, which are those of its equations."""
+    found, expected = decided(data, run), reference.rosita(data, run)
+    agree(found, expected, 2e-6)
     np.testing.assert_array_equal(found.zero_shot_threshold, expected.zero_shot_threshold)
-    np.testing.assert_array_equal(found.class_index, expected.class_index)
-    np.testing.assert_array_equal(found.is_noise, expected.is_noise)
-
-
-def same(found, expected):
-    for name, column in vars(found).items():
-        np.testing.assert_array_equal(column, vars(expected)[name], err_msg=name)
-
-
-def of_items(data, items):
-    return replace(data, stream=data.stream.part(items))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -69,8 +58,7 @@ def of_items(data, items):
 def test_decisions_are_those_of_its_equations_item_by_item(encoders, tower, values):
     values = QUICK | values
     data, run = live_data(encoders[tower], count=COUNT), live_run("rosita", **values)
-    found = decided(data, run)
-    agree(found, reference.rosita(data, run))
+    found = assert_reference(data, run)
     if tower == "shallow-towers":
         assert 10 < found.is_noise.sum() < COUNT - 10
         frozen = decided(data, live_run("rosita", **values | {"learning_rate": 1e-12}))
@@ -93,8 +81,7 @@ def test_each_part_of_the_loss_is_used_and_in_its_place(vit):
 def test_injected_noise_is_scored_and_never_learned_from(vit):
     data = live_data(vit, count=COUNT, injected=True)
     run = live_run("rosita", **QUICK)
-    found = decided(data, run)
-    agree(found, reference.rosita(data, run))
+    found = assert_reference(data, run)
     alone = replace(data, stream=replace(data.stream, injected=np.ones(len(data), bool)))
     frozen = decided(alone, run)
     cosines = alone.stream.pool.zero_shot.class_index
@@ -105,12 +92,8 @@ def test_injected_noise_is_scored_and_never_learned_from(vit):
 @pytest.mark.parametrize("classes", [1, 4])
 @pytest.mark.parametrize("count", [1, 2, 30])
 def test_few_items_and_one_class(vit, count, classes):
-    data = live_data(vit, count=COUNT)
-    pool = replace(data.stream.pool, text_features=data.stream.pool.text_features[:classes])
-    data = of_items(replace(data, stream=replace(data.stream, pool=pool)), slice(count))
-    run = live_run("rosita", **QUICK)
-    found = decided(data, run)
-    agree(found, reference.rosita(data, run))
+    data = of_items(live_data(vit, count=COUNT), slice(count), classes)
+    found = assert_reference(data, live_run("rosita", **QUICK))
     assert found.is_noise[0] == (found.id_score[0] < 0)  # there is nothing to split by
     assert found.zero_shot_threshold[0] == 1
 
@@ -125,30 +108,14 @@ def test_equal_images_are_split_nowhere_and_nothing_is_learned(vit):
 
 
 def test_no_decision_depends_on_what_comes_later(vit):
-    run, data = live_run("rosita", **QUICK), live_data(vit, count=COUNT)
-    whole = decided(data, run)
-    same(decided(of_items(data, slice(40)), run), whole.part(slice(40)))
-    vit.inputs[40:] = torch.randn(vit.inputs[40:].shape, generator=torch.manual_seed(2))
-    other = decided(data, run)
-    same(other.part(slice(40)), whole.part(slice(40)))
-    assert not np.array_equal(other.id_score[40:], whole.id_score[40:])
+    data = live_data(vit, count=COUNT)
+    assert_later_items_change_nothing(vit, data, live_run("rosita", **QUICK), 40)
 
 
 @pytest.mark.parametrize("tower", ["resnet-towers", "shallow-towers"])
 def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encoders, tower):
-    encoder = encoders[tower]
-    data, run = live_data(encoder, count=COUNT), live_run("rosita", **QUICK)
-    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
-    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
-    steps = METHODS["rosita"].load()(data, run.options, run.threshold)
-    for _ in range(40):
-        next(steps)
-    state = encoder.model.state_dict()
-    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
-    assert changed
-    assert {state[name].data_ptr() for name in changed} <= affine
-    steps.close()
-    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())
+    data = live_data(encoders[tower], count=COUNT)
+    assert_norms_change_alone(encoders[tower], data, live_run("rosita", **QUICK), 40)
 
 
 def test_one_step_by_hand(vit):

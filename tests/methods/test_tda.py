@@ -1,6 +1,7 @@
 """TDA against a per-sample reference, the released code's decisions and AdaND's detector."""
 
 import itertools
+import tracemalloc
 from dataclasses import replace
 from unittest import mock
 
@@ -10,14 +11,14 @@ import pytest
 import released
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streams import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.classifiers import tda
 from zsntta_cli.methods.classifiers.tda import Cache, TDASettings
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -27,24 +28,13 @@ def configure(options, **threshold):
     return RunSettings("tda", "", "", None, "", threshold=rule, options=options)
 
 
-def stream(features, text, scale, injected=None):
-    features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
-    injected = np.zeros(len(features), np.bool_) if injected is None else injected
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    return StreamData(pool, np.arange(len(features)), injected)
-
-
-def unit(vectors):
-    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
-
-
 def random_stream(classes, items, dim=6, distinct=1000, scale=8.0, seed=0, injected=False):
     """Items drawn from `distinct` images, so that few of those mean many exact duplicates."""
     generator = np.random.default_rng(seed)
     text = unit(generator.standard_normal((classes, dim)))
     images = 10 * generator.standard_normal((distinct, dim))
     injected = (np.arange(items) % 9 == 8) & injected
-    return stream(images[generator.integers(0, distinct, items)], text, scale, injected)
+    return of_features(images[generator.integers(0, distinct, items)], text, scale, injected)
 
 
 def offer(cache, label, sample, shots):
@@ -67,7 +57,7 @@ def reference(data, o, offered):
     text = data.pool.text_features.astype(np.float64)
     positive, negative, adapted = {}, {}, []
     for i, raw in enumerate(data.features(slice(None)).astype(np.float64)):
-        feature = unit(raw)
+        feature = raw / np.linalg.norm(raw)
         logits = data.pool.logit_scale * text @ feature
         p = np.exp(logits) / np.exp(logits).sum()
         entropy, label = -(p * np.log(p)).sum(), int(data.class_index[i])
@@ -94,7 +84,7 @@ STRONG = TDASettings(negative_alpha=3.0, positive_alpha=4.0, mask_low=0.3)
 
 @settings(max_examples=60, deadline=None)
 @given(
-    classes=st.integers(2, 6),
+    classes=st.integers(2, 6) | st.just(60),
     items=st.integers(1, 60),
     distinct=st.integers(1, 60),
     scale=st.sampled_from([1.0, 4.0, 8.0, 20.0]),
@@ -162,10 +152,49 @@ def test_a_cache_by_hand():
     np.testing.assert_allclose(logits, expected, rtol=1e-6)
 
 
+def test_an_entry_that_is_replaced_within_its_block_counts_until_then():
+    cache = Cache(classes=2, dim=2, shots=1, alpha=2.0, beta=5.0)
+    features = np.array([[1, 0], [0.6, 0.8], [0.6, 0.8]], np.float32)
+    values = np.array([[True, False], [False, False], [True, True]])
+    entropy, label = np.array([0.5, 0.4, 0.3], np.float32), np.zeros(3, np.int32)
+    logits = cache.adapt(features, label, entropy, values, np.ones(3, np.bool_))
+    # The second speaks for nothing, and the first is gone by then.
+    np.testing.assert_allclose(logits, [[2, 0], [0, 0], [2, 2]], rtol=1e-6)
+    nobody = np.zeros(1, np.bool_)
+    later = cache.adapt(features[:1], label[:1], entropy[:1], values[:1], nobody)
+    np.testing.assert_allclose(later, [[2 * np.exp(-2), 2 * np.exp(-2)]], rtol=1e-6)
+
+
+def test_products_of_few_keys_give_the_same(monkeypatch):
+    data, offered = random_stream(30, 900, dim=24, scale=10.0), np.ones(900, np.bool_)
+    together = tda.TDA(data, STRONG).classify(data, offered)
+    monkeypatch.setattr(tda, "_KEYS", 7)
+    assert np.array_equal(tda.TDA(data, STRONG).classify(data, offered), together)
+
+
+def peak(classes):
+    """Bytes that a block takes at most beside its stream."""
+    data = random_stream(classes, 64, dim=16, scale=10.0)
+    tracemalloc.start()
+    try:
+        tda.TDA(data, OPTIONS).classify(data, np.ones(len(data), np.bool_))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_is_linear_in_the_classes():
+    """What a key speaks for is sparse."""
+    peak(10)  # the compiled part is loaded
+    small, large = peak(2_000), peak(8_000)
+    assert large < 5 * small  # with dense values 16 times
+    assert large < 64 * 2**20  # 3 x 8,000 x 8,000 values are 183 MiB
+
+
 def test_three_neighbours_outvote_the_frozen_model_by_hand():
     # Logits are the cosines. The fourth item is closer to text 0, by 0.8 to 0.6, and has itself in
     # class 0's cache, 2.8 in all; class 1 has 0.6 + 3 * 2 exp(-5 (1 - 0.96)) = 5.51.
-    data = stream([[0.6, 0.8]] * 3 + [[0.8, 0.6]], np.eye(2), 1.0)
+    data = of_features([[0.6, 0.8]] * 3 + [[0.8, 0.6]], np.eye(2), 1.0)
     assert data.class_index.tolist() == [1, 1, 1, 0]
     assert made.decisions(data, configure(OPTIONS)).class_index.tolist() == [1, 1, 1, 1]
     one_shot = configure(TDASettings(positive_shots=1))  # 0.6 + 1.64 < 2.8
@@ -176,7 +205,7 @@ def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
     # Logits 6 and 8: probabilities 0.119 and 0.881, entropy 0.365 nats, over log2(2) = 1: within
     # the window. With the mask from 0.2 each speaks against class 1: 8 - 1.5, then 8 - 3.
     options = TDASettings(positive_shots=0, negative_alpha=1.5, mask_low=0.2)
-    data = stream([[0.6, 0.8]] * 2, np.eye(2), 10.0)
+    data = of_features([[0.6, 0.8]] * 2, np.eye(2), 10.0)
     assert made.decisions(data, configure(options)).class_index.tolist() == [1, 0]
     for change in ({"entropy_low": 0.37}, {"mask_high": 0.85}):
         unused = configure(replace(options, **change))
@@ -187,7 +216,7 @@ def test_uncertain_samples_speak_against_their_likely_classes_by_hand():
 def test_every_decision_is_the_released_codes(name):
     vectors = released.stream(name)
     features = vectors["features"][vectors["targets"] != -1000]
-    data = stream(features, vectors["text_features"], float(vectors["logit_scale"]))
+    data = of_features(features, vectors["text_features"], float(vectors["logit_scale"]))
     assert vectors["tda/params"].tolist() == [1, 128, 10, 512]  # batch size, L, N, N_q
     decisions = made.decisions(
         data, configure(OPTIONS, queue=512, degenerate="zero")
@@ -204,7 +233,7 @@ def test_injected_items_never_enter_the_caches():
     features, text = data.features(slice(None)), data.pool.text_features
     mirrored = np.where(data.injected[:, None], -features, features)
     first, second, all_offered = (
-        made.decisions(stream(f, text, 8.0, i), configure(STRONG)).class_index[~data.injected]
+        made.decisions(of_features(f, text, 8.0, i), configure(STRONG)).class_index[~data.injected]
         for f, i in ((features, data.injected), (mirrored, data.injected), (features, None))
     )
     assert np.array_equal(first, second)
@@ -227,15 +256,9 @@ def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batc
     assert_best(decisions.class_index, reference(data, options, offered))
 
 
-def test_two_runs_are_equal():
-    data = random_stream(10, 1500, dim=32)
-    first, second = (made.decisions(data, configure(OPTIONS)).class_index for _ in range(2))
-    assert np.array_equal(first, second)
-
-
 def test_one_class_and_a_zero_feature_are_no_error():
     assert made.decisions(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
-    zero = stream([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
+    zero = of_features([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
     assert made.decisions(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]
 
 

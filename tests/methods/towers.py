@@ -1,18 +1,22 @@
 """Small random towers, and live streams on them whose encoder input is there already."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import open_clip.factory
 import torch
+from made import PROMPT
+from streams import assert_same, of_features
 from torch import nn
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.scores import zero_shot
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.settings.prompts import class_prompts
 from zsntta_cli.simulation.runs import build_run
 
 TEXT = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 1, "layers": 1}
@@ -25,19 +29,25 @@ COUNT = 96
 
 
 @contextmanager
-def encoders():
-    """OpenAI's kind of ResNet and ViTs of 24 blocks and of 3, random."""
+def registered(configs):
+    """open_clip knows architectures, by their names, as it knows its own."""
     known = dict(open_clip.factory._MODEL_CONFIGS)
-    for name, vision in TOWERS.items():
-        config = {"embed_dim": 32, "quick_gelu": True, "vision_cfg": vision, "text_cfg": TEXT}
-        open_clip.factory._MODEL_CONFIGS[name] = config
-    yield {name: load_encoder(EncoderChoice(name, "none"), "cpu") for name in TOWERS}
+    open_clip.factory._MODEL_CONFIGS.update(configs)
+    yield
     open_clip.factory._MODEL_CONFIGS.clear()
     open_clip.factory._MODEL_CONFIGS.update(known)
 
 
+@contextmanager
+def encoders():
+    """OpenAI's kind of ResNet and ViTs of 24 blocks and of 3, random."""
+    small = {"embed_dim": 32, "quick_gelu": True, "text_cfg": TEXT}
+    with registered({name: small | {"vision_cfg": vision} for name, vision in TOWERS.items()}):
+        yield {name: load_encoder(EncoderChoice(name, "none"), "cpu") for name in TOWERS}
+
+
 class Ready(LiveData):
-    """A stream whose encoder input is there already: noise of another mean for each class."""
+    """A stream whose encoder input is there already: `inputs` of the encoder."""
 
     def batches(self, batches):
         for items in batches:
@@ -45,20 +55,34 @@ class Ready(LiveData):
             yield items, self.encoder.inputs[items]
 
 
+def of_inputs(encoder, inputs, names, truly_clean=None, scale=None, kind=Ready):
+    """A stream of inputs of an encoder, of classes of which it embeds the names."""
+    encoder.inputs, encoder.batch_sizes = inputs, []
+    features = encoder.encode_images(inputs).astype(np.float32)
+    text = encoder.encode_texts(class_prompts(PROMPT, names))
+    scale = encoder.identity["logit_scale"] if scale is None else scale
+    return kind(of_features(features, text, scale), encoder, None, names, PROMPT,
+                truly_clean=truly_clean)  # fmt: skip
+
+
 def live_data(encoder, pipeline="normal", count=COUNT, injected=False):
-    """Every third item injected noise where that is asked for."""
+    """Noise of another mean for each class; every third item injected where that is asked for."""
     generator = np.random.default_rng(0)
     shape = (count, 3, encoder.image_size, encoder.image_size)
     images = generator.normal(size=shape) + 3 * generator.normal(size=(count, 3, 1, 1))
     encoder.inputs, encoder.batch_sizes = torch.from_numpy(images.astype(np.float32)), []
     features = encoder.encode_images(encoder.inputs)
-    text = generator.normal(size=(4, features.shape[1])) + 0.0
-    text = (text / np.linalg.norm(text, axis=1, keepdims=True)).astype(np.float32)
-    pool = Pool(features, text, 15.0, zero_shot(features, text, 15.0))
-    noise = np.arange(count) % 3 == 2 if injected else np.zeros(count, bool)
-    stream = StreamData(pool, np.arange(count), noise)
+    text = unit(generator.normal(size=(4, features.shape[1])))
+    stream = of_features(features, text, 15.0, np.arange(count) % 3 == 2 if injected else None)
     clean = np.arange(count) % 2 == 0 if pipeline == "gt" else None
     return Ready(stream, encoder, None, list("abcd"), "a {}.", truly_clean=clean)
+
+
+def of_items(data, items, classes=None):
+    """The same stream of some of its items, and of the first so many classes."""
+    pool = data.stream.pool
+    pool = replace(pool, text_features=pool.text_features[:classes])
+    return replace(data, stream=replace(data.stream, pool=pool).part(items))
 
 
 def decided(data, run):
@@ -81,3 +105,40 @@ def norm_parameters(tower, left_out="nothing"):
         if isinstance(layer, (BATCH_NORM, nn.LayerNorm)) and left_out not in name:
             found += [layer.weight, layer.bias]
     return found
+
+
+def agree(found, expected, atol):
+    """Decisions are those of a reference, scores up to rounding."""
+    np.testing.assert_allclose(found.id_score, expected.id_score, atol=atol)
+    np.testing.assert_array_equal(found.class_index, expected.class_index)
+    np.testing.assert_array_equal(found.is_noise, expected.is_noise)
+
+
+def assert_later_items_change_nothing(encoder, data, run, now):
+    """Nor whether there are any."""
+    whole = decided(data, run)
+    assert_same(decided(of_items(data, slice(now)), run), whole.part(slice(now)))
+    encoder.inputs[now:] = torch.randn(encoder.inputs[now:].shape, generator=torch.manual_seed(2))
+    other = decided(data, run)
+    assert_same(other.part(slice(now)), whole.part(slice(now)))
+    assert not np.array_equal(other.id_score[now:], whole.id_score[now:])
+
+
+def assert_norms_change_alone(encoder, data, run, steps, counters=False):
+    """So many steps change scales and shifts of normalisation layers, and the end takes them back.
+
+    `counters`: BatchNorm counts its batches, too.
+    """
+    before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
+    affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
+    parts = METHODS[run.method].load()(data, run.options, run.threshold)
+    for _ in range(steps):
+        next(parts)
+    state = encoder.model.state_dict()
+    changed = {name for name, t in state.items() if not torch.equal(t, before[name])}
+    if counters:
+        changed = {name for name in changed if not name.endswith("num_batches_tracked")}
+    assert changed
+    assert {state[name].data_ptr() for name in changed} <= affine
+    parts.close()
+    assert all(torch.equal(t, before[name]) for name, t in encoder.model.state_dict().items())

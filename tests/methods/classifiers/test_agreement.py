@@ -2,15 +2,14 @@
 
 import itertools
 from dataclasses import replace
-from unittest import mock
 
 import numpy as np
 import pytest
-from given_features import of_features
 from reference import classifiers as reference
+from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.bca import BCASettings
 from zsntta_cli.methods.classifiers.dla import DLASettings
 from zsntta_cli.methods.classifiers.dmn import DMNSettings
@@ -137,20 +136,6 @@ def test_an_item_is_learned_after_it_was_classified(case):
         other[item] = not offered[item]
         changed = classes(module, data, options, other)
         assert np.array_equal(changed[: item + 1], known[: item + 1])
-
-
-@pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize("case", CASES)
-def test_no_class_depends_on_where_blocks_end(case, size):
-    module, options, _ = CASES[case]
-    data, offered = stream(10, 260, 24, 3, 12.0), some(260, 3)
-    usual = classes(module, data, options, offered)
-    if hasattr(module, "_BLOCK"):
-        changed = mock.patch.object(module, "_BLOCK", size)
-    else:
-        changed = mock.patch.object(module, "blocks", lambda n: blocks.blocks(n, size))
-    with changed:
-        assert np.array_equal(classes(module, data, options, offered), usual)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given_features import of_features
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from reference import block_classifiers as reference
 from reference.classifiers import frozen
+from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers import lame, stata, transclip

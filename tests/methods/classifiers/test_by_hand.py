@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from given_features import of_features
+from streams import of_features
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import CLASSIFIERS, METHODS

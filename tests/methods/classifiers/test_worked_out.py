@@ -5,7 +5,7 @@ Five items, of three classes of which the last has none, and steps from none to 
 
 import numpy as np
 import pytest
-from given_features import of_features
+from streams import of_features
 
 from zsntta_cli.methods.classifiers import lame, stata, transclip
 from zsntta_cli.methods.classifiers.lame import LAMESettings

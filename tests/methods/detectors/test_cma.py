@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import cma as reference
+from streams import of_features
 
 from zsntta_cli.methods import METHODS, WORDS
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import cma
 from zsntta_cli.methods.detectors.cma import CmaSettings
-from zsntta_cli.methods.scores import unit, zero_shot
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -20,31 +20,21 @@ def run(data, options, threshold):
     return cma.CMA(data, options, threshold).push(data)
 
 
-def stream(features, text, neutral, scale, injected=None):
-    features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
-    pool = Pool(
-        features, text, scale, zero_shot(features, text, scale),
-        more_text=np.asarray(neutral, np.float32),
-    )  # fmt: skip
-    none = np.zeros(len(features), bool)
-    return StreamData(pool, np.arange(len(features)), none if injected is None else injected)
-
-
 def random_stream(classes, neutral, seed, items=300, dim=12):
     rng = np.random.default_rng(seed)
     text = unit(rng.normal(size=(classes, dim)))
     features = 10 * text[rng.integers(classes, size=items)] + 2 * rng.normal(size=(items, dim))
     injected = rng.random(items) < 0.1
-    return stream(features, text, unit(rng.normal(size=(neutral, dim))), 10.0, injected)
+    return of_features(features, text, 10.0, injected, unit(rng.normal(size=(neutral, dim))))
 
 
 def test_by_hand():
     # Logits ln 4 or 0. Two classes, twice as many texts: four of e3, or two of each of e3 and e4.
     eye, features = np.eye(4), np.eye(4)[[2, 0, 3]]
     options, threshold = CmaSettings(cma_times=2), ThresholdSettings()
-    one = run(stream(features, eye[:2], eye[2:3], np.log(4)), options, threshold)
+    one = run(of_features(features, eye[:2], np.log(4), words=eye[2:3]), options, threshold)
     np.testing.assert_allclose(one.id_score, [1 / 18, 4 / 9, 1 / 6], rtol=1e-6)
-    two = run(stream(features, eye[:2], eye[2:], np.log(4)), options, threshold)
+    two = run(of_features(features, eye[:2], np.log(4), words=eye[2:]), options, threshold)
     np.testing.assert_allclose(two.id_score, [1 / 12, 4 / 9, 1 / 12], rtol=1e-6)
     # u 0.917 and 0.556: the first grid value between is 0.56.
     assert two.detector_threshold.tolist() == [0.5, 0.56, 0.56]

@@ -3,35 +3,26 @@
 import numpy as np
 import pytest
 from reference import etlt as reference
+from streams import of_scores
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import etlt
 from zsntta_cli.methods.detectors.etlt import EtltSettings
-from zsntta_cli.methods.scores import ZeroShot
 from zsntta_cli.settings import ThresholdSettings
 
 ADAPTIVE = ThresholdSettings()
-
-
-def stream(features, u, injected=None):
-    features, u = np.asarray(features, np.float32), np.asarray(u, float)
-    scores = ZeroShot(np.zeros(len(u), np.int32), u)
-    pool = Pool(features, np.eye(1, features.shape[1], dtype=np.float32), 1.0, scores)
-    known = np.zeros(len(u), bool) if injected is None else np.asarray(injected, bool)
-    return StreamData(pool, np.arange(len(u)), known)
 
 
 def random_stream(items, dim, seed, known=0.1):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(items, dim)) + 1
     u = 1 / (1 + np.exp(-features @ rng.normal(size=dim) / dim**0.5 - rng.normal(size=items)))
-    return stream(features, u, rng.random(items) < known)
+    return of_scores(features, u, rng.random(items) < known)
 
 
 def test_by_hand():
     # Two kinds of images: each gets the mean of its kind, and the split is between these.
-    data = stream([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
+    data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
     decisions = etlt.run(data, EtltSettings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score, [0.7, 0.7, 0.7, 0.1], atol=1e-4)
     np.testing.assert_allclose(decisions.detector_threshold, 0.6, atol=1e-4)
@@ -40,7 +31,7 @@ def test_by_hand():
 
 def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
     # Means 0.35 and 0.9; the 0.8 is 0.45 away, the others 0.15: without it the mean is 0.2.
-    data = stream([[1, 0]] * 4 + [[0, 1]] * 4, [0.2, 0.2, 0.2, 0.8] + [0.9] * 4)
+    data = of_scores([[1, 0]] * 4 + [[0, 1]] * 4, [0.2, 0.2, 0.2, 0.8] + [0.9] * 4)
     all_in, robust = (
         etlt.run(data, EtltSettings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
     )
@@ -50,8 +41,8 @@ def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
 
 def test_known_noise_is_noise_and_counts_for_nothing():
     kinds, u = [[1, 0]] * 3 + [[0, 1]] * 2, [0.2, 0.3, 0.4, 0.9, 0.9]
-    plain = etlt.run(stream(kinds, u), EtltSettings(), ADAPTIVE)
-    data = stream([*kinds, [1, 0]], [*u, 0.0], [0] * 5 + [1])
+    plain = etlt.run(of_scores(kinds, u), EtltSettings(), ADAPTIVE)
+    data = of_scores([*kinds, [1, 0]], [*u, 0.0], [0] * 5 + [1])
     decisions = etlt.run(data, EtltSettings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score[:5], plain.id_score)
     assert decisions.is_noise.tolist() == [False, False, False, True, True, True]
@@ -80,7 +71,7 @@ def test_more_dims_than_items_reproduce_the_scores():
 
 
 def test_a_fixed_threshold_is_on_the_fitted_values():
-    data = stream([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
+    data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
     fixed = etlt.run(data, EtltSettings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
     assert fixed.is_noise.all()
     assert not etlt.run(data, EtltSettings(), ThresholdSettings(fixed=0.05)).is_noise.any()
@@ -88,7 +79,7 @@ def test_a_fixed_threshold_is_on_the_fitted_values():
 
 def test_where_all_are_alike_nothing_is_noise():
     for u in ([0.4] * 5, [0.4], []):
-        data = stream(np.ones((len(u), 3)), u)
+        data = of_scores(np.ones((len(u), 3)), u)
         assert not etlt.run(data, EtltSettings(), ADAPTIVE).is_noise.any()
 
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import oodd as reference
+from streams import of_features, of_scores
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import oodd
 from zsntta_cli.methods.detectors.oodd import OoddSettings
-from zsntta_cli.methods.scores import ZeroShot
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -24,47 +23,38 @@ def noise_scores(data, options):
     return 1 - oodd.OODD(data, options, ThresholdSettings()).push(data).id_score
 
 
-def stream(features, u, injected=None):
-    """Items with given noise scores: the dictionary depends on nothing else."""
-    features, u = np.asarray(features, np.float32), np.asarray(u, float)
-    scores = ZeroShot(np.zeros(len(u), np.int32), u)
-    pool = Pool(features, np.eye(1, features.shape[1], dtype=np.float32), 1.0, scores)
-    known = np.zeros(len(u), bool) if injected is None else np.asarray(injected, bool)
-    return StreamData(pool, np.arange(len(u)), known)
-
-
 def random_stream(items, seed, known=0.1, dim=6, steps=None):
     rng = np.random.default_rng(seed)
     u = rng.random(items) if steps is None else rng.integers(0, steps, items) / steps
     features = 3 * rng.normal(size=(items, dim)) + 2
-    return stream(features, u, rng.random(items) < known)
+    return of_scores(features, u, rng.random(items) < known)
 
 
 def test_by_hand():
     # Two entries, the nearest counts. d has less u than both: it does not enter.
     options = OoddSettings(oodd_items=2, oodd_neighbour=1)
-    scores = noise_scores(stream([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
+    scores = noise_scores(of_scores([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
     np.testing.assert_allclose(scores, [0.9, 1.5 / 2, 1.7 / 2, (0.1 + 0.8) / 2], rtol=1e-6)
 
 
 def test_itself_is_the_first_neighbour_and_the_second_counts():
     # c: itself, b at 0.8. d stays out: b at 0.96, a at 0.8.
     options = OoddSettings(oodd_items=3, oodd_neighbour=2)
-    scores = noise_scores(stream([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
+    scores = noise_scores(of_scores([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
     np.testing.assert_allclose(scores, [0.9, 0.5, 0.75, 0.45], rtol=1e-6)
 
 
 def test_known_noise_always_enters_and_may_leave():
     # d takes c's place, and loses it to the next item: that one finds itself, the last one a.
     options = OoddSettings(oodd_items=2, oodd_neighbour=1)
-    data = stream([A, C, D, C, D], [0.9, 0.7, 0.1, 0.2, 0.1], [0, 0, 1, 0, 0])
+    data = of_scores([A, C, D, C, D], [0.9, 0.7, 0.1, 0.2, 0.1], [0, 0, 1, 0, 0])
     scores = noise_scores(data, options)
     np.testing.assert_allclose(scores, [0.9, 0.85, 0.55, 0.6, 0.45], rtol=1e-6)
 
 
 def test_cosines_below_zero_count_as_zero_and_scores_stay_within_the_grid():
     options = OoddSettings(oodd_items=2, oodd_neighbour=1)
-    opposite = stream([A, A, [-1, 0]], [1.0, 1.0, 0.0])
+    opposite = of_scores([A, A, [-1, 0]], [1.0, 1.0, 0.0])
     assert noise_scores(opposite, options).tolist() == [1.0, 1.0, 0.0]
 
 
@@ -113,10 +103,7 @@ def test_a_dictionary_has_more_items_than_the_neighbour_that_counts():
 
 def test_a_temperature_is_that_of_the_softmax_over_cosines():
     # Temperature 1 of two classes at cosines 1 and 0: q = e / (e + 1), whatever the model's scale.
-    text = np.eye(2, dtype=np.float32)
-    scores = ZeroShot(np.zeros(3, np.int32), np.zeros(3))
-    pool = Pool(np.array([[2, 0], [0, 5], [3, 3]], np.float32), text, 100.0, scores)
-    data = StreamData(pool, np.array([2, 0, 1]), np.zeros(3, bool))
+    data = of_features([[3, 3], [2, 0], [0, 5]], np.eye(2), 100.0)
     options = OoddSettings(oodd_temperature=1.0, oodd_items=5, oodd_neighbour=4)
     q = np.e / (np.e + 1)
     np.testing.assert_allclose(noise_scores(data, options), [0.5, 1 - q, 1 - q], rtol=1e-6)

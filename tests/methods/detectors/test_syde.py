@@ -5,15 +5,16 @@ import dataclasses
 import numpy as np
 import pytest
 from reference import syde as reference
+from streams import of_features
 
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.detectors import syde, zs_clip
 from zsntta_cli.methods.detectors.linear import LinearDetector
 from zsntta_cli.methods.detectors.som import SelfOrganisingMap
 from zsntta_cli.methods.detectors.syde import SydeSettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.methods.learned import copied
-from zsntta_cli.methods.scores import unit, zero_shot
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
 DIM, CLASSES = 16, 4
@@ -33,8 +34,7 @@ def stream(seed=0, count=400, known=0.1, scale=10.0):
     injected = rng.random(count) < known
     strange = injected & (rng.random(count) < 0.5)  # the others look like any item
     features[strange] = (rng.normal(size=(strange.sum(), DIM)) + 3).astype(np.float32)
-    pool = Pool(features, text, scale, zero_shot(features, text, scale))
-    return StreamData(pool, np.arange(count), injected, seed)
+    return of_features(features, text, scale, injected, seed=seed)
 
 
 def start(seed, cells=9):

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from word_streams import decide, stream
+from streams import decide, near_words
 
 from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.errors import SettingsError
@@ -22,7 +22,7 @@ SHORT = {"update_every": 16, "warmup": 3, "learning_rate": 0.01}
 @pytest.mark.parametrize("gap", [0.0, 0.5])
 @pytest.mark.parametrize("teacher", ["neglabel", "csp"])
 def test_it_is_adand_on_the_words_noise_score(teacher, gap):
-    data = stream(0)
+    data = near_words(0)
     few = {"mined_share": 0.5, "groups": 3}
     found, options = decide(f"{teacher}+adand", data, QUEUE, **SHORT, **few, gap=gap)
     words, _ = decide(teacher, data, QUEUE, **few)
@@ -40,7 +40,7 @@ def test_it_is_adand_on_the_words_noise_score(teacher, gap):
 
 
 def test_images_of_the_pool_that_come_in_another_order_have_their_own_scores():
-    data = stream(1, injected=False)
+    data = near_words(1, injected=False)
     order = np.random.default_rng(0).permutation(len(data))
     mixed = dataclasses.replace(data, index=order)
     found, _ = decide("neglabel+adand", mixed, QUEUE, warmup=99)  # to its end, the teacher decides
@@ -49,7 +49,7 @@ def test_images_of_the_pool_that_come_in_another_order_have_their_own_scores():
 
 
 def test_a_step_learns_from_what_is_sure_alone():
-    data = stream(2, items=20)
+    data = near_words(2, items=20)
     options = AdaNDSettings(update_every=20, warmup=1, gap=0.5)
     stepper = adand.AdaND(data, options, ThresholdSettings(fixed=0.5))
     start = LinearDetector.random(data.pool.image_features.shape[1], data.seed)
@@ -66,7 +66,7 @@ def test_a_step_learns_from_what_is_sure_alone():
 
 
 def test_a_queue_without_anything_sure_makes_no_step():
-    data = stream(3, items=40, injected=False)
+    data = near_words(3, items=40, injected=False)
     options = AdaNDSettings(update_every=20, warmup=1, gap=1.0)
     stepper = adand.AdaND(data, options, ThresholdSettings(fixed=0.5))
     before = copied(stepper.detector)
@@ -76,7 +76,7 @@ def test_a_queue_without_anything_sure_makes_no_step():
 
 
 def test_a_classifier_goes_behind():
-    data = stream(5)
+    data = near_words(5)
     for method in ("csp+tda", "tanl+tda", "neglabel+adand+tda"):
         few = {"mined_share": 0.5} if "csp" in method else {}
         found, _ = decide(method, data, QUEUE, **few)

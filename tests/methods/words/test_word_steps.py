@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from word_streams import decide, stream
+from streams import decide, near_words, of_features
 
-from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.words.adaneg import AdaNegMemory
 from zsntta_cli.methods.words.tanl import (
@@ -25,18 +24,15 @@ NAMES = np.eye(2, 3, dtype=np.float32)  # the third axis is no class
 ONE = ThresholdSettings(fixed=0.5)
 
 
-def of(images, words, scale=2.0, injected=None):
-    images, words = np.array(images, np.float32), np.array(words, np.float32)
-    pool = Pool(images, NAMES, scale, zero_shot(images, NAMES, scale), words, (len(words),))
-    known = np.zeros(len(images), bool) if injected is None else np.array(injected)
-    return StreamData(pool, np.arange(len(images)), known)
+def beside(images, words, scale=2.0, injected=None):
+    return of_features(images, NAMES, scale, injected, words, (len(words),))
 
 
 # --- NegLabel, CSP ------------------------------------------------------------------------------
 
 
 def test_the_mean_of_a_group_counts_as_many_words_as_there_are_names():
-    data = of([[0, 0, 5]], [[0, 0, 1]] * 3 + [[0, 0, -1]])
+    data = beside([[0, 0, 5]], [[0, 0, 1]] * 3 + [[0, 0, -1]])
     by_sum, by_mean = (
         decide("neglabel", data, ONE, groups=1, group_mass=mass)[0].id_score[0]
         for mass in ("sum", "mean")
@@ -48,7 +44,7 @@ def test_the_mean_of_a_group_counts_as_many_words_as_there_are_names():
 
 @given(times=st.integers(1, 6))
 def test_a_word_more_than_once_changes_the_sum_and_not_the_mean(times):
-    one, several = (of([[0.6, 0, 0.8]], [[0, 0, 1], [0, 1, 0]] * n) for n in (1, times))
+    one, several = (beside([[0.6, 0, 0.8]], [[0, 0, 1], [0, 1, 0]] * n) for n in (1, times))
     for mass, same in (("sum", times == 1), ("mean", True)):
         scores = [
             decide("neglabel", data, ONE, groups=1, group_mass=mass)[0].id_score[0]
@@ -58,7 +54,7 @@ def test_a_word_more_than_once_changes_the_sum_and_not_the_mean(times):
 
 
 def test_images_that_are_a_word_to_the_last_are_no_overflow():
-    data = of([[0, 0, 5], [0, 7, 0]], [[0, 0, 1]], scale=1000.0)
+    data = beside([[0, 0, 5], [0, 7, 0]], [[0, 0, 1]], scale=1000.0)
     found = decide("neglabel", data, ONE)[0]
     np.testing.assert_allclose(found.id_score, [0, 1], atol=1e-30)
     assert found.is_noise.tolist() == [True, False]
@@ -74,7 +70,7 @@ def test_words_too_near_a_name_are_mined_last():
 
 
 def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
-    data = of([[5, 0, 0]], [[1, 0, 0], [0, 0, 1], [0, 0, -1], [1, 0, 0]])
+    data = beside([[5, 0, 0]], [[1, 0, 0], [0, 0, 1], [0, 0, -1], [1, 0, 0]])
     found = decide("csp", data, ONE, mined_share=0.5, groups=1)[0]
     assert found.id_score[0] == pytest.approx((np.exp(2) + 1) / (np.exp(2) + 3), rel=1e-6)
     found = decide("csp", data, ONE, mined_share=1.0, groups=1)[0]
@@ -102,7 +98,7 @@ def test_the_memory_by_hand():
 def test_adaneg_by_hand():
     # Text alone: S = (e^2 + 1) / (e^2 + 2) = 0.904 and θ = 0.5, so that with a gap of 0.5 the image
     # at name 0 is surely ID; its row's proxy is that very image, and S on proxies is the same.
-    data = of([[1, 0, 0], [0.6, 0.8, 0]], [[0, 0, 1]])
+    data = beside([[1, 0, 0], [0.6, 0.8, 0]], [[0, 0, 1]])
     found, _ = decide("adaneg", data, ONE, groups=1)
     by_text = (np.exp(2) + 1) / (np.exp(2) + 2)
     assert found.id_score[0] == pytest.approx(by_text, rel=1e-6)
@@ -116,14 +112,14 @@ def test_adaneg_by_hand():
 def test_adaneg_takes_known_noise_for_noise_whatever_it_looks_like():
     images = [[1, 0, 0], [0.9, 0, 0.2]]
     one, other = (
-        decide("adaneg", of(images, [[0, 0, 1]], injected=[k, False]), ONE, groups=1)[0]
+        decide("adaneg", beside(images, [[0, 0, 1]], injected=[k, False]), ONE, groups=1)[0]
         for k in (False, True)
     )
     assert other.id_score[1] < one.id_score[1] - 0.1
 
 
 def test_a_gap_of_one_learns_of_known_noise_alone():
-    data = stream(1, injected=False)
+    data = near_words(1, injected=False)
     found = decide("adaneg", data, ONE, gap=1.0)[0]
     by_text = decide("neglabel", data, ONE, groups=5, grouping="random")[0]
     np.testing.assert_allclose(found.id_score, by_text.id_score, atol=1e-6)
@@ -170,7 +166,7 @@ def test_words_that_noise_activates_more_than_id_come_first():
 
 def test_tanl_by_hand():
     # The names activate the words 1 by e^0 / (e^2 + 3) each, word 0 as much: the first is taken.
-    data = of([[0, 0, 1], [0, 0, 1]], [[0, 0, -1], [0, 0, 1]], injected=[True, False])
+    data = beside([[0, 0, 1], [0, 0, 1]], [[0, 0, -1], [0, 0, 1]], injected=[True, False])
     found, _ = decide("tanl", data, ONE, tanl_words=1)
     # Known noise activates word 1, which is what the second item is held against.
     expected = [2 / (2 + np.exp(-2)), 2 / (2 + np.exp(2))]
@@ -194,7 +190,7 @@ def test_sums_of_a_ring_are_exact_whatever_came_and_went():
 @pytest.mark.parametrize(("classes", "sizes"), [(1, (1,)), (1, (3, 1)), (300, (2,)), (60, (90, 9))])
 @pytest.mark.parametrize("method", ["neglabel", "csp", "adaneg", "tanl", "csp+adand"])
 def test_few_words_few_names_and_a_zero_feature_are_no_error(method, classes, sizes, fixed):
-    data = stream(0, items=40, classes=classes, sizes=sizes)
+    data = near_words(0, items=40, classes=classes, sizes=sizes)
     images = data.pool.image_features.copy()
     images[3] = 0
     scores = zero_shot(images, data.pool.text_features, 100.0)

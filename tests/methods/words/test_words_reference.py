@@ -5,7 +5,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from reference import words as reference
-from word_streams import decide, stream
+from streams import decide, near_words
 
 from zsntta_cli.methods.words import vocabulary
 from zsntta_cli.settings import ThresholdSettings
@@ -40,7 +40,7 @@ CASES = [(m, values, kind) for m, some in SETTINGS.items() for values in some fo
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("method", "values", "kind"), CASES)
 def test_every_method_is_its_equations(method, values, kind, seed):
-    data = stream(seed, **STREAMS[kind])
+    data = near_words(seed, **STREAMS[kind])
     found, options = decide(method, data, QUEUE, **values)
     rule = reference.neglabel if method == "csp" else getattr(reference, method)
     is_noise, id_score, *class_index = rule(data, options, QUEUE)
@@ -52,7 +52,7 @@ def test_every_method_is_its_equations(method, values, kind, seed):
 
 @pytest.mark.parametrize("method", ["adaneg", "tanl"])
 def test_small_blocks_and_large_ones_decide_alike(method):
-    data = stream(3)
+    data = near_words(3)
     whole = decide(method, data, QUEUE)[0]
     with mock.patch.object(vocabulary, "_LARGEST_ITEMS", 7):
         parts = decide(method, data, QUEUE)[0]
@@ -64,7 +64,7 @@ def test_small_blocks_and_large_ones_decide_alike(method):
 @pytest.mark.parametrize("method", ["adaneg", "tanl"])
 def test_what_came_before_counts(method):
     """That the references' streams are no idle ones: without memory the scores are others."""
-    data = stream(4, items=60)
+    data = near_words(4, items=60)
     alone = np.concatenate(
         [decide(method, data.part(slice(t, t + 1)), QUEUE)[0].id_score for t in range(len(data))]
     )
@@ -75,6 +75,6 @@ def test_what_came_before_counts(method):
 @pytest.mark.parametrize("method", ["neglabel", "csp", "adaneg", "tanl"])
 def test_a_fixed_threshold_is_a_cut_of_the_score(method):
     few = {"groups": 1, "mined_share": 0.9} if method in ("neglabel", "csp") else {}
-    found = decide(method, stream(5), ThresholdSettings(fixed=0.5), **few)[0]
+    found = decide(method, near_words(5), ThresholdSettings(fixed=0.5), **few)[0]
     np.testing.assert_array_equal(found.is_noise, found.id_score < 0.5)
     assert 0.2 < found.is_noise.mean() < 0.8
