@@ -87,6 +87,18 @@ def test_a_detector_without_an_opinion_calls_nothing_noise():
     assert not decisions.is_noise.any()
 
 
+@pytest.mark.parametrize(("fixed", "odds"), [(0.5, 1), (0.001, 99), (0.999, 1 / 99)])
+def test_evidence_is_odds_within_limits(fixed, odds):
+    """Odds of noise of 9,999 at most, over its threshold's of 99 at most; `fixed` is of 1 - u."""
+    data = stream(4)
+    scores = dataclasses.replace(data.pool.zero_shot, noise_score=np.array([1.0, 0.0, 0.25, 0.5]))
+    data = dataclasses.replace(data, pool=dataclasses.replace(data.pool, zero_shot=scores))
+    values = {"warmup": 0, "evidence": 1.0, "fixed": fixed}
+    decisions = adand_of(data, values, start=0)[1].push(data)
+    over = np.array([9999, 1 / 9999, 1 / 3, 1]) / odds
+    np.testing.assert_allclose(1 - decisions.id_score, over / (1 + over), rtol=1e-6)
+
+
 @pytest.mark.parametrize(("seen", "stage"), [(0, 1), (40, 1), (128, 2), (130, 2)])
 def test_without_learning_an_image_is_decided_by_what_was_learned(seen, stage):
     """In stage 1 by ZS-CLIP's threshold, and once the fourth step is made by the detector's."""
