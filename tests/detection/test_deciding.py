@@ -99,15 +99,6 @@ def test_a_row_has_the_digest_of_its_own_file_also_where_a_frame_repeats():
     assert [row["content"] for row in hindsight([*images, *frames])][-2:] == [None, None]
 
 
-def test_hindsight_is_the_detectors_own():
-    images = some(30)
-    features = np.stack([one.features for one in images])
-    expected = detector().decide_all(features)
-    rows = hindsight(images)
-    assert [row["noise"] for row in rows] == expected.noise.tolist()
-    assert [row["score"] for row in rows] == pytest.approx(expected.score, abs=1e-12, rel=0)
-
-
 def test_on_arrival_the_pieces_do_not_matter():
     images = some(150)
     images[20] = Encoded(failed("none.png", "gone"), None, "gone")

@@ -80,18 +80,6 @@ def test_images_of_one_content_are_one(folder, passes, encoded):
         np.testing.assert_allclose(one.features, found[0].features, rtol=2e-3, atol=2e-3)
 
 
-def test_what_cannot_be_read_has_an_error_and_stops_nothing(folder, passes, encoded):
-    (folder / "1.png").write_bytes((folder / "1.png").read_bytes()[:60])
-    (folder / "2.png").write_text("no image")
-    (folder / "3.png").unlink()
-    (folder / "3.png").symlink_to(folder / "none")
-    found = encoded(folder)
-    assert [one.features is None for one in found] == [False, True, True, True, False]
-    assert "it is a text" in found[2].error
-    assert found[3].error.startswith("No such file")
-    assert passes["encoded"] == 2
-
-
 def test_features_are_those_of_an_extraction(drawn, tiny, encoded):
     [first, *_] = encoded(drawn / "pictures", drawn / "features")
     with Image.open(first.item.source) as image:

@@ -99,16 +99,6 @@ def test_a_flag_says_how_much_of_what_fit_sees():
         clone(one).partial_fit(FEATURES)
 
 
-def test_a_rate_of_clean_features():
-    text, features, is_noise = mostly_clean()
-    clean, others = features[~is_noise][:200], features[200:]
-    one = NoiseEstimator(text, 20.0, flag="fpr=5%", clean=clean).fit(others)
-    assert (one.predict(clean) == -1).sum() == 10
-    for wrong in ({"flag": "fpr=5%"}, {"clean": clean}):
-        with pytest.raises(SettingsError, match="flag fpr and clean go together"):
-            NoiseEstimator(text, 20.0, **wrong).fit(others)
-
-
 def test_classes_have_names():
     one = NoiseEstimator(TEXT, 20.0, class_names=["a", "b", "c"], logit_bias=-3.0).fit(FEATURES)
     assert one.classes_.tolist() == ["a", "b", "c"]

@@ -1,7 +1,6 @@
 """What is learned from people's answers: the rule by hand, and a detector that has it."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -98,21 +97,6 @@ def test_feedback_of_nothing_changes_nothing(method):
     assert_same(one.predict(FEATURES), other.predict(FEATURES))
     assert_same(one.decide_all(FEATURES), other.decide_all(FEATURES))
     assert_same(one.update(FEATURES[200:]), other.update(FEATURES[200:]))
-
-
-@pytest.mark.parametrize("method", SMALL)
-def test_pieces_change_no_verdict(method):
-    whole, pieces = detector(method), detector(method)
-    for each in (whole, pieces):
-        each.update(FEATURES[:30])
-        each.feedback(FEATURES[:30], NOISE[:30])
-    verdicts = whole.update(FEATURES[30:])
-    cuts = [30, 31, 64, 100, 129, 200, 300]
-    parts = [pieces.update(FEATURES[a:b]) for a, b in pairwise(cuts)]
-    np.testing.assert_allclose(
-        np.concatenate([part.score for part in parts]), verdicts.score, atol=1e-5
-    )
-    np.testing.assert_array_equal(np.concatenate([part.noise for part in parts]), verdicts.noise)
 
 
 def test_states_of_versions_that_did_not_learn_are_read():

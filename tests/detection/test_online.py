@@ -63,12 +63,14 @@ def test_what_is_measured_is_what_is_served(cache, method):
 
 @pytest.mark.parametrize("classes", [1, 3])
 @pytest.mark.parametrize("method", SMALL)
-@settings(max_examples=15, deadline=None)
-@given(cuts=st.lists(st.integers(0, COUNT), max_size=6))
-def test_pieces_change_no_verdict(method, classes, cuts):
-    _, features, _ = world(1, classes)
-    whole = detector(method, 1, classes).update(features)
-    online = detector(method, 1, classes)
+@settings(max_examples=15)
+@given(cuts=st.lists(st.integers(0, COUNT), max_size=6), taught=st.sampled_from([0, 30]))
+def test_pieces_change_no_verdict(method, classes, cuts, taught):
+    _, features, labels = world(1, classes)
+    alone, online = (detector(method, 1, classes) for _ in range(2))
+    for one in (alone, online):
+        one.feedback(features[:taught], labels[:taught] < 0)
+    whole = alone.update(features)
     parts = [online.update(part) for part in np.split(features, sorted(cuts))]
     assert len(whole) == COUNT
     for name in ("class_index", "noise", "adapted"):
@@ -178,26 +180,20 @@ def test_blas_has_as_many_threads_as_before():
 
 
 @pytest.mark.parametrize(("flag", "count"), [("5%", 15), (0.05, 15), (40, 40), (1000, COUNT)])
-def test_a_flag_says_how_many_of_a_folder_are_noise(flag, count):
+def test_a_flag_says_how_many_of_a_folder_are_noise_as_the_command_does(flag, count):
     _, features, _ = world(11)
-    own, asked = detector().decide_all(features), detector().decide_all(features, flag=flag)
+    online, names = detector(), [f"{i}.png" for i in range(COUNT)]
+    own, asked = online.decide_all(features), online.decide_all(features, flag=flag, sources=names)
     assert asked.noise.sum() == count
     assert not asked.unsure.any()
     np.testing.assert_array_equal(np.sort(own.rank[asked.noise]), np.arange(1, count + 1))
     np.testing.assert_array_equal(asked.score, own.score)
     moves = asked.threshold - own.threshold
     np.testing.assert_allclose(moves, moves[0])
-
-
-def test_a_flag_is_that_of_the_command_line():
-    _, features, _ = world(11)
-    folder, online = features[50:], detector()
-    for flag in (Flag(share=0.1), Flag(count=7)):
-        asked = online.decide_all(folder, flag=flag, sources=["a"] * len(folder))
-        known, ranks = in_hindsight(online, flag)(folder)
-        assert_same(asked, known)
-        assert asked.rank.tolist() == ranks
-        assert asked[0].source == "a"
+    known, ranks = in_hindsight(online, Flag.of(flag))(features)
+    assert_same(asked, known)
+    assert asked.rank.tolist() == ranks
+    assert asked[1].source == "1.png"
 
 
 def test_a_rate_is_that_of_clean_images():

@@ -198,8 +198,14 @@ def test_every_file_of_an_awful_folder_is_accounted_for(zsntta, tmp_path, is_pac
     assert len(every.stdout.splitlines()) == len(rows) + 2
 
 
-@pytest.mark.parametrize("content", [b"", b"<html>", b"version https://git-lfs.github.com/x"])
-@pytest.mark.parametrize("more", [(), ("--fail-on-noise",), ("--only", "noise", "-0")])
+@pytest.mark.parametrize(
+    ("content", "more"),
+    [
+        (b"", ()),
+        (b"<html>", ("--fail-on-noise",)),
+        (b"version https://git-lfs.github.com/x", ("--only", "noise", "-0")),
+    ],
+)
 def test_nothing_that_could_be_read_is_no_all_clear(zsntta, tmp_path, content, more):
     (tmp_path / "photos").mkdir()
     for i in range(5):
