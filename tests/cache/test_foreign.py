@@ -23,6 +23,7 @@ RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)
 TEXT = np.array([[1, 0, 0], [0, 0.6, 0.8]], np.float32)
 LABELS = np.array([0, 1, -1, 1], np.int32)
 NAMES = ["cat", "big_猫"]
+MANY = np.vstack([RAW * i for i in range(1, 7)])  # no two rows alike
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -49,7 +50,7 @@ def parts_in(folder, count=12):
     Path(folder).mkdir(parents=True, exist_ok=True)
     Path("metadata").mkdir()
     Path("metadata/metadata_0.parquet").write_bytes(b"ignored")
-    for i, part in enumerate(np.array_split(np.tile(RAW, (6, 1)), count)):
+    for i, part in enumerate(np.array_split(MANY, count)):
         np.save(f"{folder}/img_emb_{i}.npy", part)
 
 
@@ -88,7 +89,7 @@ def test_features_of_each_form(form):
     write, path = FORMS[form]
     write()
     features, _ = imported(path)
-    expected = np.tile(RAW, (6, 1)) if "parts" in form else RAW
+    expected = MANY if "parts" in form else RAW
     assert np.array_equal(features.image_features, expected)
     is_half = form == "parquet, list<half>"
     assert features.image_features.dtype == ("float16" if is_half else "float32")
