@@ -10,7 +10,6 @@ from made import TINY, ZSNTTA
 
 from zsntta_cli.cache import hdf5
 
-PROMPT = "a photo of a {}."
 SETS = ("shapes.h5", "glyphs.h5", "noise-gaussian.h5")
 
 
@@ -20,16 +19,8 @@ def made(tmp_path_factory):
     folders = {}
     for threads in ("1", "2", "4"):
         folder = tmp_path_factory.mktemp(f"threads-{threads}")
-        asked = (
-            "--dataset",
-            "shapes",
-            "--dataset",
-            "glyphs",
-            "--limit",
-            "200",
-            "--prompt",
-            "clip-80",
-        )
+        asked = ("--dataset", "shapes", "--dataset", "glyphs", "--limit", "200", "--prompt",
+                 "clip-80")  # fmt: skip
         subprocess.run(
             [ZSNTTA, "extract", *TINY, *asked], cwd=folder, check=True, capture_output=True,
             env={**os.environ, "OMP_NUM_THREADS": threads},

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,18 +26,7 @@ TINY = EncoderChoice("tiny")
 PART = BATCH * embedding._BATCHES_A_PART
 WORDS = [f"word {i}" for i in range(3 * PART + 100)]
 TEMPLATES = [PROMPT, join_templates("{}", "the {}")]
-
-
-class Noon(datetime):
-    @classmethod
-    def now(cls, tz=None):
-        return cls(2025, 1, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def noon(monkeypatch):
-    """The time that files say they were made: with it, they can be compared as a whole."""
-    monkeypatch.setattr(hdf5, "datetime", Noon)
+pytestmark = pytest.mark.usefixtures("noon")
 
 
 class Batched:

@@ -6,7 +6,6 @@ import tarfile
 import time
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -15,26 +14,16 @@ import torch
 from made import PROMPT, ZSNTTA
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError
 from zsntta_cli.extraction import jobs, plan
-from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=8, workers=1)  # parts of 32
-
-
-class Noon(datetime):
-    """The time that files say they were made: with it, they can be compared as a whole."""
-
-    @classmethod
-    def now(cls, tz=None):
-        return cls(2025, 1, 1, 12, tzinfo=UTC)
 
 
 class Watching(Silent):
@@ -53,11 +42,6 @@ class Watching(Silent):
         self.encoded = max(self.encoded, 0)
 
 
-@pytest.fixture(autouse=True)
-def noon(monkeypatch):
-    monkeypatch.setattr(hdf5, "datetime", Noon)
-
-
 @pytest.fixture(scope="module")
 def two():
     """Two processes on the CPU, started once."""
@@ -66,24 +50,12 @@ def two():
     processes.close()
 
 
-def extractor_in(root, tiny, processes=None, act=lambda done: None, **settings):
-    changed = replace(SETTINGS, **settings)
-    return Extractor(TINY, lambda: tiny, root, changed, Watching(act), lambda: processes)
-
-
-@pytest.fixture
-def extractor(tmp_path, tiny):
-    def make(processes=None, act=lambda done: None, root="several", **settings):
-        return extractor_in(tmp_path / root, tiny, processes, act, **settings)
-
-    return make
-
-
 def glyphs(count=200):
     return limited(datasets.load_images("glyphs", Path()), count)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("noon")
 def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp_path, monkeypatch):
     with tarfile.open(tmp_path / "pets.tar.gz", "w:gz") as tar:
         tar.add(picture_folder, "pets")
@@ -91,11 +63,12 @@ def test_two_processes_give_the_bytes_of_one(extractor, two, picture_folder, tmp
     tar = datasets.load_images("pets=pets.tar.gz", Path())
     folder = datasets.load_images(f"folder={picture_folder}", Path())
     for root, processes in (("one", None), ("several", two)):
-        extractor(processes, root=root).dataset(glyphs(), [PROMPT])
+        make = partial(extractor, tmp_path / root, processes=processes, workers=1)
+        make().dataset(glyphs(), [PROMPT])
         for images in (tar, folder):
-            extractor(processes, root=root, batch_size=2).dataset(images, [PROMPT])
+            make(batch_size=2).dataset(images, [PROMPT])
         noise = partial(noise_images, "poisson", 70)
-        extractor(processes, root=root).noise("poisson", noise, 70)
+        make().noise("poisson", noise, 70)
     files = sorted(path.relative_to("one") for path in Path("one").rglob("*.h5"))
     assert [file.stem for file in files] == ["folder", "glyphs", "noise-poisson", "pets"]
     for file in files:
@@ -108,7 +81,7 @@ def test_a_worker_says_what_is_wrong(extractor, two, picture_folder):
     (picture_folder / "dog" / "0.jpg").write_bytes(b"no image")
     images = datasets.load_images(f"pets={picture_folder}", Path())
     with pytest.raises(DatasetError, match=r"^cannot read image 'dog/0.jpg' of 'pets'") as error:
-        extractor(two, batch_size=1).dataset(images)
+        extractor(processes=two, batch_size=1).dataset(images)
     assert error.value.remedy == "skip-broken"
     assert two._workers == [], "no worker goes on"
 
@@ -127,16 +100,17 @@ def test_what_cannot_be_done_elsewhere():
 
 
 @pytest.mark.slow
-def test_a_killed_worker_loses_no_finished_part(extractor, two):
-    reference = extractor(root="one").dataset(glyphs(1000)).path
+@pytest.mark.usefixtures("noon")
+def test_a_killed_worker_loses_no_finished_part(extractor, two, tmp_path):
+    reference = extractor(tmp_path / "one", workers=1).dataset(glyphs(1000)).path
 
     def kill(done):
         if done == 104:
             os.kill(two._workers[1].process.pid, signal.SIGKILL)
 
     with pytest.raises(EncoderError, match=r"process on cpu died \(exit code -9.*is kept"):
-        extractor(two, kill).dataset(glyphs(1000))
-    resumed = extractor().dataset(glyphs(1000))
+        extractor(processes=two, reporter=Watching(kill), workers=1).dataset(glyphs(1000))
+    resumed = extractor(workers=1).dataset(glyphs(1000))
     assert resumed.encoded < 1000
     assert resumed.path.read_bytes() == reference.read_bytes()
 

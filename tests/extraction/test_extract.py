@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from feature_files import PETS
-from made import PROMPT, Notes, damaged, refused
+from made import PROMPT, damaged, refused
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -20,21 +20,9 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
-from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.extraction.parts import Parts
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings import ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
-
-TINY = EncoderChoice("tiny")
-
-
-@pytest.fixture
-def extractor(tmp_path, tiny):
-    def make(root=tmp_path / "features", **settings):
-        settings = ExtractSettings(**({"batch_size": 8, "workers": 2} | settings))
-        return Extractor(TINY, lambda: tiny, root, settings, Notes())
-
-    return make
 
 
 def glyphs(count=70):
@@ -73,7 +61,7 @@ def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
     images = limited(datasets.load_images("shapes", Path()), 20)
     path = extractor().dataset(images, [PROMPT]).path
     before = hdf5.read_features(path)
-    again = Extractor(TINY, lambda: tiny, path.parents[1], ExtractSettings(), Notes())
+    again = extractor()
     assert again.dataset(images, [PROMPT]).encoded == 0
     assert again._encoder is None, "the encoder was loaded for nothing"
     again.dataset(images, [PROMPT, "art of a {}."])
@@ -228,7 +216,7 @@ def test_of_two_extractions_of_one_set_the_second_waits(extractor, tmp_path, tin
     """It says so, and has nothing left to do."""
     second = extractor()
     waiting = Waiting(tiny, second.reporter.told)
-    first = Extractor(TINY, lambda: waiting, tmp_path / "features", second.settings, Notes())
+    first = extractor(encoder=waiting)
     with ThreadPoolExecutor(1) as threads:
         extracted = threads.submit(first.dataset, glyphs(40))
         assert waiting.begun.wait(30)

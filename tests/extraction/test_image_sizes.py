@@ -6,7 +6,7 @@ from pathlib import Path
 
 import h5py
 import pytest
-from made import PROMPT, TINY, Notes
+from made import PROMPT, TINY
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -14,14 +14,6 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.origin import origin_differences, origin_of
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
-
-
-@pytest.fixture
-def extractor(tmp_path, tiny):
-    settings = ExtractSettings(batch_size=8, workers=2)
-    return Extractor(EncoderChoice("tiny"), lambda: tiny, tmp_path / "features", settings, Notes())
 
 
 @pytest.fixture
@@ -49,7 +41,7 @@ def forget(path):
 
 def test_a_file_says_the_sizes_of_its_images_and_the_digests_of_its_lists(extractor, pets):
     images, content = pets
-    features = hdf5.read_features(extractor.dataset(images, [PROMPT]).path)
+    features = hdf5.read_features(extractor().dataset(images, [PROMPT]).path)
     digest = hashlib.sha256(content.encode()).hexdigest()
     assert features.source == {
         **images.identity(),
@@ -61,10 +53,10 @@ def test_a_file_says_the_sizes_of_its_images_and_the_digests_of_its_lists(extrac
 
 def test_they_are_no_part_of_what_a_file_is_told_by(extractor, pets):
     images, _ = pets
-    path = extractor.dataset(images, [PROMPT]).path
+    path = extractor().dataset(images, [PROMPT]).path
     before = hdf5.read_features(path)
     forget(path)
-    again = extractor.dataset(images, [PROMPT])
+    again = extractor().dataset(images, [PROMPT])
     assert again.encoded == 0, "an older file of the same images"
     older = hdf5.read_features(path)
     assert older.digest == before.digest
@@ -73,7 +65,7 @@ def test_they_are_no_part_of_what_a_file_is_told_by(extractor, pets):
 
 
 def test_images_of_other_sizes_are_a_difference_of_origins(extractor, pets):
-    features = hdf5.read_features(extractor.dataset(pets[0]).path)
+    features = hdf5.read_features(extractor().dataset(pets[0]).path)
     here = origin_of(features)
     [difference] = origin_differences(here, {**here, "image_sizes": "36 x 36"})
     assert difference.key == "image_sizes"
@@ -81,7 +73,7 @@ def test_images_of_other_sizes_are_a_difference_of_origins(extractor, pets):
 
 @pytest.mark.parametrize("strange", [3, None, ["36 x 36"], "", "\x1b[2J", "9" * 100, "{one}"])
 def test_what_a_stranger_says_of_sizes_is_not_repeated(extractor, pets, strange):
-    path = extractor.dataset(pets[0]).path
+    path = extractor().dataset(pets[0]).path
     source = forget(path)
     with h5py.File(path, "r+") as file:
         file.attrs["source"] = json.dumps({**source, "image_sizes": strange})
@@ -89,7 +81,7 @@ def test_what_a_stranger_says_of_sizes_is_not_repeated(extractor, pets, strange)
 
 
 def test_noise_has_the_encoders_size_and_says_nothing(extractor, tmp_path):
-    extractor.noise("uniform", lambda size: noise_images("uniform", 9, size), 9)
+    extractor().noise("uniform", lambda size: noise_images("uniform", 9, size), 9)
     path = feature_path(tmp_path / "features", "tiny", "noise-uniform")
     assert "image_sizes" not in hdf5.read_features(path).source
 

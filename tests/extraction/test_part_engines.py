@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 from made import TINY, fails
-from web_writer import write_web_set
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.extraction import cluster, connection
@@ -23,14 +22,6 @@ NAMES = ["cat", "dog", "ox"]
 OF = 5
 CORES = torch.get_num_threads()  # of a worker
 SETTINGS = ExtractSettings(batch_size=4, workers=1)
-
-
-@pytest.fixture(scope="module")
-def pets(tmp_path_factory):
-    """A web data set of seven shards, three images in each but the last."""
-    root = tmp_path_factory.mktemp("web") / "pets"
-    write_web_set(root, [i % 3 for i in range(20)], NAMES, form="png", a_shard=3)
-    return root
 
 
 def job_of(pets, root, of=OF):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT, TINY, ZSNTTA, fails
-from web_writer import add, encoded, pictures, write_web_set
+from web_writer import add, encoded, pictures
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import part_path
@@ -28,14 +28,6 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 NAMES = ["cat", "dog", "ox"]
 SHARDS = 7
 SETTINGS = ExtractSettings(batch_size=4, workers=1)
-
-
-@pytest.fixture(scope="module")
-def pets(tmp_path_factory):
-    """A web data set of seven shards, three images in each but the last."""
-    root = tmp_path_factory.mktemp("web") / "pets"
-    write_web_set(root, [i % 3 for i in range(3 * SHARDS - 1)], NAMES, form="png", a_shard=3)
-    return root
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, TINY, Notes
+from made import PROMPT, TINY
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
@@ -12,19 +12,7 @@ from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.extraction import extractor as extraction
-from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
-
-
-@pytest.fixture
-def extractor(tmp_path, tiny):
-    def make(store="float16", **settings):
-        settings = ExtractSettings(batch_size=8, workers=2, store=store, **settings)
-        return Extractor(
-            EncoderChoice("tiny"), lambda: tiny, tmp_path / "features", settings, Notes()
-        )
-
-    return make
+from zsntta_cli.settings import ExtractSettings
 
 
 def shapes(count=40):
@@ -35,7 +23,7 @@ def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_ro
     extractor, tiny
 ):
     images = shapes(16)
-    exact = hdf5.read_features(extractor("float32").dataset(images, [PROMPT]).path)
+    exact = hdf5.read_features(extractor(store="float32").dataset(images, [PROMPT]).path)
     pixels = np.stack([tiny.resize(images.read(i)) for i in range(16)])
     by_encoder = np.concatenate([tiny.encode_pixels(pixels[i : i + 8]) for i in (0, 8)])
     rows = exact.image_features[:]
@@ -50,9 +38,9 @@ def test_a_file_of_the_other_type_is_kept_until_it_is_to_be_replaced(extractor):
     path = extractor().dataset(shapes(), [PROMPT]).path
     before = path.read_bytes()
     with pytest.raises(StoreError, match="features in float16, and float32 is asked for"):
-        extractor("float32").dataset(shapes(), [PROMPT])
+        extractor(store="float32").dataset(shapes(), [PROMPT])
     assert path.read_bytes() == before
-    assert extractor("float32", overwrite=True).dataset(shapes(), [PROMPT]).encoded == 40
+    assert extractor(store="float32", overwrite=True).dataset(shapes(), [PROMPT]).encoded == 40
 
 
 def test_parts_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monkeypatch):
@@ -69,7 +57,7 @@ def test_parts_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monk
         patch.setattr(extraction.Parts, "write", stop_at_the_third)
         with pytest.raises(KeyboardInterrupt):
             stopped.dataset(shapes(), [PROMPT])
-    again = extractor("float32")
+    again = extractor(store="float32")
     extracted = again.dataset(shapes(), [PROMPT])
     assert extracted.encoded == 40
     assert hdf5.read_features(extracted.path).image_features.dtype == np.float32
@@ -81,10 +69,10 @@ def test_a_pool_of_noise_of_the_other_type_is_encoded_anew(extractor):
         return noise_images("gaussian", 16, size)
 
     extractor().noise("gaussian", make, 16)
-    again = extractor("float32").noise("gaussian", make, 16)
+    again = extractor(store="float32").noise("gaussian", make, 16)
     assert again.encoded == 16
     assert hdf5.read_features(again.path).image_features.dtype == np.float32
-    assert extractor("float32").noise("gaussian", make, 16).encoded == 0
+    assert extractor(store="float32").noise("gaussian", make, 16).encoded == 0
 
 
 def test_no_other_type():
