@@ -4,7 +4,12 @@ import contextlib
 import re
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import (
+    BaseHTTPRequestHandler,
+    SimpleHTTPRequestHandler,
+    ThreadingHTTPServer,
+)
 
 
 @dataclass
@@ -48,16 +53,32 @@ def serving(**how):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.address = f"http://127.0.0.1:{server.server_port}"
+    with answering(Handler) as served.address:
+        yield served
+
+
+@contextlib.contextmanager
+def answering(handler):
+    """Let a server with this handler run while it lasts: its address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield served
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def serving_folder(folder):
+    """Serve a folder as any web server does, without ranges, while it lasts: its address."""
+    return answering(partial(_Quiet, directory=str(folder)))
 
 
 def answer(handler, served):

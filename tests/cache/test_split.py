@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_files import write_pets
 from hypothesis import given
 from hypothesis import strategies as st
-from made import PROMPT, TINY
+from made import PROMPT, TINY, refused
 
 from zsntta_cli.cache.features import DATASET
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
-from zsntta_cli.cache.split import drawn_classes
+from zsntta_cli.cache.split import drawn_classes, split
 from zsntta_cli.errors import SettingsError
 
 
@@ -78,10 +79,13 @@ def test_another_split_of_that_name_is_kept(cached):
     assert "holds another split or set: name this one otherwise with --name" in other.stderr
 
 
-def test_what_has_no_labels_cannot_be_split(cached):
+def test_what_has_no_labels_cannot_be_split(cached, tmp_path):
     result = cached("cache", "split", "noise-gaussian", "--id-classes", 2)
     assert result.exit_code in (1, 2)
     assert "Traceback" not in result.stderr
+    write_pets(tmp_path / "pets.h5")  # the fourth of its images has none
+    with refused("'pets' has 1 image without a label"):
+        list(split(tmp_path / "pets.h5", "half", [0]))
 
 
 @given(st.integers(2, 60), st.data(), st.integers(0, 9))
@@ -98,10 +102,10 @@ def test_drawn_classes_are_distinct_and_follow_the_seed(total, data, seed):
 def test_a_part_of_the_images_that_an_earlier_version_made_is_a_set(cached):
     """Under its own name: defaults, partners and texts that it lacks are no longer the whole's."""
     whole, drawn = read_features(Path("features/tiny/shapes.h5")), slice(0, 60)
-    split = {"of": "shapes", "part": "tune", "images": "20%", "seed": 0, "digest": whole.digest}
+    of_whole = {"of": "shapes", "part": "tune", "images": "20%", "seed": 0, "digest": whole.digest}
     write_features(
         Path("features/tiny/shapes-tune.h5"), kind=DATASET, name="shapes-tune",
-        encoder=whole.identity, source={**whole.source, "split": split},
+        encoder=whole.identity, source={**whole.source, "split": of_whole},
         blocks=[whole.image_features[drawn]], labels=whole.labels[drawn],
         sample_ids=read_sample_ids(whole.path)[drawn], class_names=whole.class_names,
         texts=whole.texts(),
@@ -111,5 +115,5 @@ def test_a_part_of_the_images_that_an_earlier_version_made_is_a_set(cached):
     for method in ("adand", "tent"):
         result = cached(*run, "--method", method, "--limit", 30, "--format", "json")
         assert result.exit_code == 0, result.stderr
-        assert json.loads(result.stdout)[0]["features"]["sets"]["shapes-tune"]["split"] == split
+        assert json.loads(result.stdout)[0]["features"]["sets"]["shapes-tune"]["split"] == of_whole
     assert cached("cache", "split", "shapes-tune", "--id-classes", 4).exit_code == 0

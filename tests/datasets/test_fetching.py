@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from made import Notes
+from originals import packed
 from served import serving
 
 from zsntta_cli import addresses
@@ -38,16 +39,6 @@ def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
 
 def fetch(served, root, **how):
     return fetching.fetch("photos", entry(served, **how), root, Silent())
-
-
-def tar(files, mode="w:gz"):
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode=mode) as archive:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return made.getvalue()
 
 
 # --- One file ---
@@ -205,7 +196,9 @@ def test_without_a_checksum_size_and_digest_are_told(tmp_path):
     assert line.endswith(f"no checksum is published: 300,000 bytes, sha256 {digest}")
 
 
-@pytest.mark.parametrize("content", [tar({"a/1.png": CONTENT})[:-2000], b"<html>log in</html>"])
+@pytest.mark.parametrize(
+    "content", [packed("a.tgz", {"a/1.png": CONTENT})[:-2000], b"<html>log in</html>"]
+)
 def test_without_a_checksum_an_archive_has_to_be_one(tmp_path, content):
     with (
         serving(content=content) as served,
@@ -300,7 +293,7 @@ def unpacked(root):
 
 
 def test_a_folder_is_unpacked(tmp_path):
-    with serving(content=tar(PHOTOS)) as served:
+    with serving(content=packed("a.tgz", PHOTOS)) as served:
         how = {"file": "a.tgz", "unpacks": "set/photos", "layout": "set/photos/<class>/*.png"}
         fetch(served, tmp_path, **how)
         assert unpacked(tmp_path / "set") == {"photos/a/1.png": b"1" * 5000, "photos/b/2.png": b"2"}
@@ -311,8 +304,8 @@ def test_a_folder_is_unpacked(tmp_path):
 
 def test_an_archive_that_is_read_in_place_too_is_unpacked(tmp_path):
     """As NINCO's, of which one folder of three is the set."""
-    (tmp_path / "a.tgz").write_bytes(tar(PHOTOS))
-    with serving(content=tar(PHOTOS)) as served:
+    (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
+    with serving(content=packed("a.tgz", PHOTOS)) as served:
         known = entry(served, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
         fetching.fetch("photos", replace(known, packed=("a.tgz",)), tmp_path, Silent())
     assert served.asked == []
@@ -323,7 +316,7 @@ def test_an_archive_that_is_read_in_place_too_is_unpacked(tmp_path):
 def test_no_path_leads_out(tmp_path, name):
     archive = tmp_path / "in" / "a.tgz"
     archive.parent.mkdir()
-    archive.write_bytes(tar({**PHOTOS, name: b"evil"}))
+    archive.write_bytes(packed("a.tgz", {**PHOTOS, name: b"evil"}))
     with pytest.raises(DatasetError, match="leads out of it"):
         fetching.unpack(archive, archive.parent / "photos")
     assert [p.name for p in tmp_path.rglob("*")] == ["in", "a.tgz"]
@@ -349,12 +342,14 @@ def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(tar(PHOTOS)[:-700], id="gzip cut"),  # its bytes hold the time, so no name
-        pytest.param(tar(PHOTOS, "w")[:3000], id="tar cut"),
+        pytest.param(
+            packed("a.tgz", PHOTOS)[:-700], id="gzip cut"
+        ),  # its bytes hold the time, so no name
+        pytest.param(packed("a.tar", PHOTOS)[:3000], id="tar cut"),
         pytest.param(b"", id="nothing"),
         pytest.param(b"no tar", id="no tar"),
-        pytest.param(tar({"top/1.png": b"1"}), id="other folder"),
-        pytest.param(tar({"photos": b"1"}), id="a file for the folder"),
+        pytest.param(packed("a.tgz", {"top/1.png": b"1"}), id="other folder"),
+        pytest.param(packed("a.tgz", {"photos": b"1"}), id="a file for the folder"),
     ],
 )
 def test_half_an_archive_gives_no_folder(tmp_path, content):
@@ -366,7 +361,7 @@ def test_half_an_archive_gives_no_folder(tmp_path, content):
 
 def test_a_kill_between_two_steps_leaves_nothing_that_counts_as_whole(tmp_path, monkeypatch):
     how = {"file": "a.tgz", "unpacks": "photos", "layout": "photos/<class>/*.png"}
-    with serving(content=tar(PHOTOS)) as served:
+    with serving(content=packed("a.tgz", PHOTOS)) as served:
         for step in ("os.sync", "os.rename"):
             with monkeypatch.context() as patch:
                 patch.setattr(step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -382,7 +377,7 @@ def test_what_a_killed_unpacking_left_is_swept(tmp_path):
     left = tmp_path / ".zsntta-0123456789abcdef.tmp"
     (left / "photos").mkdir(parents=True)
     (left / "photos" / "1.png").touch()
-    (tmp_path / "a.tgz").write_bytes(tar(PHOTOS))
+    (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
     fetching.unpack(tmp_path / "a.tgz", tmp_path / "photos")
     assert not left.exists()
 
@@ -390,7 +385,7 @@ def test_what_a_killed_unpacking_left_is_swept(tmp_path):
 def test_an_archive_from_elsewhere_is_held_against_its_checksum(tmp_path):
     (tmp_path / "a.tgz").write_bytes(b"cut off")
     with (
-        serving(content=tar(PHOTOS)) as served,
+        serving(content=packed("a.tgz", PHOTOS)) as served,
         pytest.raises(DatasetError, match=r"must be .* Move .*a\.tgz away"),
     ):
         fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
@@ -400,7 +395,7 @@ def test_an_archive_from_elsewhere_is_held_against_its_checksum(tmp_path):
 def test_a_folder_that_is_not_whole_is_not_taken_for_the_set(tmp_path):
     (tmp_path / "photos" / "a").mkdir(parents=True)
     with (
-        serving(content=tar(PHOTOS)) as served,
+        serving(content=packed("a.tgz", PHOTOS)) as served,
         pytest.raises(DatasetError, match="is there, but no image in"),
     ):
         fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
@@ -451,7 +446,7 @@ ORIGINALS = {  # what lies in archives that are unpacked, as published
     "name", [n for n, e in CATALOGUE.items() if any(f.unpacks for f in e.files)]
 )
 def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, name):
-    content = tar(dict.fromkeys(ORIGINALS[name], b"x"))
+    content = packed("a.tgz", dict.fromkeys(ORIGINALS[name], b"x"))
     checksum = f"md5:{hashlib.md5(content).hexdigest()}"
     files = tuple(replace(file, checksum=checksum) for file in CATALOGUE[name].files)
     known = replace(CATALOGUE[name], images=1, files=files)

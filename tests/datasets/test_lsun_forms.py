@@ -48,6 +48,8 @@ def test_it_is_published_as_an_lmdb(tmp_path, place):
         assert images.read(row).getpixel((3, 3)) == (40 * i, 0, 0)
     assert list(status.broken(images, lambda _: None, 4)) == [], "four threads read at once"
     assert not list(tmp_path.rglob("lock.mdb")), "it is read, never written"
+    assert status.on_disk(CATALOGUE["lsun"], tmp_path) == "yes"
+    assert datasets.look("lsun", tmp_path).flaw == "5 images, must be 10,000"
 
 
 def test_a_database_loaded_twice_is_one_set_and_another_value_another(tmp_path):

@@ -19,6 +19,7 @@ from PIL import Image
 from zsntta_cli import datasets
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.presence import WHOLE
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.errors import DatasetError
 
@@ -204,6 +205,7 @@ def test_a_set_may_lie_elsewhere(original, tmp_path, name, usual, elsewhere):
     assert moved.keys() != tree.keys()
     write(tmp_path / "moved", moved)
     same(*(datasets.load_images(name, tmp_path / at) for at in ("data", "moved")))
+    assert datasets.look(originals.spec_of(name), tmp_path / "moved") == (WHOLE, None)
 
 
 PACKED = [

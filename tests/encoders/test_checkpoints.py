@@ -125,18 +125,8 @@ def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
     kind, _ = checkpoint
     assert extract(zsntta, kind, "--dataset", "glyphs").exit_code == 0
     model = ("--model", f"hf:./{kind}")
-    run = (
-        "simulate",
-        *model,
-        "--id",
-        "shapes",
-        "--ood",
-        "glyphs",
-        "--limit",
-        "12",
-        "--noise",
-        "none",
-    )
+    run = ("simulate", *model, "--id", "shapes", "--ood", "glyphs", "--limit", "12", "--noise",
+           "none")  # fmt: skip
     for method in ("zs-clip", "adand", "tent"):
         result = zsntta(*run, "--method", method)
         assert result.exit_code == 0, result.output

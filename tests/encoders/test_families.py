@@ -57,12 +57,16 @@ def test_a_family_is_extracted_and_replayed(zsntta, name, tmp_path):
 @pytest.mark.parametrize("name", CONFIGS)
 def test_prompts_get_the_features_of_whole_ones(name):
     encoder = loaded(name)
+    before = {key: value.clone() for key, value in encoder.model.state_dict().items()}
     tokens = tokenizer_of(name)(list(PROMPTS))
     with torch.inference_mode():
         whole = encoder.model.encode_text(tokens, normalize=True).numpy()
     np.testing.assert_allclose(encoder.encode_texts(PROMPTS), whole, atol=1e-6)
     many = encoder.encode_texts(PROMPTS * 20)  # in groups of about one length where they are cut
     np.testing.assert_allclose(many, np.tile(whole, (20, 1)), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode_texts(PROMPTS[:3]), whole[:3], atol=1e-6)
+    after = encoder.model.state_dict()
+    assert all(torch.equal(before[key], after[key]) for key in before)
 
 
 @pytest.mark.parametrize("custom", [False, True])

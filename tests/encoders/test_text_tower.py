@@ -4,9 +4,10 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import open_clip
 import pytest
 import torch
-from made import Notes
+from made import CONFIG, Notes
 from safetensors.torch import save_file
 
 from zsntta_cli.detection.encoding import Encoding
@@ -15,28 +16,17 @@ from zsntta_cli.encoders.clip import load_encoder, load_text_tower
 from zsntta_cli.errors import EncoderError, StoreError
 from zsntta_cli.settings import EncoderChoice
 
-SMALL = {
-    "embed_dim": 32,
-    "vision_cfg": {"image_size": 32, "layers": 2, "width": 64, "patch_size": 16},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2},
-}
 PROMPTS = ["a photo of a cat.", "a photo of a very long-haired dog, in a park.", ""]
 
 
 @pytest.fixture
-def small(tmp_path):
+def small(know, tmp_path):
     """Weights of chance in a file, of a small architecture that open_clip knows meanwhile."""
-    import open_clip.factory
-
-    known = dict(open_clip.factory._MODEL_CONFIGS)
-    for name, more in (("small", {}), ("small-quickgelu", {"quick_gelu": True})):
-        open_clip.factory._MODEL_CONFIGS[name] = {**SMALL, **more}
+    know(small=CONFIG, small_quickgelu={**CONFIG, "quick_gelu": True})
     path = tmp_path / "small.safetensors"
     torch.manual_seed(1)
     save_file(open_clip.create_model("small").state_dict(), path)
-    yield path
-    open_clip.factory._MODEL_CONFIGS.clear()
-    open_clip.factory._MODEL_CONFIGS.update(known)
+    return path
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
@@ -105,8 +95,6 @@ def test_new_names_are_encoded_without_the_image_side(small, tmp_path, monkeypat
 
 def test_the_text_side_of_other_weights_is_refused(small, tmp_path, monkeypatch):
     """A tag's weights are looked at when they are loaded, and not before."""
-    import open_clip
-
     root, other = tmp_path / "features", tmp_path / "other.safetensors"
     torch.manual_seed(2)
     save_file(open_clip.create_model("small").state_dict(), other)

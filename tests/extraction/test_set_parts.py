@@ -1,7 +1,6 @@
 import json
 import shutil
 import subprocess
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made import PROMPT, TINY, ZSNTTA, fails
-from web_writer import add, encoded, pictures
+from made import PROMPT, TINY, ZSNTTA, fails, pack
+from web_writer import encoded, pictures
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import part_path
@@ -202,15 +201,10 @@ def test_broken_shards_and_images(maker, pets, tmp_path):
 
 
 def test_broken_images_are_left_out_of_their_part(zsntta, tmp_path):
-    root = tmp_path / "tars"
-    root.mkdir()
     for shard in range(3):
-        with tarfile.open(root / f"{shard}.tar", "w") as tar:
-            for i, pixels in enumerate(pictures(3, shard)):
-                add(
-                    tar, f"{shard}-{i}.png", b"no picture" if i == shard else encoded(pixels, "png")
-                )
-    spec = f"mine={root}/{{0..2}}.tar"
+        files = {f"{shard}-{i}.png": encoded(p, "png") for i, p in enumerate(pictures(3, shard))}
+        pack(tmp_path / f"{shard}.tar", files | {f"{shard}-{shard}.png": b"no picture"})
+    spec = f"mine={tmp_path}/{{0..2}}.tar"
     broken = zsntta("extract", "--dataset", spec, *TINY, "--parts", 2)
     assert broken.exit_code == 1
     assert "Traceback" not in broken.stderr
@@ -234,14 +228,11 @@ def test_more_parts_than_shards(maker, pets):
 
 
 def test_texts_without_class_names_are_captions_in_every_part(maker, tmp_path):
-    root = tmp_path / "tars"
-    root.mkdir()
     for shard in range(2):
-        with tarfile.open(root / f"{shard}.tar", "w") as tar:
-            for i, pixels in enumerate(pictures(4, shard)):
-                add(tar, f"{i}.png", encoded(pixels, "png"))
-                add(tar, f"{i}.txt", b"dog" if shard else f"a dog, number {i}".encode())
-    whole = joined(maker(f"mine={root}/{{0..1}}.tar", 2))
+        files = {f"{i}.png": encoded(p, "png") for i, p in enumerate(pictures(4, shard))}
+        texts = {f"{i}.txt": b"dog" if shard else f"a dog, number {i}".encode() for i in range(4)}
+        pack(tmp_path / f"{shard}.tar", files | texts)
+    whole = joined(maker(f"mine={tmp_path}/{{0..1}}.tar", 2))
     assert (whole.labels == -1).all()
     assert whole.text_features == {}
 

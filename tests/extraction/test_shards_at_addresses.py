@@ -1,19 +1,19 @@
 """Tars at addresses: fetched part by part, and nothing of them is left."""
 
-import functools
-import http.server
 import os
-import threading
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from made import TINY, fails
+from served import serving_folder
 from web_writer import write_web_set
 
 from zsntta_cli import addresses
 from zsntta_cli.cache import hdf5
 from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.sharding import fetched_apart, remote_shards
 from zsntta_cli.errors import StoreError
 
 NAMES = ["cat", "dog", "ox"]
@@ -32,18 +32,8 @@ def pets(tmp_path_factory):
 def server(pets):
     """Serves the folder as any web server does; gives its address."""
 
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            pass
-
-    handler = functools.partial(Quiet, directory=str(pets))
-    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=served.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield f"http://127.0.0.1:{served.server_port}"
-    served.shutdown()
-    thread.join()
-    served.server_close()
+    with serving_folder(pets) as address:
+        yield address
 
 
 def features(root, name="pets"):
@@ -199,10 +189,6 @@ def test_a_set_in_parts_is_exported_whole(zsntta, pets):
 
 def test_what_a_killed_command_left_is_no_other_sets(zsntta, pets, tmp_path):
     """Tars of another address, or of another features folder, lie elsewhere."""
-    import shutil
-
-    from zsntta_cli.datasets.sharding import fetched_apart, remote_shards
-
     other = shutil.copytree(pets, tmp_path / "other")
     shutil.copy(pets / "4.tar", other / "0.tar")
     left = remote_shards(f"pets=file://{pets}/{{0..0}}.tar", tmp_path / "data")

@@ -16,7 +16,7 @@ from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
 from zsntta_cli.datasets.names import BESIDE
-from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 
 
 def split_names(name: str) -> tuple[str, str]:
@@ -68,11 +68,16 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     """Write the two sets of a split beside the file of the set, which keeps all its classes.
 
     Raises:
-        StoreError: the set has no labels, or files of these names hold other features.
+        StoreError: images have no labels, or files of these names hold other features.
     """
     whole = read_features(path)
-    if not whole.class_names or (whole.labels < 0).any():
+    if not whole.class_names:
         raise StoreError(f"'{whole.name}' has no class labels, and so no classes to split.")
+    if unlabelled := int((whole.labels < 0).sum()):
+        raise StoreError(
+            f"'{whole.name}' has {counted(unlabelled, 'image')} without a label, in neither part "
+            f"of a split: extract or import the set without them."
+        )
     is_id = np.isin(whole.labels, chosen)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
     parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)

@@ -64,6 +64,7 @@ class DatasetEntry:
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
+    elsewhere: tuple[str, ...] = ()  # folders that are read, too, instead of the layout's first
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
     side: int = 0  # of square images that are all as large
     variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
@@ -237,7 +238,7 @@ _OOD_SETS = {
         "ood", 10_000, 10, "test", Reader("readers.lsun:full_size"),
         home="https://github.com/fyu/lsun (test_lmdb.zip)",
         layout="lsun/ with data.mdb of test_lmdb.zip or its exported images", licence="not stated",
-        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"),
+        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"), elsewhere=("test_lmdb",),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
@@ -279,7 +280,7 @@ _OOD_SETS = {
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
-        packed=("NINCO_all.tar.gz",),
+        packed=("NINCO_all.tar.gz",), elsewhere=("NINCO_OOD_classes", "NINCO_all"),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
             "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",

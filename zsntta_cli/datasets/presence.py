@@ -37,8 +37,9 @@ class Presence(NamedTuple):
 
 
 def traces(entry: DatasetEntry, root: Path) -> list[Path]:
-    """What lies in the data root of a set: its first folder, its archives, or a folder deeper."""
-    found = [path for path in (root / _top(entry), *_archives(entry, root)) if _holds(path)]
+    """What lies in the data root of a set: its folders, its archives, or a folder deeper."""
+    folders = [root / place for place in (_top(entry), *entry.elsewhere)]
+    found = [path for path in (*folders, *_archives(entry, root)) if _holds(path)]
     return found or list(_deeper(entry, root))
 
 

@@ -29,7 +29,8 @@ def on_disk(entry: DatasetEntry, data_root: Path) -> str:
     patterns = _patterns(entry.layout)
     counts = [_count(pattern, data_root, not entry.parameters) for pattern in patterns]
     if not any(counts):
-        return YES if _is_packed(entry, data_root) else NO
+        is_elsewhere = any((data_root / place).is_dir() for place in entry.elsewhere)
+        return YES if is_elsewhere or _is_packed(entry, data_root) else NO
     images = sum(n for p, n in zip(patterns, counts, strict=True) if _of_images(p))
     if any(map(_of_images, patterns)) and images < entry.images and not entry.parameters:
         return f"{images:,} of {entry.images:,} images"

@@ -1,0 +1,96 @@
+"""Weights that are none or others: one line, not what Python, torch or open_clip say."""
+
+import pickle
+import zipfile
+from pathlib import Path
+
+import pytest
+import released
+import torch
+from made import CONFIG, refused
+from safetensors.torch import save_file
+
+from zsntta_cli.encoders.weights import load_weights
+from zsntta_cli.errors import EncoderError
+from zsntta_cli.settings import EncoderChoice
+
+
+@pytest.fixture(autouse=True)
+def small(know):
+    """A model of 13 MB under a name: the error holds it, and a suite that ran on would grow."""
+    know(small=CONFIG)
+
+
+def write_zip(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("words.txt", "none of this is a weight")
+
+
+def cut(save):
+    def write(path):
+        save({"a": torch.zeros(1000)}, path)
+        path.write_bytes(path.read_bytes()[:2000])
+
+    return write
+
+
+NO_CHECKPOINTS = {
+    "text.pt": lambda path: path.write_text("hello, I am no checkpoint"),
+    "noise.pt": lambda path: path.write_bytes(bytes(range(256)) * 20),
+    "noise.safetensors": lambda path: path.write_bytes(bytes(range(256)) * 20),
+    "empty.pt": lambda path: path.touch(),
+    "empty.safetensors": lambda path: path.touch(),
+    "zip.pt": write_zip,
+    "list.pt": lambda path: path.write_bytes(pickle.dumps([1, 2, 3])),
+    "numbers.pt": lambda path: torch.save([1, 2, 3], path),
+    "nothing.pt": lambda path: torch.save({}, path),
+    "nothing within.pt": lambda path: torch.save({"state_dict": {}}, path),
+    "a list within.pt": lambda path: torch.save({"state_dict": [1]}, path),
+    "no names.pt": lambda path: torch.save({1: torch.zeros(2)}, path),
+    "cut.pt": cut(torch.save),
+    "cut.safetensors": cut(save_file),
+    "page.pt": lambda path: path.write_text("<!DOCTYPE html><html>404</html>"),
+}
+
+
+@pytest.mark.parametrize("name", NO_CHECKPOINTS)
+def test_a_file_that_is_no_checkpoint_is_said_to_be_none(tmp_path, name):
+    path = tmp_path / name
+    NO_CHECKPOINTS[name](path)
+    with refused(f"cannot load small with weights '{path}': the file is no checkpoint."):
+        load_weights(EncoderChoice("small", str(path)))
+
+
+class Touches:
+    """An object that makes a file when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("how", ["beside weights", "alone"])
+def test_objects_are_not_unpickled(tmp_path, how):
+    path, ran = tmp_path / "model.pt", tmp_path / "ran"
+    if how == "alone":
+        path.write_bytes(pickle.dumps(Touches(ran)))
+    else:
+        torch.save({"model": Touches(ran)}, path)
+    said = "save only the model's state_dict()" if how == "beside weights" else "no checkpoint"
+    with refused(f"cannot load small with weights '{path}': ", said, error=EncoderError):
+        load_weights(EncoderChoice("small", str(path)))
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("save", [torch.save, save_file], ids=["pt", "safetensors"])
+def test_weights_of_another_model_or_size_are_no_broken_file(tmp_path, save):
+    path, state = tmp_path / "other", released.clip_state()
+    path = path.with_suffix(".pt" if save is torch.save else ".safetensors")
+    save({"visual.proj": torch.zeros(2)}, path)
+    with refused("they do not fit: ", "Missing key", error=EncoderError):
+        load_weights(EncoderChoice("small", str(path)))
+    save({**state, "visual.proj": torch.zeros(64, 70)}, path)
+    with refused("they do not fit: size mismatch for visual.proj", "[64, 70]", error=EncoderError):
+        load_weights(EncoderChoice("small", str(path)))
