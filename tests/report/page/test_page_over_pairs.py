@@ -6,7 +6,6 @@ from kept import kept_run
 from parsed import cells
 
 from zsntta_cli.report.page.page import page
-from zsntta_cli.simulation.notes import RunNote
 
 
 def made(*kept):
@@ -68,14 +67,3 @@ def test_what_sees_the_whole_stream_first_is_no_rival():
 def test_settings_that_vary_are_rows_apart():
     html = made(*runs(6), *runs(6, known={"adand": 30}), *runs(6, known={"adand": 35}, warmup=3))
     assert {"adand (warmup 3)", "adand (warmup 10)"} <= {*table(html)}
-
-
-def test_what_has_to_be_known_of_the_runs_stands_below():
-    note = RunNote("undecided", "ridge", "ridge decided as zs-clip throughout.")
-    html = made(
-        *runs(6, known={"zs-clip": 40}), *runs(6, known={"ridge": 40}, record={"notes": (note,)})
-    )
-    [below] = re.findall(
-        r"noise 50%: over.*?</table>.*?<div class=\"notes\">(.*?)</div>", html, re.DOTALL
-    )
-    assert below == f"<p>{note.text}</p>"
