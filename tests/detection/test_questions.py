@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from asked import folder, verdicts
 from hypothesis import given
+from small_detectors import detector, world
 
-from zsntta_cli import OnlineDetector
 from zsntta_cli.detection import questions as module
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.errors import SettingsError
@@ -144,40 +144,33 @@ def test_images_are_called_by_their_sources_where_these_tell_them_apart():
             questions.number(wrong)
 
 
-def made_up(count=300):
-    generator = np.random.default_rng(1)
-    text = generator.normal(size=(3, 64))
-    features = generator.normal(size=(count, 64)) + text[generator.integers(3, size=count)]
-    return OnlineDetector(text, 20.0), features
-
-
 def test_a_detector_asks_about_what_it_decided_in_hindsight():
-    detector, features = made_up()
+    online, (_, features, _) = detector(), world()
     with pytest.raises(SettingsError, match="call decide_all"):
-        detector.questions()
-    before = detector.state()
+        online.questions()
+    before = online.state()
     names = [f"{i}.png" for i in range(len(features))]
-    first = detector.decide_all(features, sources=names)
-    batch = detector.questions(10)
+    first = online.decide_all(features, sources=names)
+    batch = online.questions(10)
     assert len(dict(batch)) == 10
     for name, verdict in batch:
         assert verdict.source == name
-        detector.answer(name, belongs=True)
-    after = detector.answered()
+        online.answer(name, belongs=True)
+    after = online.answered()
     assert {v.source for v in after[after.judged]} == set(dict(batch))
     assert after[names.index(batch[0][0])].stage == "judged"
     assert after.noise.sum() <= first.noise.sum()
-    assert not set(dict(detector.questions(10))) & set(dict(batch))
+    assert not set(dict(online.questions(10))) & set(dict(batch))
     with pytest.raises(SettingsError, match="is no image of this folder"):
-        detector.answer("none.png", belongs=True)
+        online.answer("none.png", belongs=True)
     with pytest.raises(SettingsError, match="count is 0"):
-        detector.questions(0)
-    assert detector.seen == 0
-    assert detector.state().keys() == before.keys()
-    other = detector.copy()
+        online.questions(0)
+    assert online.seen == 0
+    assert online.state().keys() == before.keys()
+    other = online.copy()
     other.answer(names[0], belongs=False)
     assert other.answered().judged[0]
-    assert not detector.answered().judged[0], "a copy has its own answers"
-    again = detector.decide_all(features)
-    assert (detector.answered().noise == again.noise).all(), "another folder: no answers"
-    assert [name for name, _ in detector.questions(3)] == [names.index(n) for n, _ in batch[:3]]
+    assert not online.answered().judged[0], "a copy has its own answers"
+    again = online.decide_all(features)
+    assert (online.answered().noise == again.noise).all(), "another folder: no answers"
+    assert [name for name, _ in online.questions(3)] == [names.index(n) for n, _ in batch[:3]]

@@ -9,6 +9,7 @@ import warnings
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reviewed import unread, verdict
 
 from zsntta_cli.detection.detecting.run import Batch
 from zsntta_cli.detection.stepping import fewest_for, passes_for
@@ -23,25 +24,19 @@ from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
-    judged = {
-        "format": 4, "source": source, "class": "cat", "class_index": 0,
-        "answer": "noise" if noise else "clean", "noise": noise, "rank": rank,
-        "score": 0.75, "threshold": 0.5, "margin": margin, "stage": "adapted",
-        "evidence": 1.0, "kind": "another kind",
-        "top": [{"class": "cat", "score": 0.5}], "encoder": "tiny",
-    }  # fmt: skip
-    return {**dict.fromkeys(FIELDS), **judged, **more}
+    answer = "noise" if noise else "clean"
+    return verdict(source, margin, threshold=0.5, **{"answer": answer, "rank": rank, **more})
 
 
 def broken(source="b.png"):
-    return {**dict.fromkeys(FIELDS), "format": 4, "source": source, "error": "gone", "encoder": "t"}
+    return unread(source, "gone")
 
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
         b"4,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
-        b'"[{""class"": ""cat"", ""score"": 0.5}]",,,,tiny\n'
-        b'4,"b,""\xff.png",,,,,,,,,,,,,,,,,gone,t\n'
+        b'"[{""class"": ""cat"", ""score"": 1.0}]",,,,tiny\n'
+        b'4,"b,""\xff.png",,,,,,,,,,,,,,,,,gone,tiny\n'
     )
     text = json_lines([broken("\udcff\n.png")])
     assert text.isascii()
