@@ -1,11 +1,13 @@
 """The command `zsntta`, also as `python -m zsntta_cli`, and what happens before and after it."""
 
+import _thread
 import contextlib
 import io
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -62,11 +64,22 @@ def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 
     Python cannot raise anything there: it would print a traceback and go on.
     """
-    if unraisable.exc_type is KeyboardInterrupt:
-        main_thread = threading.main_thread().ident  # the signal must end what it waits for
-        threading.Timer(0.01, signal.pthread_kill, [main_thread, signal.SIGINT]).start()
-    else:
+    if unraisable.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(unraisable)
+        return
+    while True:
+        try:  # on a busy machine the moment is over before this has returned
+            _thread.start_new_thread(_interrupt_soon, ())
+            return
+        except KeyboardInterrupt:
+            continue
+
+
+def _interrupt_soon() -> None:
+    time.sleep(0.01)
+    main_thread = threading.main_thread().ident  # the signal must end what it waits for
+    assert main_thread is not None
+    signal.pthread_kill(main_thread, signal.SIGINT)
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -12,20 +12,20 @@ PROMPT = "a photo of a {}."
 IMAGES, DIM, NAMES = 60, 8, ("cat", "dog", "ox")
 
 
-def make_sets(root) -> None:
+def make_sets(root, images=IMAGES, noise=IMAGES) -> None:
     """An ID set, an OOD set and a noise pool, by an encoder that nobody knows."""
     generator = np.random.default_rng(0)
     text = np.linalg.qr(generator.standard_normal((DIM, 3)))[0].T.astype(np.float32)
-    labels = np.arange(IMAGES, dtype=np.int32) % 3
-    for name in ("pets", "sky", "noise-gaussian"):
-        rows = generator.standard_normal((IMAGES, DIM)) + 8 * text[labels] * (name == "pets")
-        is_set = not name.startswith("noise")
+    for name, size in (("pets", images), ("sky", images), ("noise-gaussian", noise)):
+        labels, is_set = np.arange(size, dtype=np.int32) % 3, not name.startswith("noise")
+        rows = generator.standard_normal((size, DIM), np.float32)
+        rows += 8 * text[labels] * (name == "pets")
         hdf5.write_features(
             root / "made" / f"{name}.h5", kind=DATASET if is_set else NOISE, name=name,
-            encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": IMAGES},
+            encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": size},
             blocks=[rows.astype(np.float16)],
-            labels=labels if is_set else np.full(IMAGES, -1, np.int32),
-            sample_ids=[f"{i}.png" for i in range(IMAGES)], class_names=NAMES if is_set else (),
+            labels=labels if is_set else np.full(size, -1, np.int32),
+            sample_ids=[f"{i}.png" for i in range(size)], class_names=NAMES if is_set else (),
             texts=[Text(PROMPT, text)] if is_set else (),
         )  # fmt: skip
 

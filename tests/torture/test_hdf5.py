@@ -12,13 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from torture.conftest import DIM, IMAGES, NAMES, PROMPT
-from torture.tool import examples
+from torture.tool import SETS, examples
 
 SECRET = "root:x:0:0:do-not-tell"
-SIMULATE = (
-    "simulate", "--encoder", "made", "--method", "zs-clip", "--id", "pets", "--ood", "sky",
-    "--format", "markdown", "--fresh",
-)  # fmt: skip
+SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
 
 TRIED = "commands on hand-made HDF5 files, drawn from a grammar"
 COMMANDS = (SIMULATE, ("cache", "verify", "pets"), ("cache", "show", "pets"))

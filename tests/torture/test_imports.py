@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import Zsntta, examples
+from torture.tool import SETS, Zsntta, examples
 
 NPY = np.lib.format
 DTYPES = st.sampled_from(
@@ -164,17 +164,12 @@ def test_a_part_with_an_endless_number(zsntta, stage):
 @examples(8, 150)
 def test_no_text(zsntta, stage, file):
     (stage / "no.npy").write_bytes(file[1])
-    zsntta(
-        "simulate", "--encoder", "made", "--method", "clipn", "--id", "pets", "--ood", "sky",
-        "--no-text", "no.npy", cwd=stage,
-    ).check()  # fmt: skip
+    zsntta("simulate", *SETS, "--method", "clipn", "--no-text", "no.npy", cwd=stage).check()
 
 
 def test_no_text_of_a_pipe(zsntta, stage):
-    answer = zsntta(
-        "simulate", "--encoder", "made", "--method", "clipn", "--id", "pets", "--ood", "sky",
-        "--no-text", "pipe.npy", cwd=stage,
-    ).check()  # fmt: skip
+    run = ("simulate", *SETS, "--method", "clipn", "--no-text", "pipe.npy")
+    answer = zsntta(*run, cwd=stage).check()
     assert "no regular file" in answer.stderr
 
 

@@ -6,13 +6,13 @@ import resource
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 from torture.conftest import make_sets
-from torture.tool import LONG, command, count, environment
+from torture.tool import LONG, SETS, count, run
 
-MADE = ("--encoder=made", "--id=pets", "--ood=sky", "--warmup=1", "--update-every=16")
-RUN = ("simulate", "--method=adand", *MADE)
+RUN = ("simulate", "--method=adand", *SETS, "--warmup=1", "--update-every=16")
 DISKS = (4, 8, 16, 32, 64, 128) if LONG else (8,)  # KiB
 TO_A_DISK = {
     "--output": (*RUN, "--format=csv", "--output=disk/out.csv"),
@@ -30,13 +30,6 @@ TO_A_DISK = {
 OUTPUTS = TO_A_DISK if LONG else ("--output", "--scores .h5", "the store", "report")
 
 
-def ask(words, cwd, before=None):
-    return subprocess.run(
-        command(*words), cwd=cwd, env=environment(OPENBLAS_NUM_THREADS="1"), text=True,
-        capture_output=True, check=False, timeout=300, preexec_fn=before,
-    )  # fmt: skip
-
-
 def wrong(answer) -> list[str]:
     """What is bad about an answer: it is a result, or one line on what went wrong."""
     errors = [line for line in answer.stderr.splitlines() if line.startswith("error: ")]
@@ -51,13 +44,11 @@ def wrong(answer) -> list[str]:
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    import numpy as np
-
     folder = tmp_path_factory.mktemp("limits")
     make_sets(folder / "features")
     np.save(folder / "in.npy", np.random.default_rng(0).random((600, 64), np.float32))
-    assert ask(RUN, folder).returncode == 0
-    export = ask(("records", "export", "--output=theirs.jsonl"), folder)
+    assert run(*RUN, cwd=folder).returncode == 0
+    export = run("records", "export", "--output=theirs.jsonl", cwd=folder)
     assert export.returncode == 0, export.stderr
     return folder
 
@@ -89,7 +80,7 @@ def test_a_full_disk_under(prepared, disk, name):
     bad, lengths = [], set()
     for kib in DISKS:
         place = disk(kib)
-        answer = ask(TO_A_DISK[name], prepared)
+        answer = run(*TO_A_DISK[name], cwd=prepared)
         bad += [f"{kib} KiB: {one}" for one in wrong(answer)]
         left = [path for path in place.rglob("*") if path.is_file()]
         written = [p for p in left if not p.name.startswith(".") and "sqlite" not in p.name]
@@ -110,9 +101,10 @@ def test_few_descriptors(prepared, files):
     (prepared / "disk").mkdir(exist_ok=True)
     bad = []
     for words in lines:
-        answer = ask(
-            words, prepared, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-        )
+        answer = run(
+            *words, cwd=prepared,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),
+        )  # fmt: skip
         bad += [(words, one) for one in wrong(answer)]
         if files == 64 and answer.returncode:
             bad.append((words, answer.stderr))
@@ -126,9 +118,9 @@ def test_little_memory_at_any_bound(prepared):
     for megabytes in bounds:
         size = megabytes << 20
         try:
-            answer = ask(
-                (*RUN, "--fresh", "--format=json", "--output=whole.json"), prepared,
-                lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),  # noqa: B023
+            answer = run(
+                *RUN, "--fresh", "--format=json", "--output=whole.json", cwd=prepared,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),  # noqa: B023
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             continue  # OpenBLAS tries for ever (test_environment.py)

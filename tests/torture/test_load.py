@@ -7,18 +7,14 @@ import tarfile
 import threading
 from io import BytesIO
 
-import numpy as np
 import pytest
 
 from torture.conftest import make_sets
-from torture.tool import LONG, command, count, environment
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, Text
+from torture.tool import LONG, SETS, command, count, environment
 
 RECORDS = 50_000
 ITEMS = (1_000_000, 5_000_000)
 IMAGES = 100_000
-DIM, NAMES, PROMPT = 8, ("cat", "dog", "ox"), "a photo of a {}."
 GIB = 1 << 30
 pytestmark = pytest.mark.skipif(not LONG, reason="make torture")
 
@@ -46,7 +42,7 @@ def export(tmp_path_factory):
     """A folder with 50,000 records, of one that was made and of other seeds, in a file."""
     folder = tmp_path_factory.mktemp("records")
     make_sets(folder / "features")
-    words = ("simulate", "--method=zs-clip", "--encoder=made", "--id=pets", "--ood=sky")
+    words = ("simulate", "--method=zs-clip", *SETS)
     assert run(*words, cwd=folder)[0] == 0
     code, answer, said, _ = run("records", "export", cwd=folder)
     assert code == 0, said
@@ -76,35 +72,14 @@ def test_fifty_thousand_records(export):
     count("commands on 50,000 records", len(lines), bad)
 
 
-def make_stream(root, items: int) -> None:
-    """An ID set of half of the items and an OOD set of the other, in blocks."""
-    generator = np.random.default_rng(0)
-    text = np.linalg.qr(generator.standard_normal((DIM, 3)))[0].T.astype(np.float32)
-    for name in ("pets", "sky", "noise-gaussian"):
-        is_set, size = not name.startswith("noise"), items // 2 if name[0] != "n" else 1000
-        labels = (np.arange(size) % 3).astype(np.int32)
-        rows = generator.standard_normal((size, DIM), np.float32) + 8 * text[labels] * (
-            name == "pets"
-        )
-        hdf5.write_features(
-            root / "made" / f"{name}.h5", kind=DATASET if is_set else NOISE, name=name,
-            encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": size},
-            blocks=[rows.astype(np.float16)],
-            labels=labels if name == "pets" else np.full(size, -1, np.int32),
-            sample_ids=[str(i) for i in range(size)], class_names=NAMES if is_set else (),
-            texts=[Text(PROMPT, text)] if is_set else (),
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize("items", ITEMS)
 def test_streams_of_millions(tmp_path, items):
-    make_stream(tmp_path / "features", items)
+    make_sets(tmp_path / "features", items // 2, 1000)
     bad, methods = [], ("zs-clip", "adand", "ridge")
     for method in methods:
         code, answer, said, peak = run(
-            "simulate", f"--method={method}", "--encoder=made", "--id=pets", "--ood=sky",
-            "--format=json", cwd=tmp_path,
-        )  # fmt: skip
+            "simulate", f"--method={method}", *SETS, "--format=json", cwd=tmp_path
+        )
         if code or "Traceback" in said or peak > 12 * GIB:
             bad.append((method, code, said, peak))
         elif not sum(json.loads(answer)[0]["counts"].values()) >= items:

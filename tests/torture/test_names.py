@@ -7,7 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import LONG, command, environment, examples, powerless
+from torture.tool import LONG, environment, examples, powerless, run
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import Text
 
 LETTERS = st.text(
     st.sampled_from("ab1é猫._-:=/ \n\t\x1b\x07\x7f\u202e\u200b\udcff'\"$*?[]{}~%\\"), max_size=12
@@ -99,15 +101,6 @@ def test_names_on_the_disk(zsntta, stage, name, kind):
             shutil.rmtree(path.parent)  # with the accuracies that were kept beside features
 
 
-def answer_of(*arguments, cwd, before=(), **more):
-    import subprocess
-
-    return subprocess.run(
-        [*before, *command(*arguments)], cwd=cwd, env=environment(**more), capture_output=True,
-        text=True, errors="surrogateescape", timeout=60, check=False,
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("what", "mode"),
     [("features", 0o000), ("features", 0o400), ("features/made", 0o000), ("features/made", 0o400),
@@ -118,7 +111,7 @@ def test_what_may_not_be_entered_or_read(place, tmp_path, what, mode):
     os.chmod(tmp_path / what, mode)
     try:
         for words in (("cache", "list"), ("cache", "verify")) if LONG else (("cache", "list"),):
-            answer = answer_of(*words, cwd=tmp_path, before=powerless())
+            answer = run(*words, cwd=tmp_path, before=powerless())
             said = answer.stdout + answer.stderr
             assert "Permission denied" in said or "is not readable" in said, answer
             assert not any(word in said for word in ("nothing in", "delete it", "Traceback"))
@@ -128,9 +121,6 @@ def test_what_may_not_be_entered_or_read(place, tmp_path, what, mode):
 
 def test_names_where_python_knows_no_utf8(place, tmp_path):
     shutil.copytree(place / "features", tmp_path / "features")
-    from zsntta_cli.cache import hdf5
-    from zsntta_cli.cache.features import Text
-
     pets = hdf5.read_features(tmp_path / "features" / "made" / "pets.h5")
     hdf5.write_features(
         tmp_path / "features" / "made" / "été.h5", kind=pets.kind, name="été",
@@ -141,10 +131,10 @@ def test_names_where_python_knows_no_utf8(place, tmp_path):
     )  # fmt: skip
     base = ("simulate", "--method=adand", "--encoder=made", "--ood=sky", "--format=markdown")
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    right = answer_of(*base, "--id=pets", cwd=tmp_path)
-    answer = answer_of(*base, "--id=été", cwd=tmp_path, **ascii_only)
+    right = run(*base, "--id=pets", cwd=tmp_path)
+    answer = run(*base, "--id=été", cwd=tmp_path, env=environment(**ascii_only))
     assert answer.returncode == 0, answer
     assert answer.stdout.splitlines()[1:] == right.stdout.splitlines()[1:]
     for words in (("cache", "verify"), ("cache", "show", "été")):
-        answer = answer_of(*words, cwd=tmp_path, **ascii_only)
+        answer = run(*words, cwd=tmp_path, env=environment(**ascii_only))
         assert answer.returncode == 0, answer

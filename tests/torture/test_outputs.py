@@ -10,19 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from torture.tool import LONG, command, environment
+from torture.tool import LONG, SETS, command, environment
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, write_whole
 
-RUN = (
-    "simulate",
-    "--method=mcm",
-    "--encoder=made",
-    "--id=pets",
-    "--ood=sky",
-    "--format=csv",
-    "--fresh",
-)
+RUN = ("simulate", "--method=mcm", *SETS, "--format=csv", "--fresh")
 
 TRIED = "commands whose output is a link, a pipe, a device or no possible file"
 KILLS = 50 if LONG else 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import examples
+from torture.tool import SETS, examples
 
 DEEP = 100_000
 SCALARS = st.one_of(
@@ -34,8 +34,8 @@ TRIED = "commands on stores and files of records, drawn from a grammar"
 @pytest.fixture(scope="module")
 def record(zsntta, place):
     answer = zsntta(
-        "simulate", "--encoder", "made", "--method", "adand", "--id", "pets", "--ood", "sky",
-        "--warmup", "2", "--update-every", "16", "--format", "json", cwd=place,
+        "simulate", *SETS, "--method", "adand", "--warmup", "2", "--update-every", "16",
+        "--format", "json", cwd=place,
     )  # fmt: skip
     return json.loads(answer.check().stdout)[0]
 

@@ -17,12 +17,11 @@ import pytest
 from web_writer import write_web_set
 
 from torture.conftest import make_sets
-from torture.tool import LONG, command, count, environment
+from torture.tool import LONG, SETS, command, count, environment, run
 from zsntta_cli.cache.verify import problems
 
 MOMENTS = int(os.environ.get("ZSNTTA_MOMENTS", "100" if LONG else "2"))  # of Ctrl-C
 TINY = ("--model=tiny", "--device=cpu")
-SETS = ("--encoder=made", "--id=pets", "--ood=sky")
 COMMANDS = {
     "extract": ("extract", "--dataset=shapes", "--limit=60", "--batch-size=8", *TINY),
     "simulate": ("simulate", "--method=adand", "--method=ridge", *SETS, "--warmup=1",
@@ -38,13 +37,9 @@ ALWAYS = ("simulate", "records import")  # without `make torture`
 ENDS = {signal.SIGINT: (0, 130, -signal.SIGINT), signal.SIGHUP: (0, 129, -signal.SIGHUP)}
 
 
-def run(*words, cwd, code=0):
-    answer = subprocess.run(
-        command(*words), cwd=cwd, env=environment(OPENBLAS_NUM_THREADS="1"),
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert answer.returncode == code, (words, answer.stderr)
-    return answer
+def done(*words, cwd):
+    answer = run(*words, cwd=cwd)
+    assert answer.returncode == 0, (words, answer.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +55,11 @@ def prepared(tmp_path_factory):
     write_web_set(folder / "web", [i % 3 for i in range(12)], ["cat", "dog", "ox"], a_shard=3)
     if LONG:
         sets = [f"--dataset={name}" for name in PAPER]
-        run("extract", *sets, "--limit=60", "--noise=gaussian", *TINY, cwd=folder)
+        done("extract", *sets, "--limit=60", "--noise=gaussian", *TINY, cwd=folder)
     for part in ("1/2", "2/2") if LONG else ():
-        run("extract", f"--dataset=web={folder / 'web'}", "--part", part, *TINY, cwd=folder)
-    run("simulate", "--method=zs-clip", "--method=mcm", *SETS, cwd=folder)
-    run("records", "export", "--output", "theirs.jsonl", cwd=folder)
+        done("extract", f"--dataset=web={folder / 'web'}", "--part", part, *TINY, cwd=folder)
+    done("simulate", "--method=zs-clip", "--method=mcm", *SETS, cwd=folder)
+    done("records", "export", "--output", "theirs.jsonl", cwd=folder)
     for path in (folder / "features").glob("records.sqlite*"):
         path.unlink()
     return folder
@@ -111,7 +106,7 @@ def test_a_signal_at_any_moment(prepared, tmp_path, name, number):
     words, undisturbed = COMMANDS[name], tmp_path / "undisturbed"
     shutil.copytree(prepared, undisturbed)
     started = time.monotonic()
-    run(*words, cwd=undisturbed)
+    done(*words, cwd=undisturbed)
     whole = time.monotonic() - started
     folder, bad, moments = tmp_path / "here", [], random.Random(0)
     times = MOMENTS if number == signal.SIGINT else -(-MOMENTS // 5)
@@ -120,7 +115,7 @@ def test_a_signal_at_any_moment(prepared, tmp_path, name, number):
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(prepared, folder)
         bad += hit(words, number, moments.uniform(0.1, whole), folder)
-    run(*words, cwd=folder)
+    done(*words, cwd=folder)
     bad += half_written(folder)
     bad += [f"{path} is left" for path in folder.rglob(".zsntta-*.tmp")]
     if named(folder) != named(undisturbed):

@@ -15,6 +15,7 @@ LONG = bool(os.environ.get("ZSNTTA_TORTURE"))  # of `make torture`
 SECONDS = 10 if os.environ.get("ZSNTTA_TORTURE") else 30  # without an answer: a hang
 MOST = 1 << 20  # KiB of memory, with all that is imported
 ROOT = Path(__file__).resolve().parents[2]
+SETS = ("--encoder=made", "--id=pets", "--ood=sky")  # those of conftest.py
 COUNTED = []  # of the test that runs: what was tried, how often, how often it was bad
 
 
@@ -95,6 +96,15 @@ def command(*arguments) -> list[str]:
 
 def environment(**more: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": str(ROOT)} | more
+
+
+def run(*arguments, cwd, before=(), seconds=300, **options) -> subprocess.CompletedProcess:
+    """The answer of such a process; `before`: the words before its command."""
+    options = {"env": environment(OPENBLAS_NUM_THREADS="1"), "capture_output": True} | options
+    return subprocess.run(
+        [*before, *command(*arguments)], cwd=cwd, text=True, errors="surrogateescape",
+        timeout=seconds, check=False, **options,
+    )  # fmt: skip
 
 
 def powerless() -> list[str]:
