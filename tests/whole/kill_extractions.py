@@ -12,52 +12,26 @@ import select
 import signal
 import sys
 import time
-import traceback
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
+from forks import TINY, Means, Noon, forked, was_killed
 from PIL import Image
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.progress import ConsoleReporter
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings import ExtractSettings
 
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 KILLS_A_FILE = 6  # then the extraction may finish, and its file is compared
-TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=4, workers=2)
 BEFORE, ASSEMBLY, AFTER = "before", "in", "after"  # where in its work a child died
 WRITE_FEATURES = hdf5.write_features
-
-
-class Means:
-    """An encoder that costs nothing: features are means of six values."""
-
-    identity: ClassVar = {**weights_request(TINY), "logit_scale": 100.0}
-    image_size, embed_dim = 32, 512
-    resize = staticmethod(np.asarray)
-
-    def encode_pixels(self, pixels):
-        return pixels.reshape(len(pixels), 512, 6).mean(2, np.float32)
-
-    def encode_texts(self, prompts):
-        return np.eye(512, dtype=np.float32)[: len(prompts)]
-
-
-class FixedClock(datetime):
-    """The time that a file says it was made: with it, whole files can be compared."""
-
-    @classmethod
-    def now(cls, tz=None):
-        return cls(2025, 1, 1, tzinfo=UTC)
 
 
 def make_images() -> ImageSet:
@@ -97,16 +71,7 @@ class Victim:
 
     def __init__(self, *work) -> None:
         self._pipe, end = os.pipe()
-        self._id = os.fork()
-        if self._id == 0:
-            status = 1
-            try:
-                extract(*work, end)
-                status = 0
-            except Exception:
-                traceback.print_exc()
-            finally:
-                os._exit(status)
+        self._id = forked(lambda: extract(*work, end))
         os.close(end)
 
     def finish(self) -> tuple[float, float]:
@@ -114,9 +79,8 @@ class Victim:
         started = time.monotonic()
         os.read(self._pipe, 1)
         assembly = time.monotonic()
-        _, status = os.waitpid(self._id, 0)
+        assert not was_killed(self._id)
         os.close(self._pipe)
-        assert status == 0, "an extraction failed"
         return assembly - started, time.monotonic() - assembly
 
     def kill(self, seconds: float, in_assembly: bool) -> str:
@@ -138,7 +102,7 @@ def parts_of(path: Path) -> set[str]:
 
 
 def main() -> None:
-    hdf5.datetime = FixedClock
+    hdf5.datetime = Noon
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
     work = make_images(), make_encoder()
     undisturbed = [Victim(*work, folder / f"whole-{i}").finish() for i in range(3)]

@@ -11,10 +11,10 @@ import signal
 import sqlite3
 import sys
 import time
-import traceback
 from pathlib import Path
 
 import torch
+from forks import TINY, forked, was_killed
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.progress import Silent
@@ -23,12 +23,11 @@ from zsntta_cli.results.executor import lock_folder, run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation import live_session
 
 FEATURES, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 200
-TINY = EncoderChoice("tiny")
 STREAM = {"ratio": [0.5], "seed": [0], "limit": [96]}
 STAGE1 = {"tent_batch_size": [16], "update_every": [16], "warmup": [2]}
 GRIDS = [
@@ -61,30 +60,14 @@ def kept_runs(path):
 
 def child(path, order):
     """Make all runs, in an order of its own."""
-    status = 1
-    try:
-        executor._POLL = 0.01  # as if seconds were milliseconds
-        runs = random.Random(order).sample(RUNS, len(RUNS))
-        records = run_all(FEATURES, runs, live=lambda: SESSION, keeping=Keeping(path, items=True))
-        assert [record.settings for record in records] == runs
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+    executor._POLL = 0.01  # as if seconds were milliseconds
+    runs = random.Random(order).sample(RUNS, len(RUNS))
+    records = run_all(FEATURES, runs, live=lambda: SESSION, keeping=Keeping(path, items=True))
+    assert [record.settings for record in records] == runs
 
 
 def started(path, order):
-    if not (pid := os.fork()):
-        child(path, order)
-    return pid
-
-
-def is_killed(pid):
-    """Whether a child that has ended was killed."""
-    _, status = os.waitpid(pid, 0)
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a child failed"
-    return os.WIFSIGNALED(status)
+    return forked(lambda: child(path, order))
 
 
 def new_store(number):
@@ -111,7 +94,7 @@ def main():
     run_all(FEATURES, cached, keeping=Keeping(FOLDER / "cached.sqlite"))  # imports and compiles
     started_at = time.monotonic()
     whole = new_store("whole")
-    assert not is_killed(started(whole, 0))
+    assert not was_killed(started(whole, 0))
     duration = time.monotonic() - started_at
     expected = kept_runs(whole)
     check_finished(whole, expected)
@@ -125,9 +108,9 @@ def main():
             time.sleep(random.uniform(0.05, duration / 2))
             for pid in pids[: random.choice([1, 2])]:
                 os.kill(pid, signal.SIGKILL)
-        kills += sum(map(is_killed, pids))
+        kills += sum(map(was_killed, pids))
         if len(kept_runs(path)) == len(RUNS):
-            assert not is_killed(started(path, 0))  # which removes what a kill left
+            assert not was_killed(started(path, 0))  # which removes what a kill left
             check_finished(path, expected)
             stores, path = stores + 1, new_store(stores + 1)
     print(f"{kills} kills, {stores} stores finished: 0 lost, 0 made twice")

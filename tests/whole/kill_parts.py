@@ -11,53 +11,22 @@ import shutil
 import signal
 import sys
 import time
-import traceback
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar
-
-import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from forks import TINY, Means, Noon, forked, was_killed
 from web_writer import write_web_set
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import part_path, parts_folder
-from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
-from zsntta_cli.settings import EncoderChoice, ExtractSettings
+from zsntta_cli.settings import ExtractSettings
 
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
 PARTS, WORKERS, KILLED = 64, 4, 2
-TINY = EncoderChoice("tiny")
 SETTINGS = ExtractSettings(batch_size=4, workers=1)
-
-
-class Means:
-    """An encoder that costs nothing: features are means of six values."""
-
-    identity: ClassVar = {**weights_request(TINY), "logit_scale": 100.0}
-    image_size, embed_dim = 32, 512
-
-    @staticmethod
-    def resize(image):
-        return np.asarray(image.resize((32, 32)))
-
-    def encode_pixels(self, pixels):
-        return pixels.reshape(len(pixels), 512, 6).mean(2, np.float32)
-
-    def encode_texts(self, prompts):
-        return np.eye(512, dtype=np.float32)[: len(prompts)]
-
-
-class FixedClock(datetime):
-    """The time that a file says it was made: with it, whole files can be compared."""
-
-    @classmethod
-    def now(cls, tz=None):
-        return cls(2025, 1, 1, tzinfo=UTC)
 
 
 def maker(folder: Path, root: str) -> PartMaker:
@@ -68,24 +37,7 @@ def maker(folder: Path, root: str) -> PartMaker:
 
 def start(folder: Path, root: str) -> int:
     """Begin a process that makes all parts that lack; gives its number."""
-    process = os.fork()
-    if process:
-        return process
-    status = 1
-    try:
-        for _ in maker(folder, root).make_all():
-            pass
-        status = 0
-    except Exception:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
-
-
-def finish(processes) -> None:
-    for process in processes:
-        _, status = os.waitpid(process, 0)
-        assert status == 0, "a process that nobody killed failed"
+    return forked(lambda: [*maker(folder, root).make_all()])
 
 
 def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) -> int:
@@ -99,17 +51,18 @@ def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) ->
         os.waitpid(victim, 0)
         made = len(list(parts_folder(maker(folder, root).path).glob("0*.h5")))
         processes.append(start(folder, root))
-    finish(processes)
+    assert not any([*map(was_killed, processes)])
     return made
 
 
 def main() -> None:
-    hdf5.datetime = FixedClock
+    hdf5.datetime = Noon
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
     labels = [i % 3 for i in range(3 * PARTS)]
     write_web_set(folder / "pets", labels, ["cat", "dog", "ox"], form="png", a_shard=3)
     started = time.monotonic()
-    finish([start(folder, "whole") for _ in range(WORKERS)])
+    whole = [start(folder, "whole") for _ in range(WORKERS)]
+    assert not any([*map(was_killed, whole)])
     seconds = time.monotonic() - started
     undisturbed = maker(folder, "whole")
     undisturbed.join()
@@ -121,8 +74,8 @@ def main() -> None:
         killed.join()
         assert hdf5.read_features(killed.path).digest == digest
         for index in range(1, PARTS + 1):
-            whole, again = (part_path(m.path, index) for m in (undisturbed, killed))
-            assert whole.read_bytes() == again.read_bytes(), f"part {index} is another"
+            as_it_was, again = (part_path(m.path, index) for m in (undisturbed, killed))
+            assert as_it_was.read_bytes() == again.read_bytes(), f"part {index} is another"
         lying = {path.name for path in parts_folder(killed.path).iterdir()}
         names = {f"{index:05d}" for index in range(1, PARTS + 1)}
         files = {f"{name}.h5" for name in names} | {f".{name}.lock" for name in names}

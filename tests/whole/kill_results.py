@@ -11,8 +11,9 @@ import signal
 import sqlite3
 import sys
 import time
-import traceback
 from pathlib import Path
+
+from forks import forked, was_killed
 
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
@@ -43,22 +44,13 @@ def child(path, order, pipe):
         os.write(pipe, "".join(f"{one.key}\n" for one in kept).encode())
 
     RecordStore.add = add
-    status = 1
-    try:
-        runs = random.Random(order).sample(RUNS, len(RUNS))
-        run_all(FEATURES, runs, keeping=Keeping(path))
-        status = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(status)
+    runs = random.Random(order).sample(RUNS, len(RUNS))
+    run_all(FEATURES, runs, keeping=Keeping(path))
 
 
 def started(path, order):
     reader, writer = os.pipe()
-    if not (pid := os.fork()):
-        os.close(reader)
-        child(path, order, writer)
+    pid = forked(lambda: child(path, order, writer))
     os.close(writer)
     return pid, reader
 
@@ -99,9 +91,7 @@ def main():
         for pid, _ in pairs[: random.choice([1, 2])]:
             os.kill(pid, signal.SIGKILL)
         for pid, reader in pairs:
-            _, status = os.waitpid(pid, 0)
-            assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, "a child failed"
-            kills += os.WIFSIGNALED(status)
+            kills += was_killed(pid)
             kept_keys |= told(reader)
         there = check(path, expected, kept_keys)
         landed += 0 < there < len(RUNS)
