@@ -22,7 +22,6 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.settings import SottaSettings, TentSettings
 from zsntta_cli.methods.live.tuned import chosen_items
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -332,26 +331,6 @@ def test_only_normalisation_layers_are_adapted(clip, tiny):
         adaptation.norm_layers(torch.nn.Linear(2, 2))
 
 
-def test_tent_is_one_step_on_the_mean_entropy(clip):
-    """Against autograd written out: two batches of plain Adam."""
-    run = live_run("tent", batch_size=32, learning_rate=1e-3, pipeline="all")
-    found = Decisions.joined(list(made.decisions(live_data(clip, 64), run)))
-    layers = adaptation.norm_layers(clip.model.visual).values()
-    text = torch.from_numpy(clip.encode_texts(class_prompts(PROMPT, NAMES)))
-    scores = []
-    with adaptation.adapting(clip, list(layers)) as parameters:
-        optimizer = torch.optim.Adam(parameters, 1e-3)
-        for start in (0, 32):
-            features = clip.image_features(IMAGES[start : start + 32])
-            unit = features / features.norm(dim=1, keepdim=True)
-            probability = (clip.identity["logit_scale"] * unit @ text.T).softmax(dim=1)
-            scores += probability.max(dim=1).values.tolist()
-            optimizer.zero_grad()
-            (-(probability * probability.log()).sum(dim=1)).mean().backward()
-            optimizer.step()
-    np.testing.assert_allclose(found.id_score, scores, atol=1e-5)
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     classes=st.lists(st.integers(0, 4), min_size=1, max_size=60),
@@ -372,41 +351,6 @@ def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
             assert before.count(gone) == most
             if before.count(class_index) == most:
                 assert gone == class_index
-
-
-def test_the_sharpness_step_climbs_then_descends(tiny):
-    """Against sharpness-aware Adam written out, on the same memory."""
-    data = picture_data(tiny, 8)
-    layers = list(sotta.adapted_layers(tiny.model.visual).values())
-    text = data.text_features()
-    images = tiny.normalize(np.stack([tiny.resize(data.images.read(i)) for i in range(8)]))
-    samples = [sotta.Sample(i, 0, images[i]) for i in range(8)]
-    options = SottaSettings(learning_rate=1e-2)
-
-    def loss():
-        probability = data.logits(tiny.image_features(images), text).softmax(dim=1)
-        return -(probability * (probability + 1e-6).log()).sum(dim=1).mean()
-
-    with adaptation.adapting(tiny, layers) as parameters:
-        sotta.SharpnessStep(data, options, parameters, text)(samples)
-        found = [p.detach().clone() for p in parameters]
-    with (
-        adaptation.adapting(tiny, layers) as parameters,
-        adaptation.batch_statistics(tiny.model.visual, 0.2),  # of all layers, adapted or not
-    ):
-        optimizer = torch.optim.Adam(parameters, 1e-2, weight_decay=5e-4)
-        first = torch.autograd.grad(loss(), parameters)
-        norm = torch.cat([g.flatten() for g in first]).norm()
-        with torch.no_grad():
-            for p, g in zip(parameters, first, strict=True):
-                p += 0.05 * g / norm
-        loss().backward()
-        with torch.no_grad():
-            for p, g in zip(parameters, first, strict=True):
-                p -= 0.05 * g / norm
-        optimizer.step()
-        for mine, plain in zip(found, parameters, strict=True):
-            np.testing.assert_allclose(mine, plain.detach(), atol=1e-4)
 
 
 def test_the_initial_context_gives_the_features_of_the_prompt(clip, tiny):
@@ -449,23 +393,3 @@ def test_views_do_not_depend_on_threads_or_on_what_else_is_viewed(tiny):
     assert list(one) == list(range(12))
     for item, viewed in many.items():
         assert torch.equal(viewed, one[item])
-
-
-def test_settings_say_what_is_wrong():
-    assert TentSettings().learning_rate == 1e-4
-    assert TentSettings(optimizer="sgd").learning_rate == 2.5e-4
-    assert build_run("tent", "", "imagenet-a", None, PROMPT).options.optimizer == "sgd"
-    assert not build_run("tpt", "", "imagenet", None, PROMPT).options.augmix
-    assert build_run("tpt", "", "cifar10", None, PROMPT).options.augmix
-    assert build_run("adand+tent", "", "cifar10", None, PROMPT).stream.noise == "gaussian"
-    for method, values, message in [
-        ("tent", {"pipeline": "best"}, "pipeline is 'best', must be one of: normal, gt, all."),
-        ("tent", {"optimizer": "lion"}, "optimizer is 'lion'"),
-        ("sotta", {"memory": 0}, "memory is 0"),
-        ("sotta", {"confidence": 1.5}, "confidence is 1.5"),
-        ("tpt", {"views": 0}, "views is 0"),
-        ("tpt", {"keep": 0.0}, "keep is 0.0"),
-        ("adand+tent", {"tent_batch_size": 0}, "batch-size is 0"),
-    ]:
-        with pytest.raises(SettingsError, match=message):
-            live_run(method, **values)

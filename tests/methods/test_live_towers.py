@@ -11,11 +11,9 @@ import torch
 from torch import nn
 from towers import BATCH_NORM, COUNT, batch_norms, decided, live_data, live_run, norm_parameters
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live import adaptation, sotta
-from zsntta_cli.methods.live.settings import AdaNDTentSettings, SottaSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 
 ATOL = 1e-4  # of ID scores: what Adam makes of rounding, with batch statistics
@@ -200,10 +198,6 @@ def test_sotta_freezes_the_last_blocks_or_the_released_codes(vit):
 
     assert frozen("last") == {21, 22, 23}
     assert frozen("9-11") == {9, 10, 11}
-    assert live_run("sotta").options.frozen_blocks == SottaSettings().frozen_blocks == "last"
-    assert live_run("sotta", "official").options.frozen_blocks == "9-11"
-    with pytest.raises(SettingsError, match="frozen-blocks is '8-11'"):
-        live_run("sotta", frozen_blocks="8-11")
 
 
 def test_sottas_frozen_blocks_are_those_that_do_not_change(vit):
@@ -296,13 +290,3 @@ def initial_layer(stream, options):
         layer.weight.copy_(torch.from_numpy(np.stack([start[:-1] / 2, -start[:-1] / 2])))
         layer.bias.copy_(torch.tensor([start[-1] / 2, -start[-1] / 2]))
     return layer
-
-
-def test_adapted_features_want_whole_batches_of_the_detector():
-    assert AdaNDTentSettings().detector_features == "frozen"
-    AdaNDTentSettings(detector_features="adapted", batch_size=32)
-    AdaNDTentSettings(batch_size=48)
-    with pytest.raises(SettingsError, match="tent-batch-size is 64 and batch-size 48"):
-        AdaNDTentSettings(detector_features="adapted", batch_size=48)
-    with pytest.raises(SettingsError, match="detector-features is 'live'"):
-        AdaNDTentSettings(detector_features="live")

@@ -117,20 +117,6 @@ def test_without_learning_an_image_is_decided_by_what_was_learned(seen, stage):
     assert method.seen == seen
 
 
-def test_the_defaults_are_the_papers():
-    """Sec. 5.1, and variants that are ours or of the released code are off."""
-    assert dataclasses.asdict(adand.AdaNDSettings()) == {
-        "batch_size": 1, "update_every": 128, "warmup": 10, "learning_rate": 5e-4,
-        "reevaluate": True, "late_start": False, "pseudo_labels": "frozen",
-        "detector_init": "random", "evidence": 0.0, "score_temperature": 1.0, "gap": 0.0,
-    }  # fmt: skip
-    assert adand.AdaNDSettings().warm_up == 1280
-    assert adand.AdaNDSettings(late_start=True).warm_up == 1281
-    assert adand.AdaNDSettings(batch_size=16, warmup=3).warm_up == 48
-    assert adand.AdaNDSettings(batch_size=16, warmup=3, late_start=True).warm_up == 64
-    assert adand.AdaNDSettings.warm_up_by == "warmup x update-every"
-
-
 def test_a_detector_starts_random_or_from_zero():
     data = stream(4)
     for kind, is_zero in (("random", False), ("zero", True)):

@@ -90,14 +90,6 @@ def test_class_names_may_have_another_prompt_than_the_runs():
     assert found == pytest.approx((np.exp(SCALE) + 1) / (np.exp(SCALE) + 2), rel=1e-5)
 
 
-def test_the_official_settings_are_those_of_the_released_code():
-    options = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT, "official").options
-    assert (options.word_prompts, options.mined_share, options.groups) == ("speech", 0.15, 100)
-    assert (options.grouping, options.percentile) == ("random", 0.05)
-    paper = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT).options
-    assert (paper.word_prompts, paper.mined_share, paper.negatives) == ("run", None, 10_000)
-
-
 def test_a_record_from_before_these_settings_is_the_paper_run():
     plain = {"words": "nouns", "negatives": 10_000, "groups": 100, "percentile": 0.05}
     run = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT, words="nouns")

@@ -17,12 +17,10 @@ from towers import (
     of_items,
 )
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.live import ostta, unient
 from zsntta_cli.methods.live.adaptation import entropy
 from zsntta_cli.methods.live.open_set import OpenSetBatch
-from zsntta_cli.methods.live.settings import TentSettings, UnientSettings
-from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.methods.live.settings import UnientSettings
 
 COUNT = 60
 QUICK = {"batch_size": 16, "learning_rate": 0.01}
@@ -133,15 +131,3 @@ def test_the_mixture_tells_two_groups_apart():
     np.testing.assert_array_equal(unient.id_probability(np.array([2.0, 1.0])) >= 0.5, [True, False])
     assert unient.id_probability(np.array([0.2, 0.2])) is None
     assert unient.id_probability(np.array([0.2])) is None
-
-
-def test_settings_are_tents_and_say_what_is_wrong():
-    for method in METHOD_NAMES:
-        for optimizer in ("adam", "sgd"):
-            options = live_run(method, optimizer=optimizer).options
-            assert options.learning_rate == TentSettings(optimizer=optimizer).learning_rate
-        assert build_run(method, "", "imagenet-a", None, "a {}.").options.optimizer == "sgd"
-        with pytest.raises(SettingsError, match=rf"{method}-marginal is -1\.0"):
-            live_run(method, **{f"{method}_marginal": -1.0})
-    with pytest.raises(SettingsError, match=r"unient-ood is -1\.0"):
-        live_run("unient", unient_ood=-1.0)

@@ -1,6 +1,5 @@
 """Ridge against its item-by-item reference, and what must hold for any stream."""
 
-import dataclasses
 import pickle
 from functools import cache
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from reference.ridge import ridge as reference
 from streams import of_features
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.methods.detectors.ridge import RidgeSettings, Sums, _quantile, otsu
@@ -270,17 +268,3 @@ def test_class_penalty_by_hand():
     np.testing.assert_allclose(learned._penalty(), 0.09 / spread * log)
     learned.mass = np.array([9.0, 9.0])
     np.testing.assert_allclose(learned._penalty(), 0, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("first", 1, "ridge-first is 1, must be 2 or more"),
-        ("ring", 1, "ridge-ring is 1, must be 2 or more"),
-        ("tail", 0.0, "ridge-tail is 0.0, must be above 0"),
-        ("tail_deviations", -1.0, "ridge-tail-deviations is -1.0, must be 0 or more"),
-    ],
-)
-def test_settings_say_what_is_wrong(name, value, message):
-    with pytest.raises(SettingsError, match=message):
-        dataclasses.replace(OPTIONS, **{f"ridge_{name}": value})

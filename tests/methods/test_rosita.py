@@ -19,7 +19,6 @@ from towers import (
     of_items,
 )
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import rosita, views
 from zsntta_cli.settings import ThresholdSettings
@@ -197,17 +196,3 @@ def test_a_bank_forgets_the_oldest_and_finds_the_nearest():
     assert len(values) == 3
     bank.add(torch.tensor([[1.0, 0, 0]]), torch.tensor([7]))
     assert sorted(bank.nearest(text[:1], 3)[1].tolist()) == [3, 4, 7]
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"rosita_neighbours": 0}, "rosita-neighbours is 0"),
-        ({"rosita_undesired": 0}, "rosita-undesired is 0"),
-        ({"rosita_weight": -1.0}, "rosita-weight is -1.0"),
-        ({"learning_rate": 0.0}, "learning-rate is 0.0"),
-    ],
-)
-def test_settings_say_what_is_wrong(values, message):
-    with pytest.raises(SettingsError, match=message):
-        live_run("rosita", **values)

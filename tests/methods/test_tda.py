@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import of_features
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.classifiers import tda
 from zsntta_cli.methods.classifiers.tda import Cache, TDASettings
@@ -260,20 +259,3 @@ def test_one_class_and_a_zero_feature_are_no_error():
     assert made.decisions(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
     zero = of_features([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
     assert made.decisions(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"positive_shots": -1}, "positive-shots is -1, must be 0 or more."),
-        ({"negative_alpha": -0.1}, "negative-alpha is -0.1, must be 0 or more."),
-        ({"entropy_low": 0.5}, "entropy-low is 0.5 and entropy-high 0.5, must be"),
-        ({"mask_low": 0.5, "mask_high": 0.4}, "mask-low is 0.5 and mask-high 0.4, must be"),
-        ({"mask_high": 1.5}, "mask-high is 1.5, must be in [0, 1]."),
-    ],
-)
-@pytest.mark.parametrize("kind", [TDASettings, METHODS["adand+tda"].settings_class])
-def test_settings_out_of_range_are_named(kind, options, message):
-    with pytest.raises(SettingsError) as error:
-        kind(**options)
-    assert message in str(error.value)

@@ -169,12 +169,6 @@ def test_alone_it_is_behind_zs_clip(name):
     assert name in METHODS
 
 
-def test_the_official_preset_is_the_released_rule_after_every_item():
-    assert (official(OGASettings()).oga_every, official(OGASettings()).oga_short_means) == (1, True)
-    assert official(DOTASettings()).dota_every == 1
-    assert official(OnZetaSettings()).onzeta_mix_items == 0
-
-
 def test_onzeta_of_the_whole_stream_counts_its_items_without_injected_ones():
     data = stream(10, 300, 24, scale=12.0)
     injected = some(300, 9, 0.2)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.bca import BCASettings
@@ -13,7 +12,6 @@ from zsntta_cli.methods.classifiers.dmn import DMNSettings
 from zsntta_cli.methods.classifiers.dota import DOTASettings
 from zsntta_cli.methods.classifiers.oga import OGASettings
 from zsntta_cli.methods.classifiers.onzeta import OnZetaSettings
-from zsntta_cli.simulation.runs import build_run
 
 
 def classes(module, features, options, scale):
@@ -190,12 +188,6 @@ def test_whitened_rows_multiply_as_by_the_precision():
         np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
 
 
-def test_covariances_are_of_classes_up_to_the_memory_they_may_take():
-    assert not DOTASettings().pools(512, 512)  # 4 · 512³ bytes are 512 MB
-    assert DOTASettings().pools(513, 512)
-    assert DOTASettings(dota_memory=0).pools(1, 1)
-
-
 @pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
 def test_a_note_says_that_covariances_are_pooled(method, said):
     options = METHODS[method].settings_class()
@@ -205,25 +197,3 @@ def test_a_note_says_that_covariances_are_pooled(method, said):
     if said:
         assert note.startswith("has one covariance of all classes")
         assert note.endswith("1,000 classes of 512 dims take more than 512 MB (dota-memory)")
-
-
-def test_the_official_preset_has_ogas_short_means():
-    short = [build_run("oga", "", "cifar10", None, "", p).options for p in ("official", "paper")]
-    assert [options.oga_short_means for options in short] == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        ("oga", {"oga_every": 0}, "oga-every is 0, must be 1 or more."),
-        ("adand+oga", {"oga_scale": -1.0}, "oga-scale is -1.0, must be 0 or more."),
-        ("onzeta", {"onzeta_balance": 1.5}, "onzeta-balance is 1.5, must be in [0, 1]."),
-        ("onzeta", {"onzeta_temperature": 0.0}, "onzeta-temperature is 0.0, must be above 0."),
-        ("bca", {"bca_mean_items": 0.0}, "bca-mean-items is 0.0, must be above 0."),
-        ("ridge+dota", {"dota_shrinkage": 0.0}, "dota-shrinkage is 0.0, must be in (0, 1]."),
-    ],
-)
-def test_settings_out_of_range_are_named(method, options, message):
-    with pytest.raises(SettingsError) as error:
-        METHODS[method].settings_class(**options)
-    assert str(error.value) == message

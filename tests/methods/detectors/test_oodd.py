@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from reference import oodd as reference
 from streams import of_features, of_scores
 
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.detectors import oodd
 from zsntta_cli.methods.detectors.oodd import OoddSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -94,11 +93,6 @@ def test_decisions_of_a_stream_that_fills_the_dictionary(batch_size, known, seed
     decisions = oodd.OODD(data, options, threshold).push(data)
     np.testing.assert_allclose(1 - decisions.id_score, expected, atol=1e-6)
     assert np.array_equal(decisions.is_noise, expected > found)
-
-
-def test_a_dictionary_has_more_items_than_the_neighbour_that_counts():
-    with pytest.raises(SettingsError, match="oodd-items is 5, must be above oodd-neighbour, 5"):
-        OoddSettings(oodd_items=5)
 
 
 def test_a_temperature_is_that_of_the_softmax_over_cosines():

@@ -12,7 +12,6 @@ from streams import decide, near_words
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.words.dde import best_split
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.simulation.runs import build_run
 
 QUEUE = ThresholdSettings(queue=64)
 STREAMS = {
@@ -109,31 +108,3 @@ def test_tiny_scores_are_told_apart():
     """What the released grid of steps of 0.01 cannot: it leaves it to the rounding of scores."""
     values = np.array([1e-6, 2e-6, 1.5e-6, 4e-4, 5e-4])
     assert best_split(values, 0.5) == 4e-4
-
-
-def test_presets_are_the_papers_and_its_codes():
-    paper, official = (
-        build_run("dde", "", "imagenet", "dtd", "", preset).options
-        for preset in ("paper", "official")
-    )
-    assert (paper.dde_exclusion, paper.dde_doubled, paper.dde_cells) == (0.5, False, "exact")
-    assert (official.dde_exclusion, official.dde_doubled, official.dde_cells) == (0, True, "grid")
-    assert paper.dde_words == 500
-    assert build_run("dde", "", "cars196", "dtd", "").options.dde_words == 100
-
-
-@pytest.mark.parametrize(
-    ("id_set", "gate", "words"),
-    [
-        ("cars196", 0.1, 100),
-        ("pets37", 0.1, 50),
-        ("cifar10", 0.5, 5),
-        ("imagenet", 0.5, 500),
-        ("imagenet-c:fog:1", 0.5, 500),
-        ("pets37-12-s0-id", 0.5, 100),
-    ],
-)
-def test_the_released_gates_and_numbers_of_words_are_those_of_official(id_set, gate, words):
-    options = build_run("dde", "", id_set, None, "", "official").options
-    assert (options.dde_gate, options.dde_words) == (gate, words)
-    assert build_run("dde", "", id_set, None, "").options.dde_gate == 0.5

@@ -1,0 +1,137 @@
+"""The settings of methods: what is out of range, the numbers of papers and of released codes."""
+
+import dataclasses
+
+import pytest
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods.classifiers.dota import DOTASettings
+from zsntta_cli.methods.detectors import adand
+from zsntta_cli.methods.live.settings import AdaNDTentSettings, SottaSettings, TentSettings
+from zsntta_cli.simulation.runs import build_run
+
+
+def options(method, id_set="", preset="paper", **values):
+    return build_run(method, "", id_set, None, "a {}.", preset, **values).options
+
+
+WRONG = [
+    ("mcm", {"temperature": 0.0}, "temperature is 0.0, must be 0.0001 or more."),
+    ("ridge", {"ridge_first": 1}, "ridge-first is 1, must be 2 or more."),
+    ("ridge", {"ridge_ring": 1}, "ridge-ring is 1, must be 2 or more."),
+    ("ridge", {"ridge_tail": 0.0}, "ridge-tail is 0.0, must be above 0."),
+    ("ridge", {"ridge_tail_deviations": -1.0}, "ridge-tail-deviations is -1.0, must be 0 or more."),
+    ("oodd", {"oodd_items": 5}, "oodd-items is 5, must be above oodd-neighbour, 5."),
+    ("tda", {"positive_shots": -1}, "positive-shots is -1, must be 0 or more."),
+    ("tda", {"negative_alpha": -0.1}, "negative-alpha is -0.1, must be 0 or more."),
+    ("tda", {"entropy_low": 0.5}, "entropy-low is 0.5 and entropy-high 0.5, must be "),
+    ("adand+tda", {"mask_low": 0.5, "mask_high": 0.4}, "mask-low is 0.5 and mask-high 0.4, must"),
+    ("adand+tda", {"mask_high": 1.5}, "mask-high is 1.5, must be in [0, 1]."),
+    ("oga", {"oga_every": 0}, "oga-every is 0, must be 1 or more."),
+    ("adand+oga", {"oga_scale": -1.0}, "oga-scale is -1.0, must be 0 or more."),
+    ("onzeta", {"onzeta_balance": 1.5}, "onzeta-balance is 1.5, must be in [0, 1]."),
+    ("onzeta", {"onzeta_temperature": 0.0}, "onzeta-temperature is 0.0, must be above 0."),
+    ("bca", {"bca_mean_items": 0.0}, "bca-mean-items is 0.0, must be above 0."),
+    ("ridge+dota", {"dota_shrinkage": 0.0}, "dota-shrinkage is 0.0, must be in (0, 1]."),
+    ("tent", {"pipeline": "best"}, "pipeline is 'best', must be one of: normal, gt, all."),
+    ("tent", {"optimizer": "lion"}, "optimizer is 'lion', must be one of: "),
+    ("sotta", {"memory": 0}, "memory is 0, must be 1 or more."),
+    ("sotta", {"confidence": 1.5}, "confidence is 1.5, must be "),
+    ("sotta", {"frozen_blocks": "8-11"}, "frozen-blocks is '8-11' (did you mean '9-11'?)"),
+    ("tpt", {"views": 0}, "views is 0, must be "),
+    ("tpt", {"keep": 0.0}, "keep is 0.0, must be "),
+    ("unient", {"unient_marginal": -1.0}, "unient-marginal is -1.0, must be 0 or more."),
+    ("unient", {"unient_ood": -1.0}, "unient-ood is -1.0, must be 0 or more."),
+    ("ostta", {"ostta_marginal": -1.0}, "ostta-marginal is -1.0, must be 0 or more."),
+    ("rosita", {"rosita_neighbours": 0}, "rosita-neighbours is 0, must be 1 or more."),
+    ("rosita", {"rosita_undesired": 0}, "rosita-undesired is 0, must be 1 or more."),
+    ("rosita", {"rosita_weight": -1.0}, "rosita-weight is -1.0, must be 0 or more."),
+    ("rosita", {"learning_rate": 0.0}, "learning-rate is 0.0, must be above 0."),
+    ("adand+tent", {"tent_batch_size": 0}, "batch-size is 0, must be 1 or more."),
+    ("adand+tent", {"detector_features": "live"}, "detector-features is 'live', must be one of: "),
+    (
+        "adand+tent",
+        {"detector_features": "adapted", "batch_size": 48},
+        "tent-batch-size is 64 and batch-size 48",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "values", "message"), WRONG)
+def test_what_is_out_of_range_is_said(method, values, message):
+    with pytest.raises(SettingsError) as error:
+        options(method, **values)
+    assert message in str(error.value)
+
+
+def test_batches_of_the_detector_behind_tent_that_go_into_its_own():
+    assert AdaNDTentSettings().detector_features == "frozen"
+    AdaNDTentSettings(detector_features="adapted", batch_size=32)
+    AdaNDTentSettings(batch_size=48)
+
+
+def test_adands_defaults_are_the_papers():
+    """Sec. 5.1, and variants that are ours or of the released code are off."""
+    assert dataclasses.asdict(adand.AdaNDSettings()) == {
+        "batch_size": 1, "update_every": 128, "warmup": 10, "learning_rate": 5e-4,
+        "reevaluate": True, "late_start": False, "pseudo_labels": "frozen",
+        "detector_init": "random", "evidence": 0.0, "score_temperature": 1.0, "gap": 0.0,
+    }  # fmt: skip
+    assert adand.AdaNDSettings().warm_up == 1280
+    assert adand.AdaNDSettings(late_start=True).warm_up == 1281
+    assert adand.AdaNDSettings(batch_size=16, warmup=3).warm_up == 48
+    assert adand.AdaNDSettings(batch_size=16, warmup=3, late_start=True).warm_up == 64
+    assert adand.AdaNDSettings.warm_up_by == "warmup x update-every"
+
+
+# By a method and a set: what the paper has, and what the released code has.
+NUMBERS = [
+    ("neglabel", "", {"word_prompts": "run", "mined_share": None, "negatives": 10_000},
+     {"word_prompts": "speech", "mined_share": 0.15, "groups": 100, "grouping": "random",
+      "percentile": 0.05}),
+    ("logitgap", "imagenet", {"logitgap_others": None}, {"logitgap_others": 88}),
+    ("logitgap", "cifar10", {"logitgap_others": None}, {"logitgap_others": 5}),
+    ("logitgap", "pets37", {"logitgap_others": None}, {"logitgap_others": None}),
+    ("dde", "imagenet",
+     {"dde_exclusion": 0.5, "dde_doubled": False, "dde_cells": "exact", "dde_words": 500,
+      "dde_gate": 0.5},
+     {"dde_exclusion": 0, "dde_doubled": True, "dde_cells": "grid", "dde_words": 500,
+      "dde_gate": 0.5}),
+    ("dde", "cars196", {"dde_words": 100, "dde_gate": 0.5}, {"dde_words": 100, "dde_gate": 0.1}),
+    ("dde", "pets37", {"dde_gate": 0.5}, {"dde_words": 50, "dde_gate": 0.1}),
+    ("dde", "cifar10", {"dde_gate": 0.5}, {"dde_words": 5, "dde_gate": 0.5}),
+    ("dde", "imagenet-c:fog:1", {"dde_gate": 0.5}, {"dde_words": 500, "dde_gate": 0.5}),
+    ("dde", "pets37-12-s0-id", {"dde_gate": 0.5}, {"dde_words": 100, "dde_gate": 0.5}),
+    ("oga", "cifar10", {"oga_short_means": False}, {"oga_every": 1, "oga_short_means": True}),
+    ("dota", "", {}, {"dota_every": 1}),
+    ("onzeta", "", {}, {"onzeta_mix_items": 0}),
+    ("sotta", "", {"frozen_blocks": "last"}, {"frozen_blocks": "9-11"}),
+    ("tent", "imagenet-a", {"optimizer": "sgd", "learning_rate": 2.5e-4}, {}),
+    ("unient", "imagenet-a", {"optimizer": "sgd", "learning_rate": 2.5e-4}, {}),
+    ("ostta", "imagenet-a", {"optimizer": "sgd", "learning_rate": 2.5e-4}, {}),
+    ("tent", "", {"optimizer": "adam", "learning_rate": 1e-4}, {}),
+    ("unient", "", {"optimizer": "adam", "learning_rate": 1e-4}, {}),
+    ("ostta", "", {"optimizer": "adam", "learning_rate": 1e-4}, {}),
+    ("tpt", "imagenet", {"augmix": False}, {}),
+    ("tpt", "cifar10", {"augmix": True}, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "id_set", "paper", "official"), NUMBERS)
+def test_presets_have_the_numbers_of_the_paper_and_of_its_code(method, id_set, paper, official):
+    for preset, expected in (("paper", paper), ("official", official)):
+        found = options(method, id_set, preset)
+        assert {name: getattr(found, name) for name in expected} == expected
+
+
+def test_defaults_without_a_run():
+    assert TentSettings().learning_rate == 1e-4
+    assert TentSettings(optimizer="sgd").learning_rate == 2.5e-4
+    assert SottaSettings().frozen_blocks == "last"
+    assert build_run("adand+tent", "", "cifar10", None, "").stream.noise == "gaussian"
+
+
+def test_dotas_covariances_are_of_classes_up_to_the_memory_they_may_take():
+    assert not DOTASettings().pools(512, 512)  # 4 · 512³ bytes are 512 MB
+    assert DOTASettings().pools(513, 512)
+    assert DOTASettings(dota_memory=0).pools(1, 1)
