@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from made import fails, row
 
-from zsntta_cli import plugins
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.checks import CHECKS
@@ -51,14 +50,10 @@ METHODS["cheat"] = Method(cheat, PlainSettings)
 
 
 @pytest.fixture
-def methods(zsntta, monkeypatch):
-    """Run `zsntta methods`; what scripts register is gone afterwards, and lines are wide."""
-    before = dict(METHODS)
+def methods(scripted, monkeypatch):
+    """Run `zsntta methods`; lines are wide."""
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr(plugins, "_added", {})
-    yield lambda *words: zsntta("methods", *words)
-    METHODS.clear()
-    METHODS.update(before)
+    return lambda *words: scripted("methods", *words)
 
 
 def test_list_has_a_line_a_method(methods):
@@ -155,8 +150,17 @@ def test_check_of_a_script_with_a_method_that_cheats(methods):
     only = methods("check", "both.py:plain")
     assert only.exit_code == 0, only.output
     assert row(only, "two runs")[1] == "held"
-    assert row(methods("list"), "plain")[1] == "Decides as zs-clip does."
-    assert "Frozen CLIP under another name." in methods("show", "plain").stdout
+
+
+def test_list_and_show_know_what_a_script_registered(scripted, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    Path("honest.py").write_text(HONEST)
+    listed, shown = (
+        scripted("--plugin", "honest.py", "methods", *words)
+        for words in (["list"], ["show", "plain"])
+    )
+    assert row(listed, "plain")[1] == "Decides as zs-clip does."
+    assert "Frozen CLIP under another name." in shown.stdout
 
 
 @pytest.mark.parametrize(

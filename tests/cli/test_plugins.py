@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from made import OWN_SCRIPT, ZSNTTA
+from made import OWN_SCRIPT, ZSNTTA, fails
 
 CLASSIFIER = """
 from dataclasses import dataclass
@@ -81,6 +81,9 @@ def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     assert [record["settings"]["options"] for record in records] == [
         {"cut": 0.25}, {"cut": 0.75}, {"cut": 0.25, "back": 1}, {"cut": 0.75, "back": 1},
     ]  # fmt: skip
+    again = ("./own.py", "own.py", "last.py")
+    twice = simulated(typed, "--method", "own", "--cut", "0.25", plugins=again)
+    assert len(twice) == 1, "one script under two names"
     assert [[*record["own"]["files"]] for record in records[1:3]] == [
         ["own.py", "shifts.py"], ["own.py", "shifts.py", "last.py"],
     ]  # fmt: skip
@@ -175,23 +178,31 @@ def test_a_script_that_cannot_be_loaded_is_one_line(zsntta, tmp_path, monkeypatc
     assert (answer.exit_code, answer.output) == (2, f"error: {words}\n")
 
 
-def test_a_method_that_returns_no_decisions_is_one_line(typed, tmp_path):
-    (tmp_path / "own.py").write_text(
-        f"{CLASS}    def push(self, items, learn=True): return 3\n"
-        "from zsntta_cli.methods import METHODS\nMETHODS['own'] = Method(Own)\n"
-    )
-    code, _, stderr = typed("--plugin", "own.py", "simulate", *PAIR, "--method", "own")
-    assert (code, stderr) == (2, "error: own returns a int, must return Decisions.\n")
-
-
-def test_two_scripts_with_one_name_and_no_script_are_refused(typed, tmp_path):
-    (tmp_path / "other.py").write_text(OWN_SCRIPT)
-    answer = typed("--plugin", "own.py", "--plugin", "other.py", "simulate", "--method", "own")
-    words = "other.py adds the method 'own', and there is one of this name: give it another one."
-    assert answer == (2, "", f"error: {words}\n")
-    assert simulated(typed, "--method", "own", plugins=("own.py", "./own.py")), "the same one"
-    missing = typed("--plugin", "none.py", "simulate", "--method", "own")
-    assert missing == (2, "", "error: plugin is none.py, must be a Python file that is there.\n")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    {
+        "--plugin three.py simulate --method three": "three returns a int, must return Decisions.",
+        "--plugin own.py --plugin second.py simulate --method own": "second.py adds the method "
+        "'own', and there is one of this name: give it another one.",
+        "--plugin none.py encoders": "plugin is none.py, must be a Python file that is there.",
+        "simulate --method own": ": did you forget --plugin? zsntta --plugin own.py …",
+        "simulate --method ridge+own": ": did you forget --plugin? zsntta --plugin own.py …",
+        "simulate --method shifts": "method is 'shifts', must be one of: ",
+    }.items(),
+)
+def test_scripts_that_do_not_fit_or_lack_are_one_line(scripted, features, tmp_path, words, said):
+    for name, source in {
+        "own.py": OWN_SCRIPT, "second.py": OWN_SCRIPT, "shifts.py": "SHIFT = 0.0\n",
+        "three.py": f"{CLASS}    def push(self, items, learn=True): return 3\n"
+        "from zsntta_cli.methods import METHODS\nMETHODS['three'] = Method(Own)\n",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(source)
+    (tmp_path / "bytes.py").write_bytes(b"zsntta_cli \xff\x00 'mcm'")
+    features_dir = ("--features-dir", features) if "simulate" in words else ()
+    of_pair = (*PAIR, *features_dir) if features_dir else ()
+    answer = scripted(*words.split(), *of_pair)
+    fails(answer, said, code=2)
+    assert ("--plugin?" in answer.stderr) == ("--plugin" in said)
 
 
 # Installed distributions
@@ -270,12 +281,3 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     ):
         assert f"{words}\n" in stderr
     assert "'three' of other is left out (PluginError: " in stderr
-
-
-def test_a_forgotten_plugin_is_named(typed, tmp_path):
-    (tmp_path / "bytes.py").write_bytes(b"zsntta_cli \xff\x00 'mcm'")
-    for method in ("own", "ridge+own"):
-        code, out, said = typed("simulate", "--method", method, *PAIR)
-        assert (code, out) == (2, "")
-        assert said.endswith(": did you forget --plugin? zsntta --plugin own.py …\n")
-    assert "--plugin" not in typed("simulate", "--method", "shifts", *PAIR)[2]
