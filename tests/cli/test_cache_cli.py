@@ -151,21 +151,6 @@ def test_verify_finds_changed_content_and_a_wrong_name(zsntta):
     assert "does not match its digest" in pets
 
 
-def test_files_with_strings_of_any_length_are_read(zsntta):
-    """As h5py writes them unasked: a file may be made by another program."""
-    path, _ = write()
-    with h5py.File(path, "r+") as file:
-        for name in ("kind", "name", "digest", "encoder", "source", "created"):
-            value = file.attrs[name].decode()
-            del file.attrs[name]
-            file.attrs[name] = value
-        ids = file["sample_ids"].asstr()[()]
-        del file["sample_ids"]
-        file.create_dataset("sample_ids", data=list(ids), dtype=h5py.string_dtype())
-    assert zsntta("cache", "verify").stdout == "features/toy/pets.h5: ok\n"
-    assert row(zsntta("cache", "list"), "pets")[1] == "40"
-
-
 def test_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
     path, digest = write()
     content, generator = path.read_bytes(), np.random.default_rng(1)

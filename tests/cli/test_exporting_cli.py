@@ -10,13 +10,11 @@ from made import ZSNTTA, fails
 
 from zsntta_cli.cache import hdf5
 
-FORMS = ["npz", "parquet", "safetensors"]
 BACK = ("--encoder", "mine", "--features-dir", "back")
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_there_and_back(cached, tmp_path, form):
-    result = cached("cache", "export", "shapes", "--to", form)
+def test_there_and_back(cached, tmp_path):
+    result = cached("cache", "export", "shapes", "--to", "npz")
     assert result.exit_code == 0, result.output
     name, _, says = result.stdout.strip().partition(": ")
     own = hdf5.read_features(tmp_path / "features/tiny/shapes.h5")
@@ -27,8 +25,8 @@ def test_there_and_back(cached, tmp_path, form):
     back = hdf5.read_features(tmp_path / "back/mine/shapes.h5")
     assert (back.digest, back.class_names) == (own.digest, own.class_names)
     assert back.identity == own.identity
-    fails(cached("cache", "export", "shapes", "--to", form), "is there already: --overwrite")
-    assert cached("cache", "export", "shapes", "--to", form, "--overwrite").exit_code == 0
+    fails(cached("cache", "export", "shapes", "--to", "npz"), "is there already: --overwrite")
+    assert cached("cache", "export", "shapes", "--to", "npz", "--overwrite").exit_code == 0
 
 
 def test_the_ending_says_the_form(cached, tmp_path):
