@@ -54,10 +54,15 @@ def test_a_family_is_extracted_and_replayed(zsntta, name, tmp_path):
     assert identity.get("logit_bias") == (-10 if name in SIGMOID else None)
 
 
+def content_of(model):
+    """The bytes of its weights: those of CoCa that are never set may be no numbers."""
+    return {key: value.numpy().tobytes() for key, value in model.state_dict().items()}
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 def test_prompts_get_the_features_of_whole_ones(name):
     encoder = loaded(name)
-    before = {key: value.clone() for key, value in encoder.model.state_dict().items()}
+    before = content_of(encoder.model)
     tokens = tokenizer_of(name)(list(PROMPTS))
     with torch.inference_mode():
         whole = encoder.model.encode_text(tokens, normalize=True).numpy()
@@ -65,8 +70,7 @@ def test_prompts_get_the_features_of_whole_ones(name):
     many = encoder.encode_texts(PROMPTS * 20)  # in groups of about one length where they are cut
     np.testing.assert_allclose(many, np.tile(whole, (20, 1)), atol=1e-6)
     np.testing.assert_allclose(encoder.encode_texts(PROMPTS[:3]), whole[:3], atol=1e-6)
-    after = encoder.model.state_dict()
-    assert all(torch.equal(before[key], after[key]) for key in before)
+    assert content_of(encoder.model) == before
 
 
 @pytest.mark.parametrize("custom", [False, True])
