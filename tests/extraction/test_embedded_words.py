@@ -58,42 +58,37 @@ def path_in(root):
     return feature_path(root, "tiny", "words-many")
 
 
-def test_a_stopped_list_goes_on_where_it_was(tmp_path):
+def interrupt(root, at):
     def stop(batches):
-        if batches == 9:  # within the third part
+        if batches == at:
             raise KeyboardInterrupt
 
-    root = tmp_path / "stopped"
     with pytest.raises(KeyboardInterrupt):
         extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
-    assert not path_in(root).exists()
+
+
+ALL, A_PART = -(-len(WORDS) // BATCH), embedding._BATCHES_A_PART  # batches of a prompt, of a part
+
+
+@pytest.mark.parametrize(
+    ("at", "finished", "left"),  # a batch, the words that are kept, the batches that are missing
+    [(9, 2 * PART, 3 * ALL - 2 * A_PART),  # within the third part; of a joined prompt, two each
+     (ALL + 2 * 5, PART, 2 * (ALL - A_PART))],  # one part of the second prompt is finished
+)  # fmt: skip
+def test_a_stopped_list_goes_on_where_it_was(tmp_path, at, finished, left):
+    root = tmp_path / "stopped"
+    interrupt(root, at)
+    assert path_in(root).exists() == (at > ALL)
+    if at > ALL:
+        assert list(hdf5.read_features(path_in(root)).text_features) == [PROMPT]
     resumed = extractor(root, again := Batched())
     assert resumed.words("many", WORDS, TEMPLATES).encoded == len(WORDS)
-    assert resumed.reporter.advanced[0] == 2 * PART
-    left = -(-(len(WORDS) - 2 * PART) // BATCH)
-    assert again.batches == left + 2 * -(-len(WORDS) // BATCH), "of a joined prompt, two each"
+    assert resumed.reporter.advanced[0] == finished
+    assert again.batches == left
     assert path_in(root).read_bytes() == whole(tmp_path / "whole")
     assert {p.name for p in path_in(root).parent.iterdir()} == {
         ".words-many.lock", "words-many.h5",
     }  # fmt: skip
-
-
-def test_a_list_stopped_between_two_prompts_keeps_the_first(tmp_path):
-    first = -(-len(WORDS) // BATCH)
-
-    def stop(batches):
-        if batches == first + 2 * 5:  # one part of the second prompt is finished
-            raise KeyboardInterrupt
-
-    root = tmp_path / "stopped"
-    with pytest.raises(KeyboardInterrupt):
-        extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
-    assert list(hdf5.read_features(path_in(root)).text_features) == [PROMPT]
-    resumed = extractor(root, again := Batched())
-    resumed.words("many", WORDS, TEMPLATES)
-    assert resumed.reporter.advanced[0] == PART
-    assert again.batches == 2 * (first - embedding._BATCHES_A_PART)
-    assert path_in(root).read_bytes() == whole(tmp_path / "whole")
     assert extractor(root, again).words("many", WORDS, TEMPLATES).encoded == 0
 
 
@@ -112,22 +107,15 @@ def test_a_killed_list_loses_a_part_at_most(tmp_path, batch):
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    before = path_in(root).exists()
-    assert before == (batch >= -(-len(WORDS) // BATCH))
+    assert path_in(root).exists() == (batch >= ALL)
     again = Batched()
     extractor(root, again).words("many", WORDS, TEMPLATES)
-    total = 3 * -(-len(WORDS) // BATCH)
-    assert again.batches <= total - batch + 2 * embedding._BATCHES_A_PART
+    assert again.batches <= 3 * ALL - batch + 2 * A_PART
     assert path_in(root).read_bytes() == whole(done)
 
 
 def test_parts_of_another_list_are_not_taken(tmp_path):
-    def stop(batches):
-        if batches == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        extractor(tmp_path, Batched(stop)).words("many", WORDS, TEMPLATES)
+    interrupt(tmp_path, 5)
     other = [word.replace("word", "term") for word in WORDS]
     changed = extractor(tmp_path, Batched())
     changed.words("many", other, [PROMPT])
