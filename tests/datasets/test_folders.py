@@ -225,7 +225,16 @@ def test_classes_with_one_name_are_told_apart_by_imagenet():
         "2 classes are called 'Crane' (folders n1, n3), and no prompt tells them apart: the known "
         "set imagenet calls them 'crane bird' and 'construction crane'"
     )
+    [line] = twins(["Zork", "zork"], ["n1", "n2"])
+    assert "'Zork' (folders n1, n2)" in line
+    assert "imagenet" not in line
     assert not list(twins(["cat", "dog"]))
+
+
+def test_wnids_that_are_none_of_imagenets_stay_and_are_said(tmp_path):
+    images = load(place(tmp_path, "n01440764/1.png", "n00000001/1.png"))
+    assert list(images.class_names) == ["n00000001", "n01440764"]
+    assert "1 of 2 are none of ImageNet's 1,000 classes, such as n00000001" in said(images)
 
 
 # --- the level of the classes
