@@ -128,7 +128,7 @@ def test_scikit_learn_takes_it():
     )
 
 
-def test_errors():
+def test_what_is_not_fitted_or_does_not_fit_is_refused_as_scikit_learn_refuses_it():
     for asked in ("predict", "score_samples", "decision_function"):
         with pytest.raises(
             NotFittedError, match="not fitted yet: call fit or partial_fit"
