@@ -63,7 +63,7 @@ def test_the_tables_of_the_readme_and_of_the_paper_fit(tmp_path, width):
 
 
 @compiled
-@settings(max_examples=3, deadline=None, phases=[Phase.generate])  # to shrink takes minutes
+@settings(max_examples=3, phases=[Phase.generate])  # to shrink takes minutes
 @given(st.lists(sheets_of_any_size(), min_size=30, max_size=30))
 def test_every_table_fits(tmp_path_factory, sheets):
     assert overfull(tmp_path_factory.mktemp("tex"), latex(sheets)) == []

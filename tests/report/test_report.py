@@ -137,7 +137,7 @@ def test_ood_detection_and_its_best_values():
     assert not re.search(r"\x1b\[1m *20.00", shown)
 
 
-def test_markdown():
+def test_markdown_has_the_best_of_each_column_in_bold():
     lines = table([record(), record("zs-clip", acc=(0.4, 0.5, 0.4))], form="markdown")
     assert lines.splitlines()[2:] == [
         "| Method | svhn Acc_S | svhn Acc_N | svhn Acc_H |",
@@ -147,7 +147,7 @@ def test_markdown():
     ]
 
 
-def test_latex():
+def test_latex_has_means_deviations_and_the_best_in_bold():
     records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
     latex = table([*records, record("ridge", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
     assert r"\begin{tabular}{@{}l*{3}{r}@{}}" in latex

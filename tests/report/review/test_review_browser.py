@@ -194,33 +194,26 @@ def test_the_mouse_corrects_and_takes_back(opened):
     box.select_option("cat")
     review.card(2).get_by_role("button", name="Does not belong").click()
     assert box.input_value() == "cat"
-    row = {
-        name: ROWS[29][name]
-        for name in (
-            "class",
-            "answer",
-            "noise",
-            "rank",
-            "score",
-            "threshold",
-            "margin",
-            "stage",
-            "evidence",
-            "kind",
-            "encoder",
-        )
-    }
+    names = (
+        "class",
+        "answer",
+        "noise",
+        "rank",
+        "score",
+        "threshold",
+        "margin",
+        "stage",
+        "evidence",
+    )
+    row = {name: ROWS[29][name] for name in (*names, "kind", "encoder")}
     found = review.corrections()
     assert found[1] == {
         "format": 4, "source": "photos/29.png", "frame": None, "content": None, "noise": False,
         "class": "cat",
         "verdict": row,
     }  # fmt: skip
-    assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == (
-        "photos/2.png",
-        True,
-        None,
-    )
+    other = ("photos/2.png", True, None)
+    assert (found[0]["source"], found[0]["noise"], found[0]["class"]) == other
     clean.click()
     assert [one["source"] for one in review.corrections()] == ["photos/2.png"]
 
