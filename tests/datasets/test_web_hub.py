@@ -1,8 +1,7 @@
 """CLIP_benchmark's sets from the hub: fetched once, of one revision, filed under a known name."""
 
-import re
-
 import pytest
+from made import refused
 from web_hub import REVISION, local_hub
 from web_writer import write_web_set
 
@@ -106,11 +105,9 @@ def test_a_set_of_the_catalogue_is_held_against_it(zsntta, tmp_path, published, 
     assert "type zsntta extract --dataset clip-benchmark/wds_cars --model tiny" in result.stderr
 
 
-def told(spec, data):
-    with pytest.raises(DatasetError) as error:
+def told(*said, spec=CARS, data):
+    with refused(*said, error=DatasetError):
         datasets.load_images(spec, data)
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
@@ -119,7 +116,7 @@ def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
     data = tmp_path / "data"
     with local_hub(monkeypatch, {CARS: published}) as hub:
         hub.refuses = ("1.tar",)
-        assert "cannot be fetched (" in told(CARS, data)
+        told("cannot be fetched (", data=data)
         assert not (data / CARS / "test" / "1.tar").exists()
         there = {path.name for path in (data / CARS / "test").glob("*.tar")}
         hub.refuses = ("nothing",)
@@ -148,9 +145,8 @@ def test_what_cannot_be_fetched_is_one_line(tmp_path, published, monkeypatch):
 
     (published / "test" / "nshards.txt").rename(published / "test" / "n.txt")
     with local_hub(monkeypatch, {CARS: published}):
-        assert "has no test/nshards.txt" in told(CARS, tmp_path)
-        assert "cannot be fetched (RepositoryNotFoundError" in told("org/wds_none", tmp_path)
-    line = told(CARS, tmp_path)  # the hub is gone
-    assert re.search(r"is not whole in \S+ and cannot be fetched \(Connect(?:ion)?Error", line)
+        told("has no test/nshards.txt", data=tmp_path)
+        told("cannot be fetched (RepositoryNotFoundError", spec="org/wds_none", data=tmp_path)
+    told("is not whole in ", "and cannot be fetched (Connect", data=tmp_path)  # the hub is gone
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert "cannot be fetched (OfflineModeIsEnabled" in told(CARS, tmp_path)
+    told("cannot be fetched (OfflineModeIsEnabled", data=tmp_path)
