@@ -211,35 +211,29 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
 
 
 @pytest.mark.parametrize(
-    ("options", "swept"),
+    ("settings", "swept"),
     [
-        (("--threshold", 0.6, "--threshold", 0.9), "zs-clip (threshold)"),
-        (("--threshold", 0.6, "--threshold", 0.9, "--ratio", 0.2, "--ratio", 0.5),
-         "zs-clip (threshold)"),
-        (("--threshold", 0.6, "--threshold", 0.9, "--queue", 9, "--queue", 90),
-         "zs-clip (threshold, queue)"),
-        (("--threshold", 0.6), ""),
-        (("--threshold", 0.6, "--method", "ridge"), ""),
-        (("--ratio", 0.2, "--ratio", 0.5, "--seed", 0, "--seed", 1), ""),
-        (("--order", "class", "--order", "burst"), ""),
-        (("--preset", "paper", "--preset", "official"), ""),
-        (("--prompt", "code", "--prompt", "art of a {}."), ""),
+        ([{"fixed": 0.6}, {"fixed": 0.9}], "zs-clip (threshold)"),
+        ([{"fixed": f, "ratio": r} for f in (0.6, 0.9) for r in (0.2, 0.5)], "zs-clip (threshold)"),
+        (
+            [{"fixed": f, "queue": q} for f in (0.6, 0.9) for q in (9, 90)],
+            "zs-clip (threshold, queue)",
+        ),
+        ([{"fixed": 0.6}], ""),
+        ([{"fixed": 0.6}, {"method": "ridge"}], ""),
+        ([{"ratio": r, "seed": s} for r in (0.2, 0.5) for s in (0, 1)], ""),
+        ([{"order": "class"}, {"order": "burst"}], ""),
+        ([{"preset": "paper"}, {"preset": "official"}], ""),
+        ([{"prompt": "a {}."}, {"prompt": "art of a {}."}], ""),
         # The best is of another method: no setting of this one is shown off.
-        (("--method", "ridge", "--set", "zs-clip.threshold=0", "--set",
-          "zs-clip.threshold=0.01"), None),
+        ([{"method": "ridge", "known": 9, "caught": 9}, {"fixed": 0.0}, {"fixed": 0.01}], ""),
     ],
-)  # fmt: skip
-def test_the_best_of_several_settings_is_noted_where_it_is_marked(simulate, options, swept):
-    result = simulate("--method", "zs-clip", "--id", "pets", "--ood", "sky", *options,
-                      "--columns", "acc_h", "--format", "markdown")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert result.stdout.count(SWEPT) == bool(swept)
-    if swept:
-        assert f"Several settings of {swept} {SWEPT}: choose settings on" in result.stdout
-    if swept is None:
-        assert "| ridge" in result.stdout
-        [best] = [line for line in result.stdout.splitlines() if "**" in line and "|" in line]
-        assert best.startswith("| ridge")
+)
+def test_the_best_of_several_settings_is_noted_where_it_is_marked(settings, swept):
+    records = [kept_run(**{"method": "zs-clip"} | values).record for values in settings]
+    shown = table(records, form="markdown", columns=["acc_h"])
+    assert shown.count(SWEPT) == bool(swept)
+    assert not swept or f"Several settings of {swept} {SWEPT}: choose settings on" in shown
 
 
 def test_a_page_notes_the_best_of_several_settings_too():
