@@ -289,10 +289,18 @@ def test_files_of_two_encoders_in_one_folder_are_refused_before_any_is_fetched(p
     assert not (tmp_path / "here").exists()
 
 
+def header_of(index):
+    return index["files"]["made/pets.h5"]["header"]
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [(lambda index: index.pop("format"), "it lacks 'format'"),
      (lambda index: index["files"]["made/pets.h5"].pop("sha256"), "it lacks 'sha256'"),
+     (lambda index: index["files"]["made/pets.h5"].update(sha256="x"), "the sha256 of made/pets"),
+     (lambda index: index["files"]["made/pets.h5"].update(size=-1), "the size of made/pets.h5"),
+     (lambda index: header_of(index).update(images=True), "made/pets.h5 has counts that are none"),
+     (lambda index: header_of(index).update(kind=3), "made/pets.h5 has something that is no text"),
      (lambda index: index.update(format=2), "its format is 2, must be 1"),
      (lambda index: index["files"].update({"../pets.h5": {}}), "'..'"),
      (lambda index: index["files"].update({"/etc/x.h5": {}}), "is not ENCODER/SET.h5"),
