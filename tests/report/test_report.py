@@ -223,6 +223,7 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
         ([{"fixed": 0.6}, {"method": "ridge"}], ""),
         ([{"ratio": r, "seed": s} for r in (0.2, 0.5) for s in (0, 1)], ""),
         ([{"order": "class"}, {"order": "burst"}], ""),
+        ([{"noise": "gaussian"}, {"noise": "none"}], ""),
         ([{"preset": "paper"}, {"preset": "official"}], ""),
         ([{"prompt": "a {}."}, {"prompt": "art of a {}."}], ""),
         # The best is of another method: no setting of this one is shown off.

@@ -5,13 +5,12 @@ from dataclasses import fields
 from typing import Any
 
 from zsntta_cli.report.sheet import Best
-from zsntta_cli.results.frame import FEATURES, PRESET, ResultRow, setting_name
+from zsntta_cli.results.frame import PRESET, ResultRow, setting_name
 from zsntta_cli.settings import StreamSettings
 
 Texts = Mapping[ResultRow[Any], Mapping[str, Sequence[str]]]  # of rows, by column
 
-# In what rows of a method may differ, and be no two settings of the method or its threshold.
-_APART = {PRESET, "encoder", "prompt", FEATURES, *(f.name for f in fields(StreamSettings))}
+_OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method
 
 
 def sweep_notes(texts: Texts) -> list[str]:
@@ -39,7 +38,7 @@ def _differing(rows: Sequence[ResultRow[Any]]) -> list[str]:
     return [
         name
         for name in names
-        if name not in _APART
+        if name not in _OF_STREAMS
         and not name.startswith("features of ")
         and len({row.settings.get(name) for row in rows}) > 1
     ]
