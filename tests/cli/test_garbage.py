@@ -18,11 +18,12 @@ LINES = {
 
 @pytest.fixture(autouse=True)
 def _as_before():
-    """Whatever a test leaves: no other one meets it."""
+    """Nothing is frozen, as conftest.py has it; whatever a test leaves, no other one meets it."""
     thresholds = gc.get_threshold()
+    gc.unfreeze()
     yield
     gc.set_threshold(*thresholds)
-    gc.unfreeze()
+    gc.freeze()
     gc.enable()
 
 
