@@ -1,15 +1,14 @@
 """Kept runs that several tests make by hand; none of it is a test."""
 
 import numpy as np
-from made import measures
+from made import PROMPT
 
 from zsntta_cli.results.kept import Kept, KeptItems
-from zsntta_cli.simulation.metrics import Measures, harmonic_mean
+from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import build_run
 
-PROMPT = "a photo of a {}."
 VERSIONS = {"zsntta": "0.1.0", "numpy": "2.4.6", "python": "3.11.7"}
 FIRST = "2026-01-02T03:04:05+00:00"
 
@@ -21,11 +20,12 @@ def kept_run(
 ):  # fmt: skip
     """A run with so many of its ID samples right and OOD samples caught, or those of some places.
 
-    `samples`: ID samples; as many OOD samples at a ratio of one half. `digests` and `record` take
-    the place of single values of the record.
+    `samples`: ID samples; as many OOD samples at a ratio of one half, or of the sets' own.
+    `digests` and `record` take the place of single values of the record.
     """
     settings = build_run(method, encoder, id_set, ood, prompt, ratio=ratio, seed=seed, **values)
-    n_ood = round(samples * ratio / (1 - ratio))
+    share = 0.5 if isinstance(ratio, str) else ratio
+    n_ood = round(samples * share / (1 - share))
     right = np.append(_places(known, samples), _places(caught, n_ood))
     is_id = np.arange(samples + n_ood) < samples
     acc_s, acc_n = right[is_id].mean(), right[~is_id].mean() if n_ood else float("nan")
@@ -61,6 +61,24 @@ def kept_run(
     is_noise = np.where(is_id, False, right)
     kept_items = KeptItems(np.zeros(len(right), np.uint16), is_noise, right) if items else None
     return Kept(Record(**made | (record or {})), curves or {}, kept_items)
+
+
+def run_of(
+    method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **values
+):  # fmt: skip
+    """A run with an Acc_S and an Acc_N of its own, without items."""
+    acc_s, acc_n = accuracies
+    own = measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n))
+    return kept_run(
+        method, ood_set, id_set=id_set, samples=100, items=False, curves=curves,
+        record={"accuracies": own}, **values,
+    )  # fmt: skip
+
+
+def measures(group, **values):
+    """All metrics of a part of a record: those that are not given are a quarter."""
+    names = [metric.name for metric in METRICS.values() if metric.group == group]
+    return Measures(dict.fromkeys(names, 0.25) | values)
 
 
 def _places(right, total):

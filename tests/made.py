@@ -15,10 +15,6 @@ import pytest
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Silent
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
-from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import build_run
 
 FIXTURES = Path(__file__).parent / "fixtures"
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
@@ -137,30 +133,6 @@ def pack(path, files):
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return path
-
-
-def measures(group, **values):
-    """All metrics of a part of a record: those that are not given are a quarter."""
-    names = [metric.name for metric in METRICS.values() if metric.group == group]
-    return Measures(dict.fromkeys(names, 0.25) | values)
-
-
-def kept_run(
-    method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **given
-):
-    """A kept run that never ran: its Acc_S and Acc_N, curves, sets; any setting; a digest."""
-    digest = given.pop("digest", "d")
-    run = build_run(method, "tiny", id_set, ood_set, PROMPT, **given)
-    counts = {"id": 100, "ood": 0 if run.ood_set is None else 100, "noise": 0}
-    acc_s, acc_n = accuracies
-    record = Record(
-        run,
-        measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n)),
-        measures("detection", auroc=0.9, fpr95=0.2, aupr=0.8),
-        Measures(precision=0.5, flagged=0.5, clean_flagged=0.5), counts, {},
-        {id_set: digest, "text/" + id_set: "t"}, 1.0, "", {},
-    )  # fmt: skip
-    return Kept(record, curves or {})
 
 
 # One piece of code makes all pairs of methods: the suite takes these, and `make torture` all.

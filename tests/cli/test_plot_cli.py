@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from made import fails, kept_run
+from kept import run_of
+from made import fails
 from PIL import Image
 
 from zsntta_cli.cli.results.plot import KINDS
@@ -16,7 +17,7 @@ from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.notes import RunNote
 
 RUNS = [
-    kept_run(method, (value, value), ood_set=ood, ratio=ratio)
+    run_of(method, (value, value), ood_set=ood, ratio=ratio)
     for method, value in (("zs-clip", 0.5), ("adand", 0.75))
     for ood in ("glyphs", "textures")
     for ratio in (0.25, 0.5)
@@ -104,7 +105,7 @@ def test_alone_it_says_what_each_kind_shows(zsntta):
 
 def test_many_panels_are_files_of_one_scale_with_one_caption_beside_them(zsntta, tmp_path):
     note = RunNote("method", "adand", "adand learns.")
-    runs = [kept_run("adand", (0.5 + 0.02 * i, 0.6), ood_set=f"set-{i}") for i in range(13)]
+    runs = [run_of("adand", (0.5 + 0.02 * i, 0.6), ood_set=f"set-{i}") for i in range(13)]
     record = dataclasses.replace(runs[0].record, notes=(note,))
     runs[0] = dataclasses.replace(runs[0], record=record)
     with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:

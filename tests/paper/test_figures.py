@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from made import kept_run
+from kept import run_of
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.figures import (
@@ -80,8 +80,8 @@ def test_each_figure_draws_what_it_shows():
         "difference": {**HISTOGRAM_OF, "low": -1.0},
         "gradients": {"item": [0, 64], "clean": [0.0005, 0.002], "noisy": [None, 0.1]},
     }
-    live = [kept_run(m, curves=curves, id_set="cifar10", ood_set="svhn") for m in ("tent", "tpt")]
-    frozen = kept_run("zs-clip", curves={"scores": HISTOGRAM_OF}, id_set="cifar10", ood_set="svhn")
+    live = [run_of(m, curves=curves, id_set="cifar10", ood_set="svhn") for m in ("tent", "tpt")]
+    frozen = run_of("zs-clip", curves={"scores": HISTOGRAM_OF}, id_set="cifar10", ood_set="svhn")
     tent, tpt = live
     assert marks(draw(3, [tent, frozen])) == [
         ("zs-clip", {HISTOGRAM}),
@@ -138,7 +138,7 @@ def test_published_adaptive_thresholds_follow_from_tables_2_and_10():
 
 def test_measured_and_published_are_compared_on_the_same_pairs():
     runs = [
-        kept_run(method, (0.9, 0.9), id_set="cifar10", ood_set="svhn")
+        run_of(method, (0.9, 0.9), id_set="cifar10", ood_set="svhn")
         for method in ("zs-clip", "adand")
     ]
     figure = draw(7, runs, published(7))
@@ -164,4 +164,4 @@ def test_a_figure_without_its_runs_says_what_it_lacks():
     with pytest.raises(SettingsError, match="has Acc_H of a noisy stream"):
         draw(2, [])
     with pytest.raises(SettingsError, match="has its gradients kept"):
-        draw(4, [kept_run("tent")])
+        draw(4, [run_of("tent")])

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from made import kept_run
+from kept import run_of
 from PIL import Image
 
 from zsntta_cli.report import plots
@@ -34,9 +34,7 @@ METHODS = ("zs-clip", "tent", "adand")
 def runs():
     """What every kind of plot has something of."""
     return [
-        kept_run(
-            method, (0.5 + 0.1 * i, 0.6), CURVES, ood_set=ood, ratio=ratio, fixed=fixed, seed=s
-        )
+        run_of(method, (0.5 + 0.1 * i, 0.6), CURVES, ood_set=ood, ratio=ratio, fixed=fixed, seed=s)
         for i, method in enumerate(METHODS)
         for ood in ("glyphs", "textures")
         for ratio in (0.25, 0.5)
@@ -99,7 +97,7 @@ def test_a_figure_is_as_wide_as_asked_and_not_empty(kind, tmp_path):
 def test_what_has_to_be_known_of_a_run_stands_beside_its_figure_and_not_in_it():
     sentence = "adand decides as zs-clip does throughout: a stream of 337 items ends before."
     note = RunNote("warm-up", "adand", sentence, -337)
-    [plain] = [kept_run("adand", curves=CURVES)]
+    [plain] = [run_of("adand", curves=CURVES)]
     noted = dataclasses.replace(plain, record=dataclasses.replace(plain.record, notes=(note,)))
     figure = plots.plot([noted], "scores", Filters())
     assert figure.caption == (sentence,)
@@ -119,29 +117,29 @@ def test_a_method_looks_the_same_in_every_figure_and_none_looks_like_another():
     first = series_looks(comparisons.ratio(adaptive(runs())))
     second = series_looks(over_pairs.means(one_ratio()[::-1]))
     assert {name: first[name] for name in METHODS} == {name: second[name] for name in METHODS}
-    several = series_looks(comparisons.ratio([kept_run("adand", warmup=n) for n in range(8)]))
+    several = series_looks(comparisons.ratio([run_of("adand", warmup=n) for n in range(8)]))
     assert len({colour for colour, _, _ in several.values()}) == 8, "bars have no markers"
     assert len({marker for _, marker, _ in several.values()}) == 8, "lines have both"
 
 
 def test_names_from_records_are_letters_not_formulas():
-    figure = comparisons.ratio([kept_run("adand", id_set="$x^2$", ood_set="a_$\\frac$")])
+    figure = comparisons.ratio([run_of("adand", id_set="$x^2$", ood_set="a_$\\frac$")])
     content = drawn(figure, "svg")
     assert content.startswith(b"<?xml")
-    assert drawn(figure, "png") != drawn(comparisons.ratio([kept_run("adand")]), "png")
+    assert drawn(figure, "png") != drawn(comparisons.ratio([run_of("adand")]), "png")
 
 
 def test_what_has_values_of_one_kind_alone_is_drawn():
     quiet = {"item": [0], "clean": [0.5], "noisy": [None]}
-    some = [kept_run("tent", curves={"gradients": quiet})]
+    some = [run_of("tent", curves={"gradients": quiet})]
     assert drawn(streams.gradients(some), "png") != drawn(streams.gradients_apart(some, 0.1), "png")
     clean = {**HISTOGRAM, "ood": [0, 0, 0]}
-    some = [kept_run("zs-clip", curves={"scores": clean}, ratio=0.0)]
+    some = [run_of("zs-clip", curves={"scores": clean}, ratio=0.0)]
     assert drawn(distributions.scores(some), "png")
 
 
 def test_a_long_name_is_folded_and_cut():
-    figure = comparisons.ratio([kept_run("adand", id_set="a-long-name-" * 9, ood_set="b" * 90)])
+    figure = comparisons.ratio([run_of("adand", id_set="a-long-name-" * 9, ood_set="b" * 90)])
     content = drawn(figure, "svg").decode()
     assert content.count("<!-- ") > 5
     longest = max(re.findall(r"<!-- (.*?) -->", content), key=len)
@@ -152,9 +150,9 @@ def test_a_method_is_found_in_a_label_that_tells_its_settings():
     names = ("adand", "adand (batch size 8)", "ridge (preset code)")
     panel = Panel("t", Axis("x"), Axis("y"), tuple(Series(n, (0,), (0,)) for n in names[1:]))
     adand, ridge = (series_looks(Figure((panel,)))[name] for name in names[1:])
-    alone = series_looks(comparisons.ratio([kept_run("adand"), kept_run("ridge")]))
+    alone = series_looks(comparisons.ratio([run_of("adand"), run_of("ridge")]))
     assert (adand, ridge) == (alone["adand"], alone["ridge"])
-    both = comparisons.ratio([kept_run("adand"), kept_run("adand", batch_size=8)])
+    both = comparisons.ratio([run_of("adand"), run_of("adand", batch_size=8)])
     first, second = series_looks(both).values()
     assert first == adand
     assert second[0] != adand[0]
@@ -173,14 +171,14 @@ def test_ranks_say_what_the_width_of_a_box_is_and_means_have_bars_of_deviation()
 def varied(some):
     """Runs whose second seed is better."""
     return [
-        kept_run(one.method, (0.5 + 0.1 * one.stream.seed, 0.6), seed=one.stream.seed)
+        run_of(one.method, (0.5 + 0.1 * one.stream.seed, 0.6), seed=one.stream.seed)
         for one in (kept.record.settings for kept in some)
     ]
 
 
 def test_steps_have_whole_ticks():
     gradients = {"item": [*range(4)], "clean": [0.1] * 4, "noisy": [0.2] * 4}
-    content = drawn(streams.gradients([kept_run("tent", curves={"gradients": gradients})]), "svg")
+    content = drawn(streams.gradients([run_of("tent", curves={"gradients": gradients})]), "svg")
     ticks = re.findall(r"<!-- ([\d.]+) -->", content.decode().split('id="matplotlib.axis_2"')[0])
     assert ticks == ["0", "1", "2", "3", "4", "5"]
 

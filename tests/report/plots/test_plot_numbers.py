@@ -8,7 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made import kept_run
+from kept import run_of
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import plots
@@ -55,7 +55,7 @@ DIFFERENCE = {"low": -1.0, "high": 1.0, "id": [0, 4], "ood": [4, 1]}
 def test_scores_are_in_percent_of_their_kind_with_the_median_of_the_threshold_that_decided():
     detector = {"item": [1, 2, 3, 4], "zero_shot": [0.6] * 4, "detector": [None, 0.2, 0.3, 0.7]}
     curves = {"scores": SCORES, "thresholds": detector}
-    figure = distributions.scores([kept_run("adand", curves=curves)])
+    figure = distributions.scores([run_of("adand", curves=curves)])
     assert [panel.title for panel in figure.panels] == ["adand"]
     assert series(figure, "ID").x == pytest.approx((1 / 6, 0.5, 5 / 6))
     assert series(figure, "ID").y == (0, 25, 75)
@@ -65,22 +65,22 @@ def test_scores_are_in_percent_of_their_kind_with_the_median_of_the_threshold_th
 
 
 def test_before_an_adaptation_stand_the_scores_of_zs_clip_or_the_live_runs_own():
-    tent = kept_run("tent", curves={"scores": SCORES, "before": BEFORE})
+    tent = run_of("tent", curves={"scores": SCORES, "before": BEFORE})
     alone = distributions.scores([tent])
     assert [panel.title for panel in alone.panels] == ["before adaptation", "tent"]
     assert series(alone, "ID").y == (25, 25, 50)
-    beside = distributions.scores([tent, kept_run("zs-clip", curves={"scores": BEFORE})])
+    beside = distributions.scores([tent, run_of("zs-clip", curves={"scores": BEFORE})])
     assert [panel.title for panel in beside.panels] == ["zs-clip", "tent"]
 
 
 def test_of_several_seeds_a_histogram_shows_the_lowest():
-    runs = [kept_run("adand", curves={"scores": BEFORE}, seed=3)]
-    runs += [kept_run("adand", curves={"scores": SCORES}, seed=1)]
+    runs = [run_of("adand", curves={"scores": BEFORE}, seed=3)]
+    runs += [run_of("adand", curves={"scores": SCORES}, seed=1)]
     assert series(distributions.scores(runs), "ID").y == (0, 25, 75)
 
 
 def test_differences_are_those_of_live_runs():
-    runs = [kept_run("tent", curves={"difference": DIFFERENCE}), kept_run("zs-clip")]
+    runs = [run_of("tent", curves={"difference": DIFFERENCE}), run_of("zs-clip")]
     figure = distributions.difference(runs)
     assert len(figure.panels) == 1
     assert series(figure, "ID").x == (-0.5, 0.5)
@@ -92,30 +92,30 @@ def test_differences_are_those_of_live_runs():
 
 def test_half_a_histogram_and_half_a_curve_from_elsewhere_are_none():
     """Of any other damage: tests/results/test_curves.py."""
-    assert distributions.scores([kept_run("adand", curves={"scores": SCORES})]).panels
+    assert distributions.scores([run_of("adand", curves={"scores": SCORES})]).panels
     with pytest.raises(SettingsError, match="has its scores kept"):
-        distributions.scores([kept_run("adand", curves={"scores": SCORES | {"ood": None}})])
+        distributions.scores([run_of("adand", curves={"scores": SCORES | {"ood": None}})])
     curves = {key: {"item": [1, 2]} for key in ("running", "thresholds")}
     for draw in (streams.accuracy, streams.thresholds):
         with pytest.raises(SettingsError, match="kept"):
-            draw([kept_run("adand", curves=curves)])
+            draw([run_of("adand", curves=curves)])
 
 
 GRADIENTS = {"item": [0, 64, 192], "clean": [0.5, None, 0.25], "noisy": [2.0, 8.0, None]}
 
 
 def test_gradients_are_by_step_and_leave_out_what_a_step_did_not_see():
-    figure = streams.gradients([kept_run("tent", curves={"gradients": GRADIENTS})])
+    figure = streams.gradients([run_of("tent", curves={"gradients": GRADIENTS})])
     assert series(figure, "clean samples").x == (1, 3)
     assert series(figure, "clean samples").y == (0.5, 0.25)
     assert series(figure, "noisy samples").x == (1, 2)
     assert figure.panels[0].y.is_log
     with pytest.raises(SettingsError, match="has its gradients kept"):
-        streams.gradients([kept_run("tent")])
+        streams.gradients([run_of("tent")])
 
 
 def test_enlarged_gradients_say_how_many_they_do_not_show():
-    runs = [kept_run("tent", curves={"gradients": GRADIENTS})]
+    runs = [run_of("tent", curves={"gradients": GRADIENTS})]
     figure = streams.gradients_apart(runs, most=0.3)
     assert [panel.title for panel in figure.panels] == ["tent: clean", "tent: noisy"]
     assert series(figure, "clean samples").x == (3,)
@@ -134,7 +134,7 @@ def thresholds(detector):
 def test_a_threshold_stands_on_an_axis_of_its_own_scale():
     own = {"zs-clip": None, "adand": [None, 0.2, 0.3], "adand+tda": [0.1, 0.2, 0.4],
            "ridge": [None, 1.5, 2.25]}  # fmt: skip
-    runs = [kept_run(method, curves=thresholds(values)) for method, values in own.items()]
+    runs = [run_of(method, curves=thresholds(values)) for method, values in own.items()]
     figure = streams.thresholds(runs)
     by_scale = {p.y.name: {s.name: (s.x, s.y, s.std) for s in p.series} for p in figure.panels}
     every = (10, 20, 30)
@@ -152,7 +152,7 @@ def test_a_threshold_stands_on_an_axis_of_its_own_scale():
 
 def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_their_ends():
     runs = [
-        kept_run("ridge", curves=thresholds(values), ood_set=ood)
+        run_of("ridge", curves=thresholds(values), ood_set=ood)
         for ood, values in (("glyphs", [1.0, 1.5, 1.0]), ("textures", [1.0, 2.0, 1.0]))
     ]
     panels = with_ends(streams.thresholds(runs).panels)
@@ -166,10 +166,10 @@ def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_
 
 def test_a_histogram_has_the_threshold_of_its_own_scale_alone():
     curves = {"scores": {**SCORES, "low": -1.0, "high": 2.4}, **thresholds([None, 1.5, 2.0])}
-    [panel] = distributions.scores([kept_run("ridge", curves=curves)]).panels
+    [panel] = distributions.scores([run_of("ridge", curves=curves)]).panels
     assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(1.75,)]
     [panel] = distributions.scores(
-        [kept_run("zs-clip", curves={"scores": SCORES, **thresholds(None)})]
+        [run_of("zs-clip", curves={"scores": SCORES, **thresholds(None)})]
     ).panels
     assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(0.5,)]
 
@@ -177,14 +177,14 @@ def test_a_histogram_has_the_threshold_of_its_own_scale_alone():
 def test_windows_are_drawn_of_the_runs_that_have_them():
     windows = {"windows": {"item": [10, 20], "acc_s": [0.5, 1.0], "acc_n": [0.5, None]}}
     older = running([0.5] * 3, [0.5] * 3)
-    figure = streams.windows([kept_run("adand", curves=windows), kept_run("tda", curves=older)])
+    figure = streams.windows([run_of("adand", curves=windows), run_of("tda", curves=older)])
     [panel] = figure.panels
     assert [line.name for line in panel.series] == ["adand"]
     assert (panel.y.name, series(figure, "adand").y) == ("Acc_H in windows (%)", (50.0,))
-    of_id = streams.windows([kept_run("adand", curves=windows)], "acc_s")
+    of_id = streams.windows([run_of("adand", curves=windows)], "acc_s")
     assert (series(of_id, "adand").x, series(of_id, "adand").y) == ((10, 20), (50.0, 100.0))
     with pytest.raises(SettingsError, match="no kept run that fits has its windows kept"):
-        streams.windows([kept_run("tda", curves=older)])
+        streams.windows([run_of("tda", curves=older)])
 
 
 def running(acc_s, acc_n):
@@ -193,8 +193,8 @@ def running(acc_s, acc_n):
 
 def test_accuracies_along_the_stream_fold_seeds_where_both_kinds_have_come():
     runs = [
-        kept_run("adand", curves=running([None, 0.5, 0.6], [1.0, 1.0, 0.6]), seed=0),
-        kept_run("adand", curves=running([None, 0.5, 0.2], [0.5, 0.5, 0.2]), seed=1),
+        run_of("adand", curves=running([None, 0.5, 0.6], [1.0, 1.0, 0.6]), seed=0),
+        run_of("adand", curves=running([None, 0.5, 0.2], [0.5, 0.5, 0.2]), seed=1),
     ]
     acc_h = series(streams.accuracy(runs), "adand")
     assert acc_h.x == (20, 30)
@@ -207,17 +207,17 @@ def test_accuracies_along_the_stream_fold_seeds_where_both_kinds_have_come():
 
 def test_a_stream_of_another_length_is_not_folded_in():
     other = {"running": {"item": [1, 2], "acc_s": [0.1, 0.1], "acc_n": [0.1, 0.1]}}
-    runs = [kept_run("adand", curves=running([0.5] * 3, [0.5] * 3))]
-    line = series(streams.accuracy([*runs, kept_run("adand", curves=other, seed=1)]), "adand")
+    runs = [run_of("adand", curves=running([0.5] * 3, [0.5] * 3))]
+    line = series(streams.accuracy([*runs, run_of("adand", curves=other, seed=1)]), "adand")
     assert line.y == (50, 50, 50)
 
 
 def test_a_metric_against_the_ratio_is_folded_over_seeds_and_leaves_clean_streams_out():
     runs = [
-        kept_run("adand", (0.5, 0.5), ratio=0.25, seed=0),
-        kept_run("adand", (0.7, 0.7), ratio=0.25, seed=1),
-        kept_run("adand", (0.8, 0.8), ratio=0.75, seed=0),
-        kept_run("adand", (0.9, NAN), ratio=0.0, seed=0),
+        run_of("adand", (0.5, 0.5), ratio=0.25, seed=0),
+        run_of("adand", (0.7, 0.7), ratio=0.25, seed=1),
+        run_of("adand", (0.8, 0.8), ratio=0.75, seed=0),
+        run_of("adand", (0.9, NAN), ratio=0.0, seed=0),
     ]
     acc_h = series(comparisons.ratio(runs), "adand")
     assert acc_h.x == (25, 75)
@@ -231,9 +231,9 @@ def test_a_metric_against_the_ratio_is_folded_over_seeds_and_leaves_clean_stream
 
 
 def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_not():
-    runs = [kept_run("adand", warmup=5), kept_run("adand", warmup=10), kept_run("zs-clip")]
-    runs += [kept_run("zs-clip", id_set="digits", noise="gaussian")]  # alone there: no difference
-    runs += [kept_run("zs-clip", id_set="imagenet")]
+    runs = [run_of("adand", warmup=5), run_of("adand", warmup=10), run_of("zs-clip")]
+    runs += [run_of("zs-clip", id_set="digits", noise="gaussian")]  # alone there: no difference
+    runs += [run_of("zs-clip", id_set="imagenet")]
     figure = comparisons.ratio(runs)
     [panel] = [panel for panel in figure.panels if panel.title == "shapes"]  # all against glyphs
     names = [one.name for one in panel.series]
@@ -241,7 +241,7 @@ def test_settings_that_differ_are_told_in_the_legend_and_those_of_the_set_are_no
 
 
 def test_a_stream_that_was_cut_is_told_where_others_were_not():
-    runs = [kept_run("zs-clip"), kept_run("tent", limit=500), kept_run("adand")]
+    runs = [run_of("zs-clip"), run_of("tent", limit=500), run_of("adand")]
     names = [one.name for one in comparisons.ratio(runs).panels[0].series]
     assert names == ["zs-clip", "adand", "tent (limit 500)"]
     assert [s.name for s in comparisons.ratio(runs[1:2]).panels[0].series] == ["tent"]
@@ -253,7 +253,7 @@ def fixed_runs():
     accuracies |= {(0.6, "textures"): 0.6, (None, "glyphs"): 0.8, (None, "textures"): 0.9}
     accuracies |= {(None, "digits"): 0.1}
     return [
-        kept_run("zs-clip", (one, one), ood_set=ood, fixed=value)
+        run_of("zs-clip", (one, one), ood_set=ood, fixed=value)
         for (value, ood), one in accuracies.items()
     ]
 
@@ -266,7 +266,7 @@ def test_fixed_thresholds_are_means_over_the_pairs_that_have_one():
     levels = [one for one in figure.panels[0].series if one.mark == LEVEL]
     assert [one.y for one in levels] == [pytest.approx((85,))] * 3
     assert figure.notes == ()
-    more = [*fixed_runs(), kept_run("zs-clip", (0.1, 0.1), ood_set="digits", fixed=0.3)]
+    more = [*fixed_runs(), run_of("zs-clip", (0.1, 0.1), ood_set="digits", fixed=0.3)]
     figure = comparisons.fixed(more)
     assert series(figure, "Acc_H").x == (0.3,)
     assert series(figure, "Acc_H").y == pytest.approx((70 / 3,))
@@ -289,7 +289,7 @@ def test_published_levels_are_over_the_same_pairs_or_not_there():
 
 def test_without_a_fixed_threshold_there_is_nothing_to_compare():
     with pytest.raises(SettingsError, match="no kept run that fits has a fixed threshold"):
-        comparisons.fixed([kept_run("zs-clip")])
+        comparisons.fixed([run_of("zs-clip")])
 
 
 def pair_runs():
@@ -297,7 +297,7 @@ def pair_runs():
     first = {"zs-clip": 0.5, "tent": 0.4, "adand": 0.9}
     second = {"zs-clip": 0.5, "tent": 0.5, "adand": 0.4}
     return [
-        kept_run(method, (value, value), ood_set=ood)
+        run_of(method, (value, value), ood_set=ood)
         for ood, values in (("glyphs", first), ("textures", second))
         for method, value in values.items()
     ]
@@ -318,12 +318,12 @@ def test_ranks_share_a_place_where_values_are_equal():
 
 
 def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
-    runs = [with_metric(kept_run(m), "fpr95", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    runs = [with_metric(run_of(m), "fpr95", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
     figure = over_pairs.ranks(runs, metric="fpr95")
     assert {s.name: s.x for s in figure.panels[0].series if s.mark == MEAN_RANK} == {
         "ridge": (2,), "tda": (1,),
     }  # fmt: skip
-    runs = [with_metric(kept_run(m), "auroc", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    runs = [with_metric(run_of(m), "auroc", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
     figure = over_pairs.ranks(runs, metric="auroc")
     assert series(figure, "ridge", mark=MEAN_RANK).x == (1,)
 
@@ -348,7 +348,7 @@ def test_means_have_the_deviation_of_the_averages_over_the_seeds_that_all_sets_h
     seeds = {("glyphs", 0): 0.5, ("glyphs", 1): 0.7, ("textures", 0): 0.3, ("textures", 1): 0.3}
     seeds |= {("glyphs", 2): 0.99}
     runs = [
-        kept_run(method, (value, value), ood_set=ood, seed=seed)
+        run_of(method, (value, value), ood_set=ood, seed=seed)
         for method in ("zs-clip", "adand") for (ood, seed), value in seeds.items()
     ]  # fmt: skip
     adand = series(over_pairs.means(runs), "adand")
@@ -360,14 +360,14 @@ def test_means_have_the_deviation_of_the_averages_over_the_seeds_that_all_sets_h
 
 
 def test_over_several_id_sets_pairs_are_named_whole():
-    runs = [kept_run(m, id_set=s) for m in ("zs-clip", "tent") for s in ("shapes", "digits")]
-    figure = over_pairs.means([*runs, kept_run("adand")])
+    runs = [run_of(m, id_set=s) for m in ("zs-clip", "tent") for s in ("shapes", "digits")]
+    figure = over_pairs.means([*runs, run_of("adand")])
     assert figure.panels[0].title == "2 ID-OOD pairs"
     assert figure.notes == ("adand has no average: it has 1 of 2 sets (shapes / glyphs)",)
 
 
 def test_a_stopped_run_enters_no_mean_no_rank_and_no_curve():
-    stopped = dataclasses.replace(kept_run("tda").record, unfinished=10)
+    stopped = dataclasses.replace(run_of("tda").record, unfinished=10)
     curves = running([0.5] * 3, [0.5] * 3)
     runs = [*pair_runs()[:3], Kept(stopped, curves)]
     figure = over_pairs.ranks(runs)
@@ -401,18 +401,18 @@ def test_published_numbers_stand_beside_the_measured_over_the_same_pairs():
 def test_one_method_or_no_common_pair_is_no_comparison():
     message = "compared over 1 ID-OOD pair, and only adand has an average"
     with pytest.raises(SettingsError, match=message) as caught:
-        over_pairs.ranks([kept_run("adand")])
+        over_pairs.ranks([run_of("adand")])
     assert caught.value.remedy == "compare"
-    apart = [kept_run("adand"), kept_run("tent", ood_set="textures")]
+    apart = [run_of("adand"), run_of("tent", ood_set="textures")]
     message = r"only none has an average; adand .* 1 of 2 sets \(glyphs\); tent .* 1 of 2 sets"
     with pytest.raises(SettingsError, match=message):
         over_pairs.means(apart)
     with pytest.raises(SettingsError, match="has Acc_H of a noisy stream"):
-        over_pairs.means([kept_run("adand", (0.5, NAN), ratio=0.0)])
+        over_pairs.means([run_of("adand", (0.5, NAN), ratio=0.0)])
 
 
 def test_nobody_tells_nine_lines_apart():
-    runs = [kept_run("adand", warmup=n) for n in range(9)]
+    runs = [run_of("adand", warmup=n) for n in range(9)]
     with pytest.raises(SettingsError, match="9 lines in one panel are too many, 8 at most"):
         comparisons.ratio(runs)
 
@@ -435,8 +435,8 @@ def test_the_csv_holds_every_point_that_is_drawn():
 
 
 def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
-    runs = [kept_run("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
-    runs += [kept_run("zs-clip", ood_set="textures")]
+    runs = [run_of("adand", ratio=r, seed=s) for r in (0.0, 0.25) for s in (0, 1)]
+    runs += [run_of("zs-clip", ood_set="textures")]
     assert chosen(runs, Filters(methods=["adand"], seeds=[1])) == [runs[1], runs[3]]
     assert chosen(runs, Filters(ood_sets=["glyphs"])) == runs[:4]
     assert chosen(runs, Filters(settings={"warmup": ["10"]})) == runs[:4]
@@ -455,7 +455,7 @@ def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():
     ],
 )
 def test_where_nothing_fits_the_error_says_what_is_there(filters, message):
-    runs = [kept_run("adand", ratio=0.0), kept_run("adand", ratio=0.25, seed=2)]
+    runs = [run_of("adand", ratio=0.0), run_of("adand", ratio=0.25, seed=2)]
     with pytest.raises(SettingsError, match=message):
         chosen(runs, filters)
 
@@ -466,7 +466,7 @@ def test_no_runs_at_all_is_said():
 
 
 def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
-    runs = [kept_run("adand", ratio=r) for r in (0.25, 0.5)] + [kept_run("adand", fixed=0.3)]
+    runs = [run_of("adand", ratio=r) for r in (0.25, 0.5)] + [run_of("adand", fixed=0.3)]
     assert usual(runs, Filters()) == [runs[1]]
     assert usual(runs, Filters(), keep=("ratio",)) == runs[:2]
     assert usual(runs, Filters(), keep=("fixed",)) == runs[1:]
@@ -477,7 +477,7 @@ def test_unasked_a_plot_has_the_papers_ratio_and_adaptive_thresholds():
 
 def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
     old, other = made_at("2026-01", "adand"), made_at("2026-02", "zs-clip")
-    new = made_at("2026-03", "adand", digest="e")
+    new = made_at("2026-03", "adand", digests={"shapes": "e"})
     for runs in ([old, other, new], [new, other, old]):
         newest, [note] = latest(runs)
         assert newest == [new]
@@ -486,7 +486,7 @@ def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
 
 
 def made_at(created, method, **given):
-    kept = kept_run(method, **given)
+    kept = run_of(method, **given)
     return dataclasses.replace(kept, record=dataclasses.replace(kept.record, created=created))
 
 
@@ -528,7 +528,7 @@ def with_flag(kept, value):
 
 
 def test_points_that_are_results_have_the_one_schema_first():
-    runs = [*pair_runs(), *(kept_run("adand", (0.4, 0.6), ood_set=o, seed=1) for o in SETS)]
+    runs = [*pair_runs(), *(run_of("adand", (0.4, 0.6), ood_set=o, seed=1) for o in SETS)]
     for kind, place in (("means", ("", "ood_sets")), ("ratio", ("glyphs", "")), ("ranks", None)):
         figure = plots.plot(runs, kind, Filters())
         lines = rows(figure)
@@ -562,7 +562,7 @@ SETS = ("glyphs", "textures")
 )  # fmt: skip
 def test_titles_and_legends_tell_what_varies_in_their_own_figure_and_no_more(kinds):
     runs = [
-        kept_run(
+        run_of(
             method, (0.5, 0.5 if decides else math.nan), id_set=id_set, ood_set=ood, ratio=share,
             warmup=warmup,
         )
@@ -589,8 +589,8 @@ def test_titles_and_legends_tell_what_varies_in_their_own_figure_and_no_more(kin
 
 def test_panels_without_a_point_are_left_out_and_a_figure_of_none_is_refused():
     empty = {"scores": {**SCORES, "id": [0] * 4, "ood": [0] * 4}}
-    runs = [kept_run("adand", ood_set="glyphs", curves={"scores": SCORES})]
-    runs += [kept_run("adand", ood_set="textures", curves=empty)]
+    runs = [run_of("adand", ood_set="glyphs", curves={"scores": SCORES})]
+    runs += [run_of("adand", ood_set="textures", curves=empty)]
     assert [panel.title for panel in plots.plot(runs, "scores", Filters()).panels] == [
         "adand, glyphs"
     ]
@@ -600,7 +600,7 @@ def test_panels_without_a_point_are_left_out_and_a_figure_of_none_is_refused():
 
 def test_a_note_on_a_method_that_is_not_drawn_is_not_told():
     notes = (RunNote("method", "tda", "tda does something."),)
-    noted = [kept_run("tda", (0.5, math.nan)), kept_run("adand")]
+    noted = [run_of("tda", (0.5, math.nan)), run_of("adand")]
     noted = [
         dataclasses.replace(run, record=dataclasses.replace(run.record, notes=notes[:at]))
         for run, at in zip(noted, (1, 0), strict=True)
