@@ -108,12 +108,14 @@ def test_classes_have_names():
     assert repr(one) == "NoiseEstimator(method='ridge', logit_scale=20.0)"
 
 
-def test_tables_are_taken():
-    pd = pytest.importorskip("pandas")
+def test_tables_and_tensors_are_taken():
+    pd, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
     table = pd.DataFrame(FEATURES, columns=[f"f{i}" for i in range(16)])
     of_table, known = estimator().fit(table), estimator().fit(FEATURES)
     np.testing.assert_allclose(of_table.score_samples(table), known.score_samples(FEATURES))
     assert of_table.feature_names_in_[0] == "f0"
+    rows = torch.tensor(FEATURES)
+    np.testing.assert_array_equal(estimator().fit(rows).predict(rows), known.predict(FEATURES))
 
 
 def test_scikit_learn_takes_it():
