@@ -14,7 +14,7 @@ from zsntta_cli.extraction import plan
 from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.extracting import paper_extractions
 from zsntta_cli.paper.runs import Wishes
-from zsntta_cli.settings import PAPER_ENCODERS, EncoderChoice
+from zsntta_cli.settings import PAPER_ENCODERS
 
 RANDOM = ("--model", "RN50", "--pretrained", "none")
 
@@ -54,7 +54,8 @@ def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
 
 
 @pytest.mark.usefixtures("offline")
-def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
+def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path, tiny, monkeypatch):
+    monkeypatch.setattr(plan, "load_encoder", lambda *_: tiny)  # for RN50, which takes 400 MB
     pictures(tmp_path / "data" / "lsun", 5)
     pictures(tmp_path / "data" / "Places" / "images", 2)
     (tmp_path / "data" / "Places" / "images" / "z.jpg").write_bytes(b"no picture")
@@ -75,15 +76,14 @@ def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path):
 
 
 @pytest.mark.usefixtures("offline")
-def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, monkeypatch):
-    load = plan.load_encoder
+def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, tiny, monkeypatch):
     tried = []
 
     def load_tiny_alone(choice, device):
         tried.append(choice)
         if choice == PAPER_ENCODERS[0]:
             raise EncoderError("no weights")
-        return load(EncoderChoice("tiny"), device)
+        return tiny
 
     monkeypatch.setattr(plan, "load_encoder", load_tiny_alone)
     pictures(tmp_path / "data" / "lsun", 5)
