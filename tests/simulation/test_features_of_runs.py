@@ -8,6 +8,7 @@ from made import MADE_UP, PROMPT
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.errors import StoreError
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
@@ -97,3 +98,23 @@ def test_normalised_features_get_the_norm_of_raw_ones(features):
     read = raw_features([pets, dataclasses.replace(pets, image_features=unit, normalized=True)])
     np.testing.assert_array_equal(read[: len(rows)], rows)
     np.testing.assert_allclose(read[len(rows) :], 10 * unit, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("class_names", "unlabelled", "words"),
+    [((), 400, "no class names"), (("cat", "dog", "ox"), 400, "400 images of 400 without a label"),
+     (("cat", "dog", "ox"), 1, "1 image of 400 without a label")],
+)  # fmt: skip
+def test_a_set_without_classes_for_all_images_is_no_id_set(
+    features, tmp_path, class_names, unlabelled, words
+):
+    pets = hdf5.read_features(features / "made" / "pets.h5")
+    labels = np.where(np.arange(400) < unlabelled, -1, pets.labels)
+    hdf5.write_features(
+        tmp_path / "made" / "some.h5", kind=DATASET, name="some", encoder=MADE_UP, source={},
+        blocks=[pets.image_features], labels=labels, class_names=class_names,
+        sample_ids=[str(i) for i in range(400)],
+        texts=[Text(PROMPT, pets.text_features[PROMPT])] if class_names else [],
+    )  # fmt: skip
+    with pytest.raises(StoreError, match=f"'some' cannot be an ID set: it has {words}"):
+        Simulator(tmp_path).run(build_run("zs-clip", "made", "some", None, PROMPT, ratio=0.0))

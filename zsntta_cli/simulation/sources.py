@@ -20,6 +20,7 @@ from zsntta_cli.errors import (
     MissingWords,
     SettingsError,
     StoreError,
+    counted,
     first_line,
 )
 from zsntta_cli.files import input_size
@@ -88,9 +89,11 @@ class Library:
         id_set = self.read(encoder_name, settings.id_set)
         if stream.swapped_names:
             id_set = dataclasses.replace(id_set, labels=_swapped(id_set))
-        if not id_set.class_names or (id_set.labels < 0).any():
-            lacks = "class labels" if id_set.class_names else "class names"
-            raise StoreError(f"'{id_set.name}' cannot be an ID set: it has no {lacks}.")
+        unlabelled = int((id_set.labels < 0).sum())
+        if unlabelled or not id_set.class_names:
+            is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
+            what = is_without if id_set.class_names else "no class names"
+            raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
         ood = settings.ood_set if has_ood(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         sources = Sources(
