@@ -18,6 +18,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Before torch is loaded. Threads that spin while they wait starve the other processes, and where
 # there are several workers, one thread for each is the fastest.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Kernels that were made for some shape are of no use to the next test.
+os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -2,10 +2,12 @@
 
 import io
 import os
+import struct
 import sys
 import tarfile
 import threading
 import zipfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -108,6 +110,12 @@ def row(result, name):
     rows = ([cell.strip() for cell in line.split("│")[1:-1]] for line in lines)
     (found,) = (cells for cells in rows if name in cells)
     return found
+
+
+# A PNG of 45 bytes that says it has 900 million pixels.
+_SIZE = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
+IMAGE_BOMB = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + _SIZE + struct.pack(
+    ">II", zlib.crc32(_SIZE), 0) + b"IDAT"  # fmt: skip
 
 
 def damaged(content, generator, most=4):

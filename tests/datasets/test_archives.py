@@ -6,16 +6,14 @@ import io
 import pickle
 import shutil
 import stat
-import struct
 import tarfile
 import zipfile
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import pack, refused
+from made import IMAGE_BOMB, pack, refused
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -238,15 +236,8 @@ def test_a_folder_that_is_called_like_an_archive(tmp_path, picture_folder):
     assert len(load(tmp_path / "a.tar")) == 12
 
 
-def bomb():
-    """A PNG of 45 bytes that says it has 900 million pixels."""
-    header = b"IHDR" + struct.pack(">IIBBBBB", 30_000, 30_000, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header + struct.pack(
-        ">I", zlib.crc32(header)) + struct.pack(">I", 0) + b"IDAT"  # fmt: skip
-
-
 def test_an_image_bomb_is_a_broken_image(tmp_path, kind):
-    images = load(pack(tmp_path / f"a{kind}", {"a.png": png(), "bomb.png": bomb()}))
+    images = load(pack(tmp_path / f"a{kind}", {"a.png": png(), "bomb.png": IMAGE_BOMB}))
     [line] = status.broken(images, lambda _: None, 1)
     assert line.startswith("bomb.png: Image size (900000000 pixels)")
 

@@ -123,7 +123,7 @@ def test_each_job_has_a_process_of_its_own():
 
 def test_the_peak_of_a_process_is_its_own_and_not_its_parents():
     before = resident_peak()
-    held = np.ones(2**25)  # 256 MiB
+    held = np.ones(5 * 2**22)  # 160 MiB
     assert resident_peak() >= held.nbytes
     assert resident_peak() >= before
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:

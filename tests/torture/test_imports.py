@@ -71,7 +71,10 @@ def bomb() -> bytes:
         content = io.BytesIO()
         header = {"descr": "<f4", "fortran_order": False, "shape": (2**18, 256)}
         NPY.write_array_header_1_0(content, header)
-        archive.writestr("features.npy", content.getvalue() + bytes(2**28))
+        with archive.open("features.npy", "w") as member:
+            member.write(content.getvalue())
+            for _ in range(2**8):
+                member.write(bytes(2**20))
     return file.getvalue()
 
 
