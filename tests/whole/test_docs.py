@@ -242,7 +242,7 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     command = ["-m", "zsntta_cli", "--plugin", "margin.py", "simulate", "--model", "tiny",
                "--features-dir", str(everything / "features"), "--method", "zs-clip",
                "--method", "margin", "--runner-up", "1", "--runner-up", "0.5",
-               "--jobs", "2"]  # fmt: skip
+               "--jobs", "2", "--records", "kept.sqlite"]  # fmt: skip
     done = python(tmp_path, *command)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"│ (zs-clip|margin) +│ ([\d.-]+)", done.stdout) == [
