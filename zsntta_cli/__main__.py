@@ -33,6 +33,8 @@ def main() -> None:
     except KeyboardInterrupt:  # before a command runs, while its options are made
         _stop(signal.SIGINT, None)
     except (OSError, MemoryError, ImportError) as error:
+        if _comes_of_interrupt(error):
+            _stop(signal.SIGINT, None)
         if "--debug" in sys.argv:
             raise
         _end(error)
@@ -57,6 +59,13 @@ def _loaded() -> Callable[[], None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.unraisablehook = _interrupt_again
     return command
+
+
+def _comes_of_interrupt(error: BaseException | None) -> bool:
+    """Whether a library that was being imported has made an error of Ctrl-C."""
+    while error and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
