@@ -45,7 +45,7 @@ test: $(VENV)/.dev
 slow: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
-# What a user may type and a stranger may send, and what a machine may lack, at length: about two hours on two cores.
+# What a user may type and a stranger may send, and what a machine may lack, at length: a quarter of an hour on two cores.
 # It goes on where it was interrupted, and writes its counts into SECURITY.md.
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
