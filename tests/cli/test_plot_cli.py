@@ -76,7 +76,6 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
         (["ranks", "--setting", "warmup"], ["setting is 'warmup', must be NAME=VALUE"], 2),
         (["ranks", "--setting", "warmpu=1"], ["did you mean 'warmup'?"], 2),
         (["ranks", "--method", "tent"], ["has method tent: there is adand, zs-clip"], 2),
-        (["critical"], ["zsntta plot critical is gone: zsntta plot means draws"], 2),
         (["ranks", "--method", "adand"], ["only adand has an average: zsntta simulate"], 2),
         (["scores"], ["scores kept: zsntta simulate --fresh"], 2),
         (["difference"], ["live method", "zsntta simulate --method tent"], 2),

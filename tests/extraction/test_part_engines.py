@@ -149,7 +149,5 @@ def test_options_that_need_others(zsntta, pets):
         ("--engine", "ray"): "--engine ray makes the parts of a set: add --parts N.",
         ("--part", "1/2", "--engine", "ray"): "--engine ray makes the parts of a set",
         ("--engine", "spark"): "engine is 'spark', must be one of: local, ray",
-        ("--engine", "submitit"): "zsntta extract --engine submitit is gone: with any scheduler",
-        ("--part", "auto"): "zsntta extract --part auto is gone: ",
     }.items():
         fails(zsntta(*command_of(pets, *options)), message, code=2)

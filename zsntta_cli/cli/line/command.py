@@ -3,7 +3,7 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from zsntta_cli import garbage
-from zsntta_cli.cli.line.gone import gone_value
 from zsntta_cli.cli.line.lists import written_out
 from zsntta_cli.cli.line.pages import (
     EXAMPLES,
@@ -32,15 +31,6 @@ _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
 
-def _check_none_gone(ctx: Any, typed: Mapping[str, Any]) -> None:
-    """Refuse values that options no longer take, with what replaces them."""
-    for option, value in typed.items():
-        for text in value if isinstance(value, list | tuple) else (value,):
-            former = gone_value(ctx.command_path.split()[1:], option, str(text))
-            if former:
-                raise misused(former)
-
-
 class Command(TyperCommand):
     """A command whose options stand under headings, each given once unless it may be repeated."""
 
@@ -56,11 +46,10 @@ class Command(TyperCommand):
             ctx.meta[LINE] = args
             ctx.meta[_FURTHER] = further = self.further_params(args)
             args = written_out(args, _by_name(further))
-            values, _, order = self.make_parser(ctx).parse_args(list(args))
+            _, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
                     raise misused(f"{parameter.opts[0]} is given {times} times: once is enough.")
-            _check_none_gone(ctx, {p.opts[0]: values[p.name] for p in order if p.opts})
             if not any(parameter.is_eager for parameter in order):  # --help is of all options
                 ctx.meta[_GIVEN] = order
             rest: list[str] = super().parse_args(ctx, args)

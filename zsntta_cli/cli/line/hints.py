@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cli.line.gone import gone
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
@@ -98,17 +97,9 @@ Given = Mapping[str, Any]  # the parameters of the command that failed
 
 def worded(error: ZsnttaError, given: Given) -> str:
     """An error's line, with what to type behind a colon where there is something."""
-    if isinstance(error, UnknownName) and (former := _gone_method(error)):
-        return former
     remedy = _mending(error, given) or _REMEDIES.get(error.remedy, "")
     joint = ", " if remedy.startswith("or ") else ": "
     return f"{str(error).removesuffix('.')}{joint}{remedy}" if remedy else str(error)
-
-
-def _gone_method(error: UnknownName) -> str:
-    """What is said of a method, alone or behind a detector, that was taken out."""
-    is_method = error.what.rpartition(": ")[2] == "method"
-    return gone("simulate --method", error.value.rpartition("+")[2]) if is_method else ""
 
 
 def _forgotten_plugin(method: str) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zsntta_cli.cli.line.gone import gone
 from zsntta_cli.errors import near, short
 
 LINE = f"{__name__}.line"  # in a context: the words of the line
@@ -46,8 +45,7 @@ def said_of(error: Any) -> str:
     """A sentence, without its full stop, on an error of usage that click or pydantic words."""
     if hasattr(error, "possibilities"):
         return (
-            gone(*_command(error), error.option_name)
-            or _of_methods(error)
+            _of_methods(error)
             or _before_its_command(error)
             or _no_option(error.option_name, error.possibilities or ())
         )
@@ -63,8 +61,6 @@ def said_of(error: Any) -> str:
     sentence = str(error.format_message()).replace("Value error, ", "").rstrip(".")
     for theirs, ours in _WORDS.items():
         if match := re.fullmatch(theirs, sentence, re.DOTALL):
-            if former := gone(*_command(error), match["name"]):
-                return former
             like = match.groupdict().get("like")
             question = f" (did you mean {like}?)" if like else ""
             name = match["name"].upper() if "argument is missing" in ours else match["name"]
@@ -88,11 +84,6 @@ def _before_its_command(error: Any) -> str:
         if name in {option for parameter in commands[command].params for option in parameter.opts}:
             return f"{name} stands behind its command: {error.ctx.command_path} {command} {name}"
     return ""
-
-
-def _command(error: Any) -> list[str]:
-    """The words of the command, or of the group of commands, whose line is wrong."""
-    return str(error.ctx.command_path).split()[1:] if error.ctx else []
 
 
 def _no_option(name: str, close: Sequence[str]) -> str:

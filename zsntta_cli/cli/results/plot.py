@@ -9,7 +9,6 @@ import typer
 
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
-from zsntta_cli.cli.line.gone import gone
 from zsntta_cli.cli.line.options import (
     StoreOptions,
     check_setting_names,
@@ -90,8 +89,6 @@ def plot(
     if kind is None:
         _say_kinds()
         return
-    if former := gone("plot", kind):
-        raise misused(former)
     check_choice("kind", kind, tuple(KINDS))
     form_of(output, plots.FORMS)
     inches = _inches(width)
