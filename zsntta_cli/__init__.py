@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from zsntta_cli.detection import (
         NoiseDetector,
-        NoiseEstimator,
         OnlineDetector,
         Verdict,
         Verdicts,
@@ -28,7 +27,6 @@ __all__ = [
     "METHODS",
     "Method",
     "NoiseDetector",
-    "NoiseEstimator",
     "OnlineDetector",
     "Verdict",
     "Verdicts",
@@ -42,7 +40,6 @@ __all__ = [
 
 _HOMES = {
     "NoiseDetector": "detection",
-    "NoiseEstimator": "detection",
     "OnlineDetector": "detection",
     "Verdict": "detection",
     "Verdicts": "detection",

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_detectors import COUNT, DIM, NAMES, SMALL, assert_same_state, detector, world
 
-from zsntta_cli import NoiseDetector, NoiseEstimator, OnlineDetector
+from zsntta_cli import NoiseDetector, OnlineDetector
 from zsntta_cli.errors import SettingsError, StoreError
 
 TEXT, FEATURES, LABELS = world()
@@ -141,21 +141,6 @@ def test_a_pickle_of_another_revision_of_the_method_is_refused():
     state = {**online.__getstate__(), "revision": 0}
     with pytest.raises(SettingsError, match="this pickle has revision 0 of ridge, here is "):
         object.__new__(OnlineDetector).__setstate__(state)
-
-
-def test_a_fitted_estimator_goes_on():
-    estimator = NoiseEstimator(TEXT, 20.0, flag="10%", class_names=NAMES).fit(FEATURES)
-    for other in (pickled(estimator), copy.deepcopy(estimator)):
-        np.testing.assert_array_equal(
-            other.score_samples(FEATURES), estimator.score_samples(FEATURES)
-        )
-        assert other.offset_ == estimator.offset_
-        whole = copy.deepcopy(estimator).partial_fit(FEATURES)
-        said = other.partial_fit(FEATURES).predict(FEATURES)
-        np.testing.assert_array_equal(said, whole.predict(FEATURES))
-        assert_same_state(other.detector_, whole.detector_)
-    unfitted = pickled(NoiseEstimator(TEXT))
-    assert not unfitted.__sklearn_is_fitted__()
 
 
 # --- on images

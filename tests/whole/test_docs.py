@@ -292,7 +292,6 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
 def test_the_api_page_names_all_that_is_public():
     text = TEXT[ROOT / "docs" / "api.md"]
     calls = [name for name in dir(zsntta_cli.NoiseDetector) if not name.startswith("_")]
-    calls += [name for name in dir(zsntta_cli.NoiseEstimator) if not name.startswith("_")]
     fields = [
         field.name
         for one in (zsntta_cli.Verdict, zsntta_cli.Verdicts)

@@ -1,12 +1,11 @@
 """Detect noise in a folder or a stream of the user's own: one verdict for each image.
 
 `OnlineDetector` decides on features and needs only NumPy; `NoiseDetector` does the same on images
-and has an encoder; `NoiseEstimator` has the interface of scikit-learn's outlier detectors.
+and has an encoder.
 """
 
 from zsntta_cli.detection.detector import OnlineDetector
-from zsntta_cli.detection.estimator import NoiseEstimator
 from zsntta_cli.detection.images import NoiseDetector
 from zsntta_cli.detection.verdicts import Verdict, Verdicts
 
-__all__ = ["NoiseDetector", "NoiseEstimator", "OnlineDetector", "Verdict", "Verdicts"]
+__all__ = ["NoiseDetector", "OnlineDetector", "Verdict", "Verdicts"]
