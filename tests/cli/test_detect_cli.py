@@ -317,15 +317,11 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
         ("pictures --classes cat --review empty.html", "cannot write empty.html: it is a fol", 1),
         ("pictures --classes cat --copy-to a --out=a/verdicts.csv", "is within a, which --copy", 2),
         ("pictures --classes cat --copy-to a --review=a/b/page.html", "is within a, which -", 2),
-        ("pictures --classes cat --others no.txt", "must be wordnet, something, or a file", 2),
-        ("pictures --classes circle,square --others own.txt", "every word of the list is one", 2),
-        ("pictures --classes cat --others own.txt --method adand", "adand takes no words for", 2),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_and_writes_nothing(pictures, options, said, code):
     Path("empty").mkdir()
     Path("empty.html").mkdir()
-    Path("own.txt").write_text("circle\nSQUARE\n")
     fails(pictures("detect", *options.split(), *TINY), said, code=code)
     assert not Path("a").exists()
 
@@ -341,19 +337,6 @@ def test_every_option_is_taken(pictures):
     assert Path("elsewhere/tiny/images.sqlite").is_file()
     assert DETECTORS == ("zs-clip", "adand", "ridge")
     assert "zs-clip, adand or ridge" in pictures("detect", "--help").stdout
-
-
-def test_words_for_what_else_images_show_change_scores_and_stay_encoded(pictures):
-    def scores(*more):
-        return [row["score"] for row in rows(pictures("detect", "pictures", *SHAPES, *more))]
-
-    Path("letters.txt").write_text("letter A\nCircle\n\nletter_A\nletter B\nword")
-    worded = scores("--others", "letters.txt")
-    assert len(worded) == 60
-    assert worded != scores() != scores("--others", "something")
-    again = pictures("detect", "pictures", *SHAPES, "--others", "letters.txt")
-    assert [row["score"] for row in rows(again)] == worded
-    assert "words" not in again.stderr, "what was encoded stays"
 
 
 def test_a_prompt_of_several_templates_and_half_precision_are_other_features(pictures):

@@ -89,22 +89,6 @@ def test_a_limited_stream_is_the_head_of_the_whole(cached):
     assert scores[1] == scores[0][:96]
 
 
-def test_words_that_are_named_change_what_ridge_scores(cached):
-    run = ("simulate", *TINY, "--method", "ridge", "--ood", "glyphs", "--noise", "none")
-
-    def detection(*more):
-        quick = ("--ridge-first", "16", "--ridge-ring", "64")
-        [record] = records(cached(*run, *quick, "--format", "json", *more))
-        return record["detection"]
-
-    plain = detection()
-    assert detection("--words", "") == plain
-    assert cached("extract", "--words", "drawn", *TINY).exit_code == 0
-    assert detection() == plain, "a list that is cached is not taken unasked"
-    assert detection("--words", "drawn") != plain
-    fails(cached(*run, "--words", "mine"), "no features of 'words-mine'")
-
-
 # What a table says
 
 

@@ -168,7 +168,6 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
         ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
         ({"flag": Flag(fpr=0.1)}, "go together"),
-        ({"classes": (), "class_photos": Path("p"), "others": "something"}, "not with photos"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
     ],
 )

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_detectors import COUNT, DIM, NAMES, SMALL, assert_same_state, detector, world
+from small_detectors import COUNT, NAMES, SMALL, assert_same_state, detector, world
 
 from zsntta_cli import NoiseDetector, OnlineDetector
 from zsntta_cli.errors import SettingsError, StoreError
@@ -65,14 +65,12 @@ def test_what_is_said_of_a_folder_goes_along():
     assert online.answered().judged.sum() == 3
 
 
-def test_words_and_settings_go_along():
-    words = np.random.default_rng(0).normal(size=(5, DIM))
-    online = detector(other_features=words, normalized=True, logit_bias=-3.0, score="match", seed=7)
+def test_settings_go_along():
+    online = detector(normalized=True, logit_bias=-3.0, score="match", seed=7)
     online.update(FEATURES[:100])
     other = pickled(online)
     assert other.settings == online.settings
     assert (other.normalized, other.logit_bias, other.logit_scale) == (True, -3.0, 20.0)
-    assert other.others.digest == online.others.digest
     assert of(other.update(FEATURES)) == of(online.update(FEATURES))
 
 
@@ -181,16 +179,14 @@ def test_another_encoder_than_before_is_refused(tiny, monkeypatch):
         other.update(pictures())
 
 
-def test_classes_of_photos_and_other_words_go_along(tiny):
+def test_classes_of_photos_go_along(tiny):
     photos = {"a": pictures()[:2], "b": pictures()[2:4]}
-    of_photos = NoiseDetector(class_photos=photos, encoder=tiny)
-    of_words = NoiseDetector(["circle"], encoder=tiny, others=["cross", "heart"])
-    for online in (of_photos, of_words):
-        early = pickled(online)
-        said = of(online.update(pictures()))
-        late = pickled(online)
-        assert of(early.update(pictures())) == said
-        assert of(late.update(pictures())) == of(online.update(pictures()))
+    online = NoiseDetector(class_photos=photos, encoder=tiny)
+    early = pickled(online)
+    said = of(online.update(pictures()))
+    late = pickled(online)
+    assert of(early.update(pictures())) == said
+    assert of(late.update(pictures())) == of(online.update(pictures()))
 
 
 FORK = """

@@ -261,7 +261,7 @@ def test_quantile_is_numpys(values, share):
 
 def test_class_penalty_by_hand():
     # Softmax mass of 336 and 64 with 64 spread evenly: pi = 46 / 58, 12 / 58.
-    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS, has_words=False)
+    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS)
     learned.mass = np.array([336.0, 64.0])
     log = np.log(np.array([368, 96]) * 2 / 464)
     spread = (368 * log[0] ** 2 + 96 * log[1] ** 2) / 464

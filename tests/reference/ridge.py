@@ -59,15 +59,10 @@ def see(data: StreamData, t: int, text):
     p /= p.sum()
     entropy = -sum(v * np.log(v) for v in p if v > 0) / np.log(max(len(p), 2))
     first = np.argsort(-logits, kind="stable")[:5]
-    item = {
+    return {
         "x": x, "l": logits, "p": p, "u": data.noise_score[t], "h": entropy, "g": -logits.max(),
         "order": first,
     }  # fmt: skip
-    if data.pool.more_text is not None:
-        of_words = data.pool.logit_scale * data.pool.more_text.astype(float) @ x
-        item["t"] = np.log(np.exp(of_words).sum()) - np.log(np.exp(logits).sum())
-        item["is word"] = of_words.max() > logits.max()
-    return item
 
 
 def name(item, rule, kept, weight):
@@ -130,12 +125,7 @@ class Rule:
         # 3. score
         z, h, g, q = ((raw - self.mean) / self.sd).T
         self.b_sd, self.z_weight = (h + g + q).std(), max((z * q).mean(), 0) ** 3
-        b, self.used = (h + g + q) / self.b_sd, 0.0
-        if "t" in ring[0]:
-            spread = np.std([self.score(i, i["views"]) for i in ring])
-            share = np.mean([i["is word"] for i in ring])
-            self.t_mean, t_sd = np.mean([i["t"] for i in ring]), np.std([i["t"] for i in ring])
-            self.used = 2 * np.clip((share - 0.02) / 0.04, 0, 1) * spread / t_sd
+        b = (h + g + q) / self.b_sd
         s = np.array([self.score(i, i["views"]) for i in ring])
         # 4. share of noise, threshold, evidence
         split, between = otsu(b)
@@ -165,8 +155,7 @@ class Rule:
 
     def score(self, i, views):
         z, h, g, q = (views - self.mean) / self.sd
-        s = (h + g + q) / self.b_sd + self.z_weight * z
-        return s + self.used * (i["t"] - self.t_mean) if self.used else s
+        return (h + g + q) / self.b_sd + self.z_weight * z
 
 
 def groups(share, images):

@@ -22,7 +22,6 @@ from zsntta_cli.files import checked_path
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import (
     Evidence,
-    MoreText,
     StreamData,
 )
 from zsntta_cli.methods.learned import State
@@ -62,8 +61,6 @@ class OnlineDetector:
         class_names: Sequence[str] | None = None,
         normalized: bool = False,
         logit_bias: float | None = None,
-        other_features: ArrayLike | None = None,
-        names_beside: ArrayLike | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing.
@@ -76,20 +73,15 @@ class OnlineDetector:
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
             logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
-            other_features: (W, D) of words for what else images may show; only ridge uses them.
-            names_beside: (C, D) of the classes in the words' prompt, if it is another one.
             settings: those of the method and its threshold, named as for `simulate`; `seed` is for
                 a detector that starts at random.
 
         Raises:
             SettingsError: one of the arguments is out of its range.
         """
-        words = other_features, names_beside
-        model = FrozenModel.checked(text_features, logit_scale, logit_bias, *words)
+        model = FrozenModel.checked(text_features, logit_scale, logit_bias)
         inputs.warn_of_logarithm(logit_scale)
         self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
-        if model.others:
-            inputs.check_takes_words(method)
         self.normalized = normalized
         self._begin(model)
 
@@ -440,11 +432,6 @@ class OnlineDetector:
     def logit_bias(self) -> float | None:
         """The bias that a sigmoid model adds to a logit."""
         return self._begun().bias
-
-    @property
-    def others(self) -> MoreText | None:
-        """Text features of the words for what else images may show; None if there are none."""
-        return self._begun().others
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs, kept
 from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
-from zsntta_cli.detection.classes.others import OtherWords
 from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.knowledge import FrozenModel
@@ -63,7 +62,6 @@ class NoiseDetector(OnlineDetector):
         method: str = "ridge",
         encoder: "Encoder | None" = None,
         device: str = "auto",
-        others: str | Path | Sequence[str] | None = None,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing; nothing is loaded yet.
@@ -78,8 +76,6 @@ class NoiseDetector(OnlineDetector):
             method: one that decides online: zs-clip, adand or ridge.
             encoder: an encoder that `load_encoder` loaded, instead of a model.
             device: where the encoder runs.
-            others: words for what else images may show, for ridge: "wordnet", "something", a file
-                with one word per line, or a list of words.
             settings: those of the method and its threshold, named as for `simulate`; `seed` as for
                 an OnlineDetector, and `precision` of the encoder.
 
@@ -101,10 +97,6 @@ class NoiseDetector(OnlineDetector):
                 encoder.identity.__getitem__, ("model", "pretrained", "precision")
             )
         self._choice = EncoderChoice(model, pretrained, precision)
-        self._others = None if others is None else OtherWords.read(others, self.prompt)
-        if self._others:
-            inputs.check_takes_words(method)
-            check(self._photos is None, inputs.PHOTOS_BESIDE_WORDS)
         check("normalized" not in settings, "normalized is no setting here: features are raw.")
         self._configure(names, method, settings)
         self._origin = {
@@ -125,22 +117,11 @@ class NoiseDetector(OnlineDetector):
             return FrozenModel(classes.features, self._under(classes.scale), None)
         texts = prompt_features(self.encoder.encode_texts, self.prompt, self.class_names)
         scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
-        return FrozenModel.checked(texts, self._under(scale), bias, *self._other_texts())
+        return FrozenModel.checked(texts, self._under(scale), bias)
 
     def _under(self, scale: float) -> float:
         """A logit scale for logits in the encoder's precision."""
         return scale_under(self.identity.get("precision"), scale)
-
-    def _other_texts(self) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
-        """Text features of the other words, and of the classes in their prompt."""
-        if self._others is None:
-            return None, None
-
-        def texts(words: Sequence[str], prompt: str) -> NDArray[np.float32]:
-            return prompt_features(self.encoder.encode_texts, prompt, words)
-
-        texts_of_others = self._others.features(self.class_names, self.prompt, texts)
-        return texts_of_others.more_text, texts_of_others.more_names
 
     @property
     def online(self) -> OnlineDetector:

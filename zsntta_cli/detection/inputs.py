@@ -12,55 +12,28 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.errors import SettingsError, first_of, near, short
-from zsntta_cli.methods import METHODS, WORDS
-from zsntta_cli.methods.base import MoreText
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import AutocastScale, unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import check, check_choice
 
-PHOTOS_BESIDE_WORDS = (
-    "other words go with class names, not with photos: cosines of photos are not those of words."
-)
 _LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
 DETECTORS = ("zs-clip", "adand", "ridge")  # the methods that judge single images
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
 
-def checked_text(
-    text_features: Any, name: str = "text_features", what: str = "class"
-) -> NDArray[np.float32]:
-    """Text features (C, D) of classes or words, one row each, brought to unit norm if necessary.
+def checked_text(text_features: Any) -> NDArray[np.float32]:
+    """Text features (C, D) of classes, one row each, brought to unit norm if necessary.
 
     Raises:
         SettingsError: they are none.
     """
-    text = checked_matrix(name, text_features)
-    check(len(text) > 0 and text.shape[1] > 0, f"{name} are empty: name one {what} or more.")
-    check(bool(text.any(axis=1).all()), f"{name} have a row of zeros.")
+    text = checked_matrix("text_features", text_features)
+    check(text.size > 0, "text_features are empty: name one class or more.")
+    check(bool(text.any(axis=1).all()), "text_features have a row of zeros.")
     is_unit = abs(np.linalg.norm(text, axis=1) - 1) < TEXT_TOLERANCE
     return text.copy() if is_unit.all() else unit(text).astype(np.float32)  # a replay's to the bit
-
-
-def checked_others(words: Any, names: Any, text: NDArray[np.float32]) -> MoreText | None:
-    """Words for what else images may show, without those that are classes, if any are given.
-
-    `words` (W, D) and `names` (C, D) are text features; `names` are the classes under the words'
-    prompt, if that is another one.
-
-    Raises:
-        SettingsError: the features are invalid or of other dims, or no word is left.
-    """
-    if words is None:
-        check(names is None, "names_beside go with other_features: give both, or neither.")
-        return None
-    word_features = checked_text(words, "other_features", "word")
-    dims = word_features.shape[1], text.shape[1]
-    check(dims[0] == dims[1], f"other_features have {dims[0]:,} dims, text_features {dims[1]:,}.")
-    beside = None if names is None else checked_text(names, "names_beside")
-    shape = beside is None or beside.shape == text.shape
-    check(shape, "names_beside must be text features of the classes, in their order.")
-    return MoreText(word_features, more_names=beside).without(text)
 
 
 def checked_scale(logit_scale: Any) -> float:
@@ -216,13 +189,6 @@ def check_method(name: str) -> None:
     check_choice("method", str(name), [*DETECTORS, *own])
 
 
-def check_takes_words(method: str) -> None:
-    """Raise SettingsError unless a method uses words for what else images may show."""
-    taking = [name for name in DETECTORS if METHODS[name].takes == WORDS]
-    wanted = f"leave them out, or take {', '.join(taking)}"
-    check(method in taking, f"{method} takes no words for what else images may show: {wanted}.")
-
-
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
     """Settings of the threshold and of a method from single values, named as `simulate` does.
 
@@ -235,7 +201,6 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     for name in values:
         has = f"{near(name, choices)}: it has {', '.join(choices)}."
         check(name in choices, f"{short(name)} is no setting of {method}{has}")
-    check(not values.get("words"), "words are no setting here: give text features of them.")
     threshold, options = (
         group(**{name: _plain(values[name]) for name in names & values.keys()})
         for group, names in names_of.items()

@@ -25,7 +25,6 @@ from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.files import check_target, lock_at, writing
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.learned import State
 from zsntta_cli.methods.scores import scale_under
 
@@ -62,7 +61,6 @@ def _described(detector: "OnlineDetector") -> dict[str, Any]:
         "normalized": detector.normalized,
         "encoder": dict(detector.identity),
         **({} if detector.logit_bias is None else {"logit_bias": detector.logit_bias}),
-        **({} if detector.others is None else {"others": detector.others.digest}),
     }
 
 
@@ -80,8 +78,8 @@ def _digest(header: Mapping[str, Any], columns: Mapping[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", dict[str, Any]]:
-    """The detector of a file, and what else was written; `others` are its words.
+def read(path: Path) -> tuple["OnlineDetector", dict[str, Any]]:
+    """The detector of a file, and what else was written.
 
     Raises:
         StoreError: there is no file, or it is broken, of a newer version, or has invalid values.
@@ -91,14 +89,8 @@ def read(path: Path, others: MoreText | None = None) -> tuple["OnlineDetector", 
         raise StoreError(f"{path} is damaged: its content does not match its digest.")
     _check_form(path, header)
     _check_revision(path, header)
-    if header.get("others") != (others and others.digest):
-        here = "none are given here" if others is None else "others are given here"
-        had = "words" if header.get("others") else "no words"
-        raise StoreError(
-            f"{path} goes with {had} for what else images may show, and {here}: give the same."
-        )
     try:
-        return _restored(header, columns, others), _object(header, "more")
+        return _restored(header, columns), _object(header, "more")
     except (SettingsError, TypeError, ValueError) as error:
         raise StoreError(f"{path} holds no detector: {short(str(error), 200)}") from error
 
@@ -127,9 +119,7 @@ def _check_revision(path: Path, header: Mapping[str, Any]) -> None:
     )
 
 
-def _restored(
-    header: Mapping[str, Any], columns: dict[str, Any], others: MoreText | None
-) -> "OnlineDetector":
+def _restored(header: Mapping[str, Any], columns: dict[str, Any]) -> "OnlineDetector":
     from zsntta_cli.detection.detector import OnlineDetector
 
     names, text = columns.pop("class_names", None), columns.pop("text_features", None)
@@ -147,8 +137,6 @@ def _restored(
     detector = OnlineDetector(
         text, scale, str(header.get("method")),
         class_names=names, normalized=normalized, logit_bias=header.get("logit_bias"),
-        other_features=None if others is None else others.more_text,
-        names_beside=None if others is None else others.more_names,
         **settings,
     )  # fmt: skip
     detector.identity = _object(header, "encoder")
@@ -173,7 +161,7 @@ def resume(path: Path, detector: "OnlineDetector") -> None:
     Raises:
         StoreError: the file is of other classes, another encoder or other settings.
     """
-    kept, _ = read(path, detector.others)
+    kept, _ = read(path)
     if other := _other(kept, detector):
         raise StoreError(f"{path} is of {other}: take another file for these.")
     detector.restore(kept.state())

@@ -24,7 +24,7 @@ from zsntta_cli.detection.learning import (
 )
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
-from zsntta_cli.methods.base import SURE, MoreText, Online, Pool, StreamData
+from zsntta_cli.methods.base import SURE, Online, Pool, StreamData
 from zsntta_cli.methods.learned import State, checked, copied, nested, restored, state_of, within
 
 _PARTS = ("images", "method", "people", "flags")  # of a state
@@ -37,21 +37,17 @@ class FrozenModel:
     text: NDArray[np.float32]  # (C, D) unit norm
     scale: float  # of the logits
     bias: float | None  # of a sigmoid model's logits
-    others: MoreText | None = None  # words for what else images may show
 
     @classmethod
-    def checked(
-        cls, text: Any, scale: Any, bias: Any, words: Any = None, names_beside: Any = None
-    ) -> "FrozenModel":
+    def checked(cls, text: Any, scale: Any, bias: Any) -> "FrozenModel":
         """A model from values that a user gave; SettingsError if they are invalid."""
-        rows = inputs.checked_text(text)
-        more_text = inputs.checked_others(words, names_beside, rows)
-        return cls(rows, inputs.checked_scale(scale), inputs.checked_bias(bias), more_text)
+        return cls(
+            inputs.checked_text(text), inputs.checked_scale(scale), inputs.checked_bias(bias)
+        )
 
     def stream(self, features: NDArray[np.float32], seed: int = 0) -> StreamData:
         """Raw image features (N, D) as a stream with zero-shot scores."""
         pool, count = Pool.scored(features, self.text, self.scale), len(features)
-        pool = pool.beside(self.others) if self.others else pool
         return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
 
 

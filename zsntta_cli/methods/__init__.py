@@ -159,7 +159,7 @@ METHODS: dict[str, Method] = _Methods({
     ),
     "ridge": Method(
         "detectors.ridge:Ridge", "detectors.ridge:RidgeSettings", online=True,
-        takes=WORDS, revision=3, cites=("zsntta",),
+        revision=3, cites=("zsntta",),
         cost="keeps 4 D numbers, 9 for each of M items and 6 for each class",
     ),
     "cma": Method(

@@ -11,16 +11,12 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows
 from zsntta_cli.methods.scores import (
-    WordScores,
     ZeroShot,
     ZeroShotDetail,
     cosine_logits,
-    without_names,
-    word_scores,
     zero_shot_and_detail,
     zero_shot_detail,
 )
-from zsntta_cli.settings.options import check
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +34,6 @@ class MoreText:
         if self.more_names is not None:
             digest.update(self.more_names.data)
         return digest.hexdigest()
-
-    def without(self, names: NDArray[np.float32]) -> "MoreText":
-        """Leave out the words that are classes; `names` (C, D) are used if it has no names.
-
-        Raises:
-            SettingsError: no word remains.
-        """
-        class_names = names if self.more_names is None else self.more_names
-        words = without_names(self.more_text, class_names)
-        check(len(words) > 0, "every word of the list is one of the classes: there must be others.")
-        return MoreText(words, more_names=self.more_names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +72,6 @@ class Pool:
             return self.known_detail
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
 
-    @cached_property
-    def word_scores(self) -> WordScores | None:
-        """How much better words fit the P images than classes do; None if there are no words."""
-        if self.more_text is None:
-            return None
-        names = self.text_features if self.more_names is None else self.more_names
-        return word_scores(self.image_features, names, self.more_text, self.logit_scale)
-
 
 @dataclass(frozen=True)
 class StreamData:
@@ -128,11 +105,6 @@ class StreamData:
     def detail(self, items: slice) -> ZeroShotDetail:
         """The entropies and largest logits of consecutive items."""
         return self.pool.detail.part(self.index[items])
-
-    def word_scores(self, items: slice) -> WordScores | None:
-        """How much better words fit some items than classes do; None if there are no words."""
-        scores = self.pool.word_scores
-        return None if scores is None else scores.part(self.index[items])
 
     def part(self, items: slice) -> "StreamData":
         """Consecutive items of the stream as a stream of their own."""

@@ -126,7 +126,6 @@ class Method(_Entry):
     decides: bool = True  # False: it gives a score without a decision rule
     offline: bool = False  # it sees the whole stream before it decides, so it is a reference
     needs: str = ""
-    takes: str = ""  # an optional need, chosen by the setting of that name
     defaults: Mapping[str, Any] = field(default_factory=dict)  # they replace those of its settings
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # defaults for ID sets of that family
     teacher: str = "zs-clip"  # the method that decides on the items of the warm-up
@@ -174,11 +173,6 @@ class Method(_Entry):
     def delay(self, options: Any) -> int:
         """The largest number of later items before a decision is known, with these settings."""
         return self.at_once(options) - 1
-
-    def needs_with(self, options: Any) -> str:
-        """The texts that the method needs besides the class names, with these settings."""
-        setting = self.takes and getattr(options, self.takes)
-        return self.needs or (self.takes if setting else "")
 
 
 @dataclass(frozen=True)
@@ -241,7 +235,7 @@ def behind(detector: Method, classifier: Classifier) -> Pair:
     """Combine a detector with a classifier that learns from the items that it calls clean."""
     return Pair(
         "pairs:decide_both", online=detector.online and _is_online(classifier),
-        offline=detector.offline, needs=detector.needs, takes=detector.takes,
+        offline=detector.offline, needs=detector.needs,
         defaults=detector.defaults, imagenet=detector.imagenet, teacher=detector.teacher,
         revision=detector.revision + classifier.revision - 1,
         is_probability=detector.is_probability, cites=detector.cites + classifier.cites,

@@ -26,7 +26,6 @@ _FEW = 8  # number of classes below which rows are multiplied one by one
 _DEAR = (
     2**17
 )  # numbers in the text features above which a larger product takes a third of a millisecond
-SAME_NAME = 0.98  # cosine of two forms of one name: the plural, or another spelling
 TOP = 5  # largest logits that are kept: with all C no result of ridge changes by 0.2 points
 
 
@@ -254,62 +253,3 @@ def _largest(logits: NDArray[np.float32], kept: int) -> NDArray[np.intp]:
         columns[:, k] = remaining.argmax(axis=1)
         remaining[rows, columns[:, k]] = -np.inf
     return columns
-
-
-@dataclass(frozen=True)
-class WordScores:
-    """How well words that name none of the classes fit N images, compared with the classes."""
-
-    ratio: NDArray[np.float64]  # (N,) t: log of the words' mass divided by the classes'
-    is_word: NDArray[np.bool_]  # (N,) whether the best match of all texts is a word
-
-    def part(self, items: slice | NDArray[np.integer]) -> "WordScores":
-        """The scores of some of the images."""
-        return WordScores(self.ratio[items], self.is_word[items])
-
-
-def word_scores(
-    features: StoredRows | Rows,
-    names: NDArray[np.float32],
-    words: NDArray[np.float32],
-    logit_scale: float,
-) -> WordScores:
-    """Score N raw image features (N, D) by W words (W, D) beside C class names (C, D).
-
-    t = log sum_w exp(logit_w) - log sum_c exp(logit_c). An image takes W products of D numbers.
-    """
-    scores = WordScores(np.empty(len(features)), np.empty(len(features), np.bool_))
-    room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
-    for start in range(0, len(features), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        rows = features[part]
-        images = _scaled_in(room[:, : len(rows)], rows, logit_scale)
-        (mass, top), (word_mass, word_top) = (
-            _mass_and_top(images, names),
-            _mass_and_top(images, words),
-        )
-        scores.ratio[part], scores.is_word[part] = word_mass - mass, word_top > top
-    return scores
-
-
-def _mass_and_top(
-    images: NDArray[np.float32], text: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """The energy and the largest of the logits (B, W) of scaled images.
-
-    It takes few texts at a time, so that an image's logits do not depend on the images beside it.
-    """
-    few = max(_FEW, _DEAR // text.shape[1])
-    mass, top = np.full(len(images), -np.inf), np.full(len(images), -np.inf, np.float32)
-    for start in range(0, len(text), few):
-        logits = _product(images, text[start : start + few])
-        mass = np.logaddexp(mass, energy(logits))
-        top = np.maximum(top, max_logit(logits))
-    return mass, top
-
-
-def without_names(words: NDArray[np.float32], names: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Leave out the words (W, D) that are class names (C, D), even in another spelling."""
-    parts = (words[start : start + _CHUNK] for start in range(0, len(words), _CHUNK))
-    cosines = [(part @ names.T).max(axis=1) for part in parts]
-    return words[np.concatenate(cosines) < SAME_NAME] if cosines else words

@@ -35,7 +35,7 @@ def with_no_text(runs: Sequence[RecordedRun], path: str) -> list[RecordedRun]:
 
 def _needs_no_text(run: RecordedRun) -> bool:
     settings = run.settings
-    return METHODS[settings.method].needs_with(settings.options) == NO_TEXT
+    return METHODS[settings.method].needs == NO_TEXT
 
 
 def _with_no_text(run: RecordedRun, path: str) -> RecordedRun:

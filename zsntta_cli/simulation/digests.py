@@ -73,7 +73,7 @@ class Foreseen:
             return None
         sources = list(zip(names, headers, strict=True))
         text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
-        needs_more = METHODS[settings.method].needs_with(settings.options)
+        needs_more = METHODS[settings.method].needs
         more = self._library.more_text(settings) if needs_more else None
         model = with_scale(id_set.identity, id_set.text_scales.get(settings.prompt))
         return run_digests(settings.id_set, sources, text, model, more.digest if more else None)

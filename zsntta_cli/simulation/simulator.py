@@ -208,7 +208,7 @@ def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
 def _check_reads_photos(settings: RunSettings) -> None:
     """Refuse methods that compare or adapt class names if photos replace the names."""
     method = METHODS[settings.method]
-    if settings.prompt == PHOTOS and (method.live or method.needs_with(settings.options)):
+    if settings.prompt == PHOTOS and (method.live or method.needs):
         raise SettingsError(
             f"{settings.method} works on class names or words here, and the prompt 'photos' stands "
             f"for classes made of photos: leave one of them out."

@@ -75,7 +75,6 @@ class Library:
         self._root = root
         self.read = functools.lru_cache(maxsize=16)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
-        self._others = functools.lru_cache(maxsize=4)(self._other_words)
         self._origins = functools.lru_cache(maxsize=16)(self._read_origins)
 
     def sources(self, settings: RunSettings) -> Sources:
@@ -121,7 +120,7 @@ class Library:
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""
-        needs = METHODS[settings.method].needs_with(settings.options)
+        needs = METHODS[settings.method].needs
         if needs == NEEDS_WORDS:
             return self._words(settings)
         if needs == NO_TEXT:
@@ -135,7 +134,7 @@ class Library:
             **dict.fromkeys((file.name for file in self.sources(settings).files), ""),
             settings.id_set: settings.prompt,
         }
-        if METHODS[settings.method].needs_with(settings.options) == NEEDS_WORDS:
+        if METHODS[settings.method].needs == NEEDS_WORDS:
             lists, _ = self.word_prompts(settings)
             prompts |= {words_name(name): prompt for name, prompt in lists.items()}
         return self._origins(settings.encoder, tuple(prompts.items()))
@@ -149,22 +148,7 @@ class Library:
     def _words(self, settings: RunSettings) -> MoreText:
         """Word lists, joined; a word that an earlier list has is left out."""
         prompts, beside = self.word_prompts(settings)
-        of_lists = settings.encoder, tuple(prompts.items()), settings.id_set, beside
-        if METHODS[settings.method].needs:
-            return self._gathered(*of_lists)
-        return self._others(*of_lists, settings.prompt)
-
-    def _other_words(
-        self,
-        encoder: str,
-        lists: tuple[tuple[str, str], ...],
-        id_set: str,
-        beside: str | None,
-        prompt: str,
-    ) -> MoreText:
-        """Lists without words that are class names, compared under the same prompt."""
-        gathered = self._gathered(encoder, lists, id_set, beside)
-        return gathered.without(self.text(encoder, prompt, id_set))
+        return self._gathered(settings.encoder, tuple(prompts.items()), settings.id_set, beside)
 
     def word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
         """The prompt of each word list, and that of the class names if it differs.

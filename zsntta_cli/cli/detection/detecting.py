@@ -34,9 +34,7 @@ def request_of(images: ImageOptions, decision: DecisionOptions) -> Request:
         classes=_classes(images),
         class_photos=images.class_photos,
         prompt=images.prompt,
-        rule=DecisionRule(
-            method=decision.method, flag=Flag.parse(decision.flag), others=decision.others
-        ),
+        rule=DecisionRule(method=decision.method, flag=Flag.parse(decision.flag)),
     )
 
 

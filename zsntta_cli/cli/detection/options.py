@@ -96,13 +96,6 @@ class DecisionOptions:
         str | None,
         _decision("How many are called noise: 5%, or 50. [the method decides]"),
     ] = None
-    others: Annotated[
-        str | None,
-        _decision(
-            "Words for what else images may show: wordnet, something, or FILE with one word per "
-            "line."
-        ),
-    ] = None
     learn: Annotated[
         Path | None,
         _decision(

@@ -1,1 +1,1 @@
-"""What a user's classes are made of: names, example photos, and words for what is none of them."""
+"""What a user's classes are made of: names, or example photos."""

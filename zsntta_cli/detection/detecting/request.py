@@ -6,12 +6,7 @@ from pathlib import Path
 
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.detection.flags import Flag
-from zsntta_cli.detection.inputs import (
-    PHOTOS_BESIDE_WORDS,
-    check_class_names,
-    check_method,
-    check_takes_words,
-)
+from zsntta_cli.detection.inputs import check_class_names, check_method
 from zsntta_cli.detection.sources import Scan, check_sources
 from zsntta_cli.detection.sources.item import PIPE
 from zsntta_cli.errors import SettingsError, short
@@ -49,12 +44,9 @@ class DecisionRule:
 
     method: str = "ridge"
     flag: Flag = field(default_factory=Flag)
-    others: str | None = None  # words for what else images may show: a name or a file
 
     def __post_init__(self) -> None:
         check_method(self.method)
-        if self.others is not None:
-            check_takes_words(self.method)
         self.flag.check_clean(has_clean=False)
 
 
@@ -75,7 +67,6 @@ class Request:
                 not self.classes, "classes are given by names and by photos: give one of the two."
             )
             check(self.prompt is None, "a prompt is for class names, but these classes are photos.")
-            check(self.rule.others is None, PHOTOS_BESIDE_WORDS)
         elif self.classes or not self.images.set_name:
             check_class_names(self.classes)
             _check_prompts(self.classes)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.datasets.left_out import LeftOut, said_again
-from zsntta_cli.detection.classes.others import KeptTexts, OtherWords, Texts
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.rows import RowMaker, in_hindsight, on_arrival
@@ -157,33 +156,30 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
     cached = _cached_set(set_name, encoding) if set_name else None
     photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
     identity = cached.identity if cached else encoding.identity
-    words: dict[str, Any] = {}
     if photos:
         names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None
         if cached:
             _check_same_encoder(cached, encoding)
     else:
-        texts = partial(_text, encoding=encoding, cached=cached)
-        names, text = _named_classes(request, encoding, cached, texts)
+        names, text = _named_classes(request, encoding, cached)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
-        words = _others(request, names, KeptTexts(encoding, identity, texts))
     detector = OnlineDetector(
         text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
-        normalized=bool(cached and cached.normalized), logit_bias=bias, **words,
+        normalized=bool(cached and cached.normalized), logit_bias=bias,
     )  # fmt: skip
     detector.identity = identity
     return DetectRun(request, encoding, detector, cached, photos=photos)
 
 
 def _named_classes(
-    request: Request, encoding: Encoding, cached: FeatureSet | None, texts: Texts
+    request: Request, encoding: Encoding, cached: FeatureSet | None
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
     """Class names, by default those of the set, and their text features (C, D)."""
     names = request.classes or (cached.class_names if cached else ())
     if not names:
         raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
     encoding.reporter.note(f"note: {_listed(names)}.")
-    text = texts(names, request.template)
+    text = _text(names, request.template, encoding, cached)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
     return names, text
@@ -194,15 +190,6 @@ def _listed(names: Sequence[str]) -> str:
     shown = [f"'{short(name)}'" if "," in name else short(name) for name in names]
     quoted = " (in quotes are names with a comma)" if any("," in name for name in names) else ""
     return f"{counted(len(names), 'class', 'classes')}: {first_of(shown)}{quoted}"
-
-
-def _others(request: Request, names: Sequence[str], texts: Texts) -> dict[str, Any]:
-    """The arguments of a detector on words for what else images may show."""
-    if request.rule.others is None:
-        return {}
-    words = OtherWords.read(request.rule.others, request.template)
-    features = words.features(names, request.template, texts)
-    return {"other_features": features.more_text, "names_beside": features.more_names}
 
 
 def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:

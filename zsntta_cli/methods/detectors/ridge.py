@@ -19,7 +19,6 @@ to be sorted. The views of an item in the ring are those by which it was decided
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ from zsntta_cli.methods.base import (
 )
 from zsntta_cli.methods.detectors.ridge_order import Order
 from zsntta_cli.methods.scores import TOP
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, WORDS, MethodSettings
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
@@ -51,7 +50,6 @@ _GROWTH = 8
 _ALL, _EVERY = 1024, 8  # after so many items the deviation of logits is of one item in eight
 _GAUSSIAN, _UNIFORM = 2 / np.pi, 3 / 4  # Otsu's share of the variance of two distributions
 _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute deviation
-_WORDS = 2.0, 0.02, 0.06  # weight of t; shares that match a word best: t starts, counts in full
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,6 @@ class RidgeSettings(MethodSettings):
     ridge_order: bool = option(
         True, "Use the last classes if neighbouring items share a class more often than by chance."
     )
-    words: str = option("", WORDS)  # for what else an image may show; without words there is no t
     cautious: bool = option(
         False, "Call an image noise only where there is evidence of noise of another kind."
     )
@@ -101,7 +98,6 @@ class RidgeItems:
     top_logits: Features  # (B, K) descending
     top_classes: NDArray[np.int32]  # (B, K)
     zero_shot_noise: NDArray[np.bool_]  # (B,) whether ZS-CLIP calls it noise
-    words: Floats | None  # (B, 2) t, and whether a word is the best match; None without words
 
     def __len__(self) -> int:
         return len(self.doubt)
@@ -112,21 +108,17 @@ class RidgeItems:
         raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
         norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
         doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
-        scores = data.word_scores(part)
-        words = None if scores is None else np.column_stack([scores.ratio, scores.is_word])
-        top = detail.top_logits, detail.top_classes
-        return cls(raw / norm, doubt, *top, u > zero_shot, words)
+        return cls(raw / norm, doubt, detail.top_logits, detail.top_classes, u > zero_shot)
 
     def part(self, items: NDArray[np.bool_]) -> "RidgeItems":
         """Some of the items."""
-        columns: list[Any] = [None if c is None else c[items] for c in vars(self).values()]
-        return RidgeItems(*columns)
+        return RidgeItems(*(column[items] for column in vars(self).values()))
 
 
 class Block:
     """The items that wait until they are learned together, with the decisions on them."""
 
-    def __init__(self, shape: tuple[int, ...], has_words: bool) -> None:
+    def __init__(self, shape: tuple[int, ...]) -> None:
         """`shape`: classes C and dims D."""
         top = min(TOP, shape[0])
         self.features = np.zeros((0, shape[1]), np.float32)
@@ -134,7 +126,6 @@ class Block:
         self.top_logits = np.zeros((0, top), np.float32)
         self.top_classes = np.zeros((0, top), np.int32)
         self.zero_shot_noise = np.zeros(0, bool)
-        self.words = np.zeros((0, 2)) if has_words else None
         self.is_noise = np.zeros(0, bool)
 
     def __len__(self) -> int:
@@ -150,7 +141,7 @@ class Block:
         new = {**vars(items), "is_noise": is_noise}
         if len(self):  # into an empty block nothing is copied, as in a stream that is pushed whole
             old = vars(self)
-            new = {k: None if v is None else np.concatenate([old[k], v]) for k, v in new.items()}
+            new = {k: np.concatenate([old[k], v]) for k, v in new.items()}
         vars(self).update(new)
 
 
@@ -178,7 +169,6 @@ class Rule:
     views: Views
     mean: Floats  # (4,) of the views over the ring
     weights: Floats  # (4,) of the views in s, over their deviations
-    words: tuple[float, float]  # mean of t, and its weight in s
     threshold: float  # tau
     evidence: Evidence
     penalty: Floats  # (C,) eta log(C pi_c)
@@ -186,9 +176,7 @@ class Rule:
     def scores(self, items: RidgeItems) -> Floats:
         """The noise scores s (B,)."""
         s: Floats = np.vecdot(self.views(items) - self.mean, self.weights)
-        if items.words is None or not self.words[1]:
-            return s
-        return s + self.words[1] * (items.words[:, 0] - self.words[0])
+        return s
 
     def class_logits(self, items: RidgeItems) -> Floats:
         """Equation 5: the largest logits (B, K), lowered for classes chosen too often."""
@@ -206,11 +194,11 @@ class Ridge:
         self, data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
     ) -> None:
         """Start before the first item; of the stream only the texts matter."""
-        shape, has_words = data.pool.text_features.shape, data.pool.more_text is not None
+        shape = data.pool.text_features.shape
         self.options, self.zero_shot = options, OnlineThreshold(threshold)
-        self.sums = Sums(data.pool, options, has_words)
+        self.sums = Sums(data.pool, options)
         self.order = Order(shape[0], options.ridge_ring)
-        self.block = Block(shape, has_words)
+        self.block = Block(shape)
 
     @property
     def adapted(self) -> bool:
@@ -256,7 +244,7 @@ class Ridge:
             self.sums.learn(self.block.items, self.block.is_noise)
             if self.options.ridge_order:
                 self.order.learn()
-            self.block = Block(self.sums.text.shape, self.block.words is not None)
+            self.block = Block(self.sums.text.shape)
         return answer
 
     def _decide(
@@ -293,7 +281,7 @@ class Ridge:
 class Sums:
     """What was learned of a stream: D + C + M numbers, from which the next rule follows."""
 
-    def __init__(self, pool: Pool, options: RidgeSettings, has_words: bool) -> None:
+    def __init__(self, pool: Pool, options: RidgeSettings) -> None:
         """`pool` has the texts of the classes."""
         classes, dim = pool.text_features.shape
         self.pool, self.options = pool, options
@@ -301,8 +289,7 @@ class Sums:
         self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
         self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
         self.mass = np.zeros(classes)  # softmax mass of items that were called clean
-        # Views, ZS-CLIP's flag, words.
-        self.ring = np.zeros((options.ridge_ring, 5 + 2 * has_words))
+        self.ring = np.zeros((options.ridge_ring, 5))  # views, and ZS-CLIP's flag
         self.rule: Rule | None = None  # None: ZS-CLIP decides
 
     @property
@@ -331,8 +318,7 @@ class Sums:
         self.seen += len(y)
         views = self._views() if self.rule is None else self.rule.views
         flags = items.zero_shot_noise[:, None]
-        words = () if items.words is None else (items.words,)
-        self.ring[slots] = np.column_stack([views(items), flags, *words])
+        self.ring[slots] = np.column_stack([views(items), flags])
         self.rule = self._rule()
 
     def _views(self) -> Views:
@@ -356,9 +342,6 @@ class Sums:
         b, agreement = v[:, 1] + v[:, 2] + v[:, 3], max(float(v[:, 0] @ v[:, 3]) / len(v), 0.0)
         weights = np.array([agreement**3, *3 * [1 / deviation(b)]])  # equation 3
         b, s = b * weights[1], v @ weights
-        words = _word_weight(ring[:, 5:], float(s.std()))
-        if words[1]:
-            s += words[1] * (ring[:, 5] - words[0])
         split, share = otsu(b)  # equation 4
         # A repeated image is no new evidence: n is the number of those with another logit.
         groups = _groups(share, len(np.unique(ring[:, 2])))
@@ -371,9 +354,7 @@ class Sums:
             mad = _MAD * _quantile(np.sort(np.abs(s - median)), 0.5)
             tau += rare * max(median + o.ridge_tail_deviations * mad - tau, 0.0)
         evidence = shares.evidence(groups**2, rare)  # squared: doubt is not yet evidence
-        return Rule(
-            self._views(), mean, weights / spread, words, tau, evidence, self._penalty()
-        )  # fmt: skip
+        return Rule(self._views(), mean, weights / spread, tau, evidence, self._penalty())
 
     def _penalty(self) -> Floats:
         """Equation 5: eta log(C pi_c); eta is small if classes are uneven."""
@@ -444,15 +425,6 @@ def _rare(scores: Floats, tail: float) -> float:
     x = (scores - scores.mean()) / deviation(scores)
     square = x * x
     return min(max(8 * (float((square * (x + square)).mean()) / tail - 1), 0.0), 1.0)
-
-
-def _word_weight(words: Floats, spread: float) -> tuple[float, float]:
-    """The mean and the weight of t beside scores of this deviation; 0 if few items match a word."""
-    if not words.shape[1]:
-        return 0.0, 0.0
-    (weight, start, full), t = _WORDS, words[:, 0]
-    used = min(max((float(words[:, 1].mean()) - start) / (full - start), 0.0), 1.0)
-    return float(t.mean()), float(weight * used * spread / max(float(t.std()), 1e-9))
 
 
 def deviation(values: Floats) -> Floats:
