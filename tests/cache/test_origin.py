@@ -5,7 +5,6 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from feature_files import write_pets
@@ -53,17 +52,6 @@ def test_a_file_says_what_made_it_beside_the_encoder_and_the_source(tmp_path):
 def test_the_digest_is_of_the_features_alone(tmp_path):
     digests = {write(tmp_path / "pets.h5", machine={"cpu": cpu}) for cpu in ("one", "other")}
     assert len(digests) == 1
-
-
-def test_a_file_of_an_older_version_has_no_such_facts_and_is_read(tmp_path):
-    path = tmp_path / "pets.h5"
-    write(path)
-    with h5py.File(path, "r+") as file:
-        del file.attrs["machine"]
-    features = hdf5.read_features(path)
-    assert features.machine == {}
-    assert "cpu" not in origin_of(features)
-    assert origin_of(features)["threads"] == 8
 
 
 def test_the_parts_of_a_split_were_made_as_the_whole_was(tmp_path):

@@ -8,7 +8,6 @@ from hypothesis.extra import numpy as hnp
 
 from zsntta_cli.cache import features
 from zsntta_cli.cache.features import Rows, float32_of
-from zsntta_cli.cache.mapped import MappedRows
 
 PARTS = [
     np.random.default_rng(i).normal(size=(n, 3)).astype(kind)
@@ -47,37 +46,6 @@ def test_what_is_not_there():
         ROWS[np.array([0, 12])]
     with pytest.raises(IndexError, match="index -13 is out of bounds"):
         ROWS[np.array([-13])]
-
-
-SIZES = (4, 0, 7, 1)
-BOUNDS = np.cumsum([0, *SIZES])
-STORED = np.random.default_rng(9).normal(size=(12, 3)).astype(np.float16)
-MAPPED = MappedRows(SIZES, 3, STORED.dtype, lambda i: STORED[BOUNDS[i] : BOUNDS[i + 1]])
-
-
-MASKS = st.lists(st.booleans(), min_size=12, max_size=12)
-
-
-@given(st.lists(st.integers(-12, 11), max_size=30), st.slices(12), MASKS)
-def test_mapped_rows(index, some, mask):
-    numbers = np.array(index, np.int64)
-    for which in (numbers, np.sort(numbers), some, np.array(mask)):
-        np.testing.assert_array_equal(MAPPED[which], STORED[which])
-    np.testing.assert_array_equal(MAPPED.take(numbers), STORED[numbers])
-
-
-def test_mapped_rows_as_an_array():
-    assert (len(MAPPED), MAPPED.shape, MAPPED.size, MAPPED.dtype) == (12, (12, 3), 36, np.float16)
-    np.testing.assert_array_equal(np.asarray(MAPPED), STORED)
-    np.testing.assert_array_equal(np.stack(list(MAPPED)), STORED)
-    np.testing.assert_array_equal(MAPPED[-1], STORED[-1])
-    np.testing.assert_array_equal(Rows([MAPPED, STORED])[:], np.concatenate([STORED] * 2))
-    with pytest.raises(ValueError, match="without a copy"):
-        np.asarray(MAPPED, copy=False)
-    with pytest.raises(IndexError):
-        MAPPED[12]
-    with pytest.raises(IndexError, match="index 12 is out of bounds"):
-        MAPPED[np.array([3, 12])]
 
 
 # --- halves

@@ -156,8 +156,6 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
     assert live.exit_code == 0, live.stderr
     shutil.rmtree(features)
     assert extract(moved) == 0
-    [folder] = features.iterdir()
-    folder.rename(folder.with_name("small-clip-open_clip_model"))  # before names had digests
     assert (extract(moved), extract(two)) == (3, 0)
     assert len(list(features.iterdir())) == 2
 

@@ -172,13 +172,6 @@ def test_parts_from_an_address(zsntta, pets, tmp_path):
     fails(broken, "identity.json is broken")
 
 
-def test_a_set_in_parts_is_copied_as_it_is(zsntta, pets):
-    options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
-    assert zsntta("extract", *options, "--parts", 3).exit_code == 0
-    result = zsntta("cache", "push", "file:///tmp/nowhere", "--set", "pets", "--i-may")
-    fails(result, "pets is in parts", "cache join pets --from ADDRESS")
-
-
 def test_a_set_in_parts_is_exported_whole(zsntta, pets):
     options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
     assert zsntta("extract", *options, "--parts", 3).exit_code == 0

@@ -90,7 +90,7 @@ def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, tiny,
     result = zsntta("extract", "--paper")
     assert result.exit_code == 1
     assert tried == [*PAPER_ENCODERS]
-    folders = [folder_name(tmp_path, choice) for choice in PAPER_ENCODERS]
+    folders = [folder_name(choice) for choice in PAPER_ENCODERS]
     there = [path.parent.name for path in (tmp_path / "features").glob("*/lsun.h5")]
     assert sorted(there) == sorted(folders[1:])
     assert f"not extracted: all of {folders[0]}: no weights" in result.stderr

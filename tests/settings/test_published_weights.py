@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -65,29 +64,11 @@ def test_a_digest_is_computed_once(weights, monkeypatch):
     assert len(digests) == 1
 
 
-def stored(monkeypatch, folders):
-    """Let features lie in folders: by their names, the digests of the weights they were made by."""
-    header = lambda digest: SimpleNamespace(identity={"weights_sha256": digest})  # noqa: E731
-    files = {name: [SimpleNamespace(header=header(d))] for name, d in folders.items()}
-    monkeypatch.setattr(folder, "stored", lambda _root, name: files.get(name, []))
-
-
 def test_features_go_where_those_of_the_tag_are(weights, tmp_path):
-    assert folder.folder_name(tmp_path, choice(weights)) == "ViT-B-16-openai"
+    assert folder.folder_name(choice(weights)) == "ViT-B-16-openai"
     digest = sha256(weights)[:8]
-    name = folder.folder_name(tmp_path, choice(weights, "ViT-B-32"))
+    name = folder.folder_name(choice(weights, "ViT-B-32"))
     assert name == f"ViT-B-32-fetched-by-hand-{digest}"
-
-
-def test_features_of_earlier_versions_stay_where_they_are(weights, tmp_path, monkeypatch):
-    digest = sha256(weights)
-    with_digits = f"ViT-B-16-fetched-by-hand-{digest[:8]}"
-    stored(monkeypatch, {with_digits: digest})
-    assert folder.folder_name(tmp_path, choice(weights)) == with_digits
-    stored(monkeypatch, {"ViT-B-16-fetched-by-hand": digest})
-    assert folder.folder_name(tmp_path, choice(weights)) == "ViT-B-16-fetched-by-hand"
-    stored(monkeypatch, {"ViT-B-16-fetched-by-hand": "of another file"})
-    assert folder.folder_name(tmp_path, choice(weights)) == "ViT-B-16-openai"
 
 
 def is_published(encoder, number="2"):

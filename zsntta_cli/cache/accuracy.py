@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, FeatureSet, Header, float32_of
 from zsntta_cli.cache.label_orders import better_order
-from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import read_input, write_whole
 
@@ -68,7 +67,7 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
     )
 
 
-def _answers(rows: StoredRows, text: NDArray[np.float32]) -> NDArray[np.intp]:
+def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
     """Return the nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
     answers = np.empty(len(rows), np.intp)
     step = max(1, _SCORES // len(text))

@@ -1,6 +1,6 @@
 """The content of a feature file in memory, and its encoder's identity; hdf5.py writes the file."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
@@ -8,32 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.mapped import StoredRows, places_in, row_numbers
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.settings import CHECKPOINT, hub_folder
 
-__all__ = [
-    "DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "PartFile", "PartOf", "Rows", "Shard",
-    "Text",
-]  # fmt: skip
-
-
-class Shard(NamedTuple):
-    """The smallest unit of a set in parts: a tar of a web data set, or a run of images."""
-
-    name: str
-    images: int
-    digest: str  # sha256 over its features and labels
-
-
-@dataclass(frozen=True)
-class PartFile:
-    """A file with one part of a set's features."""
-
-    path: Path
-    images: int
-    size: int  # bytes
-    digest: str  # sha256 over features and labels, as of any feature file
+__all__ = ["DATASET", "NOISE", "WORDS", "FeatureSet", "Header", "PartOf", "Rows", "Text"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +21,6 @@ class PartOf:
     index: int  # from 1
     of: int  # the number of parts
     set_digest: str  # of the images of the whole set
-    shards: tuple[Shard, ...]
 
 
 @dataclass(frozen=True)
@@ -56,16 +33,14 @@ class FeatureSet:
     identity: dict[str, Any]  # of the encoder
     source: dict[str, Any]
     digest: str  # sha256 over features and labels
-    # (N, D) float16 or float32, raw unless `normalized`; rows of a set in parts are read on demand
-    image_features: StoredRows
+    image_features: NDArray[np.floating]  # (N, D) float16 or float32, raw unless `normalized`
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...]
     text_features: dict[str, NDArray[np.float32]]  # by template: (C, D) unit norm
     normalized: bool = False
     created: str = ""
-    machine: dict[str, Any] = field(default_factory=dict)  # what made it; older files have none
+    machine: dict[str, Any] = field(default_factory=dict)  # what made it
     text_scales: dict[str, float] = field(default_factory=dict)  # logit scales of some templates
-    parts: tuple[PartFile, ...] = ()  # the parts that the set was joined from
 
     def model(self, template: str) -> dict[str, Any]:
         """The encoder's identity, with the logit scale that belongs to a template."""
@@ -99,7 +74,9 @@ class Rows:
     Like an array it can be indexed by a slice or by row numbers, and has a shape and a length.
     """
 
-    def __init__(self, parts: Sequence[StoredRows], factors: Sequence[float] = ()) -> None:
+    def __init__(
+        self, parts: Sequence[NDArray[np.floating]], factors: Sequence[float] = ()
+    ) -> None:
         """`parts` are features (N, D); `factors` are numbers by which each part is multiplied."""
         self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
         self._dtype = np.result_type(*(part.dtype for part in parts))
@@ -110,9 +87,9 @@ class Rows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        numbers = row_numbers(rows, len(self))
+        numbers = _row_numbers(rows, len(self))
         stored = np.empty((len(numbers), self.shape[1]), self._dtype)
-        for i, here in places_in(self._starts, numbers):
+        for i, here in _places_in(self._starts, numbers):
             stored[here] = self._parts[i].take(numbers[here] - self._starts[i], axis=0)
         features = float32_of(stored)
         if (self._factors == 1).all():
@@ -124,6 +101,33 @@ class Rows:
         if copy is False:
             raise ValueError("rows are made when asked for: there is no array without a copy")
         return self[:].astype(dtype or np.float32, copy=False)
+
+
+def _row_numbers(rows: slice | NDArray[np.integer], count: int) -> NDArray[np.integer]:
+    """Turn a slice of `count` rows, or numbers that may count from the end, into numbers from 0."""
+    if isinstance(rows, slice):
+        return np.arange(*rows.indices(count))
+    beyond = rows[(rows < -count) | (rows >= count)]
+    if len(beyond):
+        raise IndexError(f"index {beyond[0]} is out of bounds for {count:,} rows")
+    return np.where(rows < 0, rows + count, rows)
+
+
+def _places_in(
+    starts: NDArray[np.integer], rows: NDArray[np.integer]
+) -> Iterator[tuple[int, slice | NDArray[np.integer]]]:
+    """Find which of `rows` (M,) lie in each of N runs, which begin at `starts` (N + 1,).
+
+    Give the number of each run with its places in `rows`: a slice if rows are in ascending order.
+    """
+    if len(rows) and (rows[1:] >= rows[:-1]).all():
+        bounds = np.searchsorted(rows, starts)
+        for i in np.flatnonzero(np.diff(bounds)).tolist():
+            yield i, slice(bounds[i], bounds[i + 1])
+        return
+    run_of = np.searchsorted(starts, rows, side="right") - 1
+    for i in np.flatnonzero(np.bincount(run_of)).tolist():  # np.unique would import numpy.ma
+        yield i, np.flatnonzero(run_of == i)
 
 
 @dataclass(frozen=True)
@@ -151,8 +155,7 @@ class Header:
     digest: str  # sha256 over features and labels
     text_digests: tuple[str, ...]  # sha256 over the text features of each template
     text_scales: dict[str, float]  # of templates that have a logit scale of their own
-    parts: int = 0  # the number of files of a joined set's features
-    source: dict[str, Any] = field(default_factory=dict)  # of the images
+    source: dict[str, Any]  # of the images
 
 
 _EXPONENT = np.float32(2.0**112)

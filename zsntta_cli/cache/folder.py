@@ -24,23 +24,18 @@ def encoder_folder(root: Path, encoder_name: str) -> Path:
     return root / encoder_name
 
 
-def folder_name(root: Path, choice: EncoderChoice) -> str:
+def folder_name(choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
     Files of weights are told apart by their content, as downloads from the hub all have the same
-    name: the folder name ends with digits of the digest. A folder that an older version made
-    without these digits keeps its name. A file whose digest is published is named by its tag,
-    unless an older version has stored its features under the digest.
+    name: the folder name ends with digits of the digest. A file whose digest is published is named
+    by its tag.
     """
     if choice.folder or not choice.is_file:
         return choice.slug
-    digest = digest_of(Path(choice.pretrained))
-    by_digest = f"{choice.slug}-{digest[:_DIGITS]}"
-    made_before = [file.header for file in stored(root, choice.slug) if file.header]
-    if made_before and all(h.identity.get("weights_sha256") == digest for h in made_before):
-        return choice.slug
-    is_tagged = choice.as_published != choice and not stored(root, by_digest)
-    return choice.as_published.slug if is_tagged else by_digest
+    if choice.as_published != choice:
+        return choice.as_published.slug
+    return f"{choice.slug}-{digest_of(Path(choice.pretrained))[:_DIGITS]}"
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:
@@ -197,10 +192,7 @@ def _file(path: Path) -> Stored:
     from zsntta_cli.cache import hdf5  # listing names, as a shell's completion does, needs no h5py
 
     try:
-        header, size = hdf5.read_header(path), path.stat().st_size
-        if header.parts:
-            size += sum(part.stat().st_size for part in parts_folder(path).glob("[0-9]*.h5"))
-        return Stored(path, size, header)
+        return Stored(path, path.stat().st_size, hdf5.read_header(path))
     except StoreError as error:
         reason = re.search(r"\((.*)\)", str(error))
         return Stored(

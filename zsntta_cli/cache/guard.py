@@ -126,13 +126,6 @@ class GuardedGroup:
         """Read a data set of numbers, of one of `dtypes`; None in `shape` stands for any length."""
         return self._checked(name, shape, *dtypes)[()]
 
-    def offset(self, name: str, shape: tuple[int, ...], dtype: Any) -> int:
-        """The byte of the file at which a data set begins, whose numbers must lie in one piece."""
-        data = self._checked(name, shape, dtype)
-        if data.id.get_create_plist().get_layout() != h5py.h5d.CONTIGUOUS:
-            raise ValueError(f"'{name}' lies in chunks, and must lie in one piece to be mapped")
-        return data.id.get_offset() or 0
-
     def blocks(
         self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
     ) -> Iterator[NDArray[Any]]:

@@ -2,10 +2,6 @@
 
 `features/<encoder slug>/<name>.h5` is either absent or whole: it appears by an atomic rename of a
 finished, fsynced file. Until then the work lies in parts beside it (see extraction/parts.py).
-
-A file of format 1 has the features of all its images. A file of format 2 is a set whose features
-lie in several files of format 1, its parts. It has the list of the parts, the labels and the text
-features, and no image features itself.
 """
 
 import contextlib
@@ -14,43 +10,37 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet, Header, PartFile, PartOf, Shard, Text
-from zsntta_cli.cache.folder import parts_folder
+from zsntta_cli.cache.features import FeatureSet, Header, PartOf, Text
 from zsntta_cli.cache.guard import Budget, GuardedGroup
-from zsntta_cli.cache.mapped import MappedRows, StoredRows
 from zsntta_cli.cache.origin import machine_facts
 from zsntta_cli.cache.soundness import faults, is_scale
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import Sink, input_size, whole_file
 
-FORMAT, JOINED = 1, 2
+FORMAT = 1
 _KINDS = {  # what a file holds, the attribute with its format, what to do if the file is broken
     "feature": ("features", "format", "delete it and extract again"),
     "state": ("state", "state_format", "delete it and begin anew"),
 }
-_BLOCK = 2**14  # rows of parts that are read at a time
-_FORMATS = {"feature": (FORMAT, JOINED), "state": (FORMAT,)}
 
 
 @contextlib.contextmanager
-def _writable(path: Path, mode: str, mapped: bool = False) -> Iterator[h5py.File]:
-    """Open a file to write to; if it is to be memory-mapped, its arrays begin at multiples of 64.
+def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
+    """Open a file to write to.
 
     HDF5 crashes the process some time after a write has failed. So the sink accepts every write,
     and its error is raised when HDF5 has closed the file.
     """
-    alignment = {"alignment_threshold": 1, "alignment_interval": 64} if mapped else {}
     with Sink(path, mode.replace("w", "w+")) as sink:
-        with h5py.File(sink, mode, libver="v110", **alignment) as file:
+        with h5py.File(sink, mode, libver="v110") as file:
             yield file
         if sink.error:
             raise sink.error
@@ -75,16 +65,14 @@ def write_features(
 ) -> str:
     """Write a feature file from blocks of rows in order, and return its digest.
 
-    One block is in memory at a time. A part of a set has one block for each of its shards, whose
-    digests are computed here. `machine` and `created` say what made the features (origin.py) and
-    when, if the features are older than this file; otherwise this process makes them now.
+    One block is in memory at a time. `machine` and `created` say what made the features (origin.py)
+    and when, if the features are older than this file; otherwise this process makes them now.
 
     Raises:
         StoreError: the file cannot be written; no incomplete file is left.
     """
-    with whole_file(path) as temporary, _writable(temporary, "w", part is not None) as file:
-        shards = list[Shard]() if part else None
-        digest = _write_rows(file, blocks, labels, shards)
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        digest = _write_rows(file, blocks, labels)
         _write_strings(file, "sample_ids", sample_ids)
         file.attrs.update(format=FORMAT, normalized=normalized)
         _write_attrs(
@@ -97,78 +85,22 @@ def write_features(
             _write_strings(file, "class_names", class_names)
         for text in texts:
             _write_text(file, text)
-        if part and shards is not None:
-            _write_part(file, part, shards)
+        if part:
+            file.attrs.update(part=part.index, of_parts=part.of)
+            _write_attrs(file, set_digest=part.set_digest)
         _write_seal(file)
     return digest
-
-
-def _write_part(file: h5py.File, part: PartOf, shards: Sequence[Shard]) -> None:
-    """Write which part of a set a file has, and the digest of each of its shards.
-
-    A part without images has no shard, but it has one block without rows.
-    """
-    file.attrs.update(part=part.index, of_parts=part.of)
-    lines = [
-        json.dumps({**shard._asdict(), "name": planned.name})
-        for planned, shard in zip(part.shards, shards[: len(part.shards)], strict=True)
-    ]
-    _write_strings(file, "shards", lines)
-    _write_attrs(file, set_digest=part.set_digest)
-
-
-def write_joined(
-    path: Path,
-    whole: FeatureSet,
-    labels: Iterable[NDArray[np.int32]],
-) -> None:
-    """Write a set whose features lie in parts: `whole` without its features, `labels` in blocks.
-
-    Raises:
-        StoreError: the file cannot be written; no incomplete file is left.
-    """
-    with whole_file(path) as temporary, _writable(temporary, "w") as file:
-        count, start = sum(part.images for part in whole.parts), 0
-        column, of_labels = file.create_dataset("labels", (count,), np.int32), hashlib.sha256()
-        for block in labels:
-            column[start : start + len(block)] = block
-            start += len(block)
-            of_labels.update(np.ascontiguousarray(block).data)
-        assert start == count, f"{start} labels for {count} features"
-        rows = whole.image_features
-        file.create_dataset("image_features", (0, rows.shape[1]), rows.dtype)
-        file.attrs.update(format=JOINED, normalized=whole.normalized)
-        _write_attrs(
-            file, kind=whole.kind, name=whole.name, digest=whole.digest,
-            encoder=json.dumps(whole.identity), source=json.dumps(whole.source),
-            machine=json.dumps(whole.machine), created=whole.created,
-            labels_digest=of_labels.hexdigest(),
-        )  # fmt: skip
-        if whole.class_names:
-            _write_strings(file, "class_names", whole.class_names)
-        for text in whole.texts():
-            _write_text(file, text)
-        lines = [
-            json.dumps({**vars(part), "path": part.path.relative_to(path.parent).as_posix()})
-            for part in whole.parts
-        ]
-        _write_strings(file, "parts", lines)
-        _write_seal(file)
 
 
 def _write_rows(
     file: h5py.File,
     blocks: Iterable[NDArray[np.floating]],
     labels: NDArray[np.int32],
-    shards: list[Shard] | None = None,
 ) -> str:
-    """Write the blocks below each other; the list `shards`, if given, gets the digest of each."""
+    """Write the blocks below each other, and return their digest."""
     digest = hashlib.sha256()
     start, rows = 0, None
     for block in blocks:
-        if shards is not None:
-            of_block = labels[start : start + len(block)]
-            shards.append(Shard("", len(block), digest_of_rows(block, of_block)))
         if rows is None:
             rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
         rows[start : start + len(block)] = block
@@ -176,13 +108,6 @@ def _write_rows(
         digest.update(np.ascontiguousarray(block).data)
     assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
     file["labels"] = labels
-    digest.update(np.ascontiguousarray(labels).data)
-    return digest.hexdigest()
-
-
-def digest_of_rows(rows: NDArray[np.floating], labels: NDArray[np.int32]) -> str:
-    """The SHA-256 over features (N, D) and labels (N,)."""
-    digest = hashlib.sha256(np.ascontiguousarray(rows).data)
     digest.update(np.ascontiguousarray(labels).data)
     return digest.hexdigest()
 
@@ -246,8 +171,8 @@ def _seal_of(file: GuardedGroup) -> str:
 
 
 def _check_seal(file: GuardedGroup) -> None:
-    """Refuse a file whose sealed content was exchanged since; older files have no seal."""
-    if file.says(_SEAL) and file.text(_SEAL) != _seal_of(file):
+    """Refuse a file whose sealed content was exchanged since."""
+    if file.text(_SEAL) != _seal_of(file):
         raise ValueError(
             "its encoder, class names or text features are not those that it was written with"
         )
@@ -272,10 +197,10 @@ def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
     try:
         with h5py.File(os.fsencode(path), "r") as file:
             group = GuardedGroup(file, Budget(size))
-            version = group.number(mark) if group.says(mark) else 0
-            if version not in (readable := _FORMATS[kind]):
-                newer = ", of a newer version" if version > max(readable) else ""
-                raise ValueError(f"{mark} is {version or None}{newer}, must be {FORMAT}")
+            if (version := group.number(mark)) != FORMAT:
+                raise StoreError(
+                    f"{path} was made by another version ({mark} {version}): {remedy}."
+                )
             yield group
     except StoreError:
         raise
@@ -325,28 +250,10 @@ def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError if it is not."""
     with open_checked(path) as file:
         features = _read(path, file)
-    return _sound(features)
-
-
-def _sound(features: FeatureSet) -> FeatureSet:
-    """Some features that are sound: StoreError if they are not."""
     if problems := list(faults(features)):
         what = "; ".join(problems)
         raise StoreError(f"{features.path} cannot be used: {what}.", remedy="make-again")
     return features
-
-
-def in_memory(features: FeatureSet) -> FeatureSet:
-    """A set in parts with its image features in memory, as those of other sets are.
-
-    Raises:
-        StoreError: a part is broken, or its features are not sound.
-    """
-    rows, start = np.empty(features.image_features.shape, features.image_features.dtype), 0
-    for block in row_blocks(features, _BLOCK):
-        rows[start : start + len(block)] = block
-        start += len(block)
-    return _sound(replace(features, image_features=rows, parts=()))
 
 
 def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
@@ -355,9 +262,6 @@ def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
     `row_blocks` reads the rows that are left out: StoreError if the file is broken.
     """
     with open_checked(path) as file:
-        if _PARTS in file:
-            joined = _read_joined(path, file)
-            return joined, tuple(_ids_of_parts(joined.parts))
         rows, dim = _rows_and_dim(file)
         dtype = file.dtype("image_features")
         labels = file.array("labels", (rows,), np.int32)
@@ -370,9 +274,6 @@ def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]
     Raises:
         StoreError: the features do not match their digest, which is known at the last block.
     """
-    if features.parts:
-        yield from _blocks_of_parts(features.parts, rows)
-        return
     count, digest = len(features), hashlib.sha256()
     with open_checked(features.path) as file:
         blocks = file.blocks(
@@ -386,36 +287,12 @@ def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]
             yield block
 
 
-def _blocks_of_parts(parts: Sequence[PartFile], rows: int) -> Iterator[NDArray[np.floating]]:
-    """Read the image features of all parts in order, and check that each part is the joined one."""
-    for part in parts:
-        features, _ = read_without_rows(part.path)
-        _check_part(part, features.digest, len(features))
-        yield from row_blocks(features, rows)
-
-
-def _ids_of_parts(parts: Sequence[PartFile]) -> Iterator[str]:
-    for part in parts:
-        yield from read_sample_ids(part.path)
-
-
-def _check_part(part: PartFile, digest: str, images: int) -> None:
-    """Refuse a part that is another file than the one that was joined."""
-    if (digest, images) != (part.digest, part.images):
-        raise StoreError(
-            f"{part.path} is another part than the one that was joined: make it again, then join.",
-            remedy="join-again",
-        )
-
-
 def _check_digest(digest: Any, expected: str) -> None:
     if digest.hexdigest() != expected:
         raise ValueError("its content does not match its digest")
 
 
 def _read(path: Path, file: GuardedGroup) -> FeatureSet:
-    if _PARTS in file:
-        return _read_joined(path, file)
     rows, dim = _rows_and_dim(file)
     features = file.array("image_features", (rows, dim), np.float16, np.float32)
     labels = file.array("labels", (rows,), np.int32)
@@ -425,88 +302,22 @@ def _read(path: Path, file: GuardedGroup) -> FeatureSet:
     return _content(path, file, features, labels)
 
 
-_PARTS = "parts"
-
-
-def _read_joined(path: Path, file: GuardedGroup) -> FeatureSet:
-    """Read a set whose features lie in parts; each must exist and have the size that it had."""
-    parts = _read_parts(path, file)
-    dim, dtype = file.shape("image_features")[1], file.dtype("image_features")
-    if dtype not in (np.float16, np.float32):
-        raise ValueError(f"image_features are {dtype}")
-    labels = file.array("labels", (sum(part.images for part in parts),), np.int32)
-    if file.says("labels_digest"):  # older files have none; `cache verify` reads their parts
-        _check_digest(hashlib.sha256(labels.data), file.text("labels_digest"))
-
-    def map_part(i: int) -> NDArray[np.floating]:
-        return _map_rows(parts[i], dim, dtype)
-
-    rows = MappedRows([part.images for part in parts], dim, dtype, map_part)
-    return replace(_content(path, file, rows, labels), parts=parts)
-
-
-def _read_parts(path: Path, file: GuardedGroup) -> tuple[PartFile, ...]:
-    """Read the list of a joined set's parts, which lie in the folder beside it.
-
-    Raises:
-        StoreError: a part is missing, or has another size now.
-    """
-    parts = []
-    for line in file.strings(_PARTS):
-        values = json.loads(line)
-        name = PurePosixPath(str(values["path"])).name  # only in that folder, whatever it says
-        part = PartFile(
-            parts_folder(path) / name, int(values["images"]), int(values["size"]), values["digest"]
-        )
-        size = part.path.stat().st_size if part.path.is_file() else None
-        if size != part.size or part.images < 0:
-            what = "is missing" if size is None else f"has {size:,} bytes, not {part.size:,}"
-            raise StoreError(
-                f"{path} was joined from parts, and {part.path} {what}", remedy="join-again"
-            )
-        parts.append(part)
-    return tuple(parts)
-
-
-def _map_rows(part: PartFile, dim: int, dtype: np.dtype[Any]) -> NDArray[np.floating]:
-    """Map the features of a part, which stay in its file until they are used."""
-    shape = part.images, dim
-    with open_checked(part.path) as file:
-        _check_part(part, file.text("digest"), file.shape("image_features")[0])
-        offset = file.offset("image_features", shape, dtype)
-    if not part.images:
-        return np.empty(shape, dtype)
-    return np.memmap(part.path, dtype, "r", offset, shape)
-
-
 def read_part(path: Path) -> PartOf:
-    """Read which part of a set a feature file has, and the shards of that part.
+    """Read which part of a set a feature file has.
 
     Raises:
         StoreError: the file is broken, or has a whole set.
     """
     with open_checked(path) as file:
-        if not (file.says("part") and file.says("of_parts") and "shards" in file):
+        if not (file.says("part") and file.says("of_parts")):
             raise StoreError(f"{path} is not a part of a set.")
-        shards = []
-        for line in file.strings("shards"):
-            values = json.loads(line)
-            shards.append(Shard(str(values["name"]), int(values["images"]), str(values["digest"])))
-        index, of = file.number("part"), file.number("of_parts")
-        return PartOf(index, of, file.text("set_digest"), tuple(shards))
-
-
-def read_labels(path: Path) -> NDArray[np.int32]:
-    """Read the labels (N,) of a feature file."""
-    with open_checked(path) as file:
-        labels: NDArray[np.int32] = file.array("labels", (None,), np.int32)
-        return labels
+        return PartOf(file.number("part"), file.number("of_parts"), file.text("set_digest"))
 
 
 def _content(
     path: Path,
     file: GuardedGroup,
-    features: StoredRows,
+    features: NDArray[np.floating],
     labels: NDArray[np.int32],
 ) -> FeatureSet:
     _check_seal(file)
@@ -517,9 +328,7 @@ def _content(
         path, file.text("kind"), _name(path, file), file.mapping("encoder"),
         file.mapping("source"), file.text("digest"), features, labels, class_names,
         _read_texts(file, len(class_names), features.shape[1]), bool(file.number("normalized")),
-        file.text("created") if file.says("created") else "",
-        file.mapping("machine") if file.says("machine") else {},  # older files have none
-        _read_scales(file),
+        file.text("created"), file.mapping("machine"), _read_scales(file),
     )  # fmt: skip
 
 
@@ -538,8 +347,6 @@ def _rows_and_dim(file: GuardedGroup) -> tuple[int, int]:
     shape = file.shape("image_features")
     if len(shape) != 2:
         raise ValueError(f"image_features are {shape}, must be (N, D)")
-    if _PARTS in file:
-        return file.shape("labels")[0], shape[1]
     ids = file.count("sample_ids")
     if ids != shape[0]:
         raise ValueError(f"it has {ids:,} sample ids for {shape[0]:,} features")
@@ -579,16 +386,13 @@ def read_header(path: Path) -> Header:
             tuple(group.text("template") for group in file.groups("text")),
             bool(file.number("normalized")), file.text("created"), file.mapping("encoder"),
             file.text("digest"), tuple(group.text("digest") for group in file.groups("text")),
-            _read_scales(file), file.count(_PARTS) if _PARTS in file else 0,
-            file.mapping("source"),
+            _read_scales(file), file.mapping("source"),
         )  # fmt: skip
 
 
 def read_sample_ids(path: Path) -> tuple[str, ...]:
     """Read the sample ids (N,) of a feature file."""
     with open_checked(path) as file:
-        if _PARTS in file:
-            return tuple(_ids_of_parts(_read_parts(path, file)))
         _rows_and_dim(file)
         return file.strings("sample_ids")
 

@@ -2,21 +2,22 @@
 
 The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part (`00003.h5` is part 3)
 and `identity.json`, which is written once and says the encoder, the set and the number of parts.
-Features are not copied when parts are joined. The digest of the joined set is that of its shards'
-digests in order, so it does not depend on the number of parts.
+A joined set is a feature file like any other, and does not depend on the number of its parts; the
+parts stay where they are until somebody removes them.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from zsntta_cli.addresses import fetch_file, read_text
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, PartFile, PartOf, difference
+from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, difference
 from zsntta_cli.cache.folder import part_path, parts_folder
-from zsntta_cli.cache.mapped import MappedRows
 from zsntta_cli.datasets.names import SIZES, SKIPPED
 from zsntta_cli.errors import MissingParts, StoreError, first_line
 from zsntta_cli.files import read_input, write_whole
@@ -24,6 +25,8 @@ from zsntta_cli.files import read_input, write_whole
 _IDENTITY = "identity.json"
 _LARGEST = 2**20  # bytes of identity.json
 _MOST = 1_000_000  # parts
+_BLOCK = 2**14  # rows that are copied at a time
+_SHARDS = "shards"  # in the source of a set that was joined, their number
 
 
 class PartsIdentity(NamedTuple):
@@ -119,28 +122,46 @@ def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
     file = part_path(path, index)
     if not file.exists():
         return False
-    _Part.read(path, index, identity)
+    _check_part(file, index, identity)
     return True
 
 
-def join_parts(path: Path) -> FeatureSet:
-    """Join the parts of `path` into one set, write it, and return it; no feature is read.
+def join_parts(path: Path) -> Header:
+    """Join the parts of `path` into one set, write it, and return its header.
 
     Raises:
         StoreError: parts are missing, broken or of another encoder, set or number; or `path` is a
             set that was not joined from parts.
     """
     identity = read_identity(path)
-    numbers = range(1, identity.of + 1)
-    missing = tuple(number for number in numbers if not part_path(path, number).exists())
+    files = [part_path(path, number) for number in range(1, identity.of + 1)]
+    missing = tuple(i for i, file in enumerate(files, 1) if not file.exists())
     if missing:
         raise MissingParts(path.stem, str(parts_folder(path)), missing, identity.of)
     check_not_whole(path)
-    parts = [_Part.read(path, number, identity) for number in numbers]
-    whole = _whole(path, identity, parts)
-    labels = (hdf5.read_labels(part.file.path) for part in parts)
-    hdf5.write_joined(path, whole, labels)
-    return hdf5.read_features(path)
+    for i, file in enumerate(files, 1):
+        _check_part(file, i, identity)
+    parts, ids = zip(*map(hdf5.read_without_rows, files), strict=True)
+    first, *others = parts
+    for other in others:
+        _check_alike(first, other)
+    labels = np.concatenate([part.labels for part in parts])
+    has_labels = (labels >= 0).any()
+    hdf5.write_features(
+        path, kind=first.kind, name=first.name, encoder=first.identity,
+        source={**_shared(parts), **identity.source, "images": len(labels)},
+        blocks=chain.from_iterable(hdf5.row_blocks(part, _BLOCK) for part in parts),
+        labels=labels, sample_ids=[*chain.from_iterable(ids)],
+        class_names=first.class_names if has_labels else (),
+        texts=first.texts() if has_labels else (), normalized=first.normalized,
+        machine=first.machine, created=max(part.created for part in parts),
+    )  # fmt: skip
+    return hdf5.read_header(path)
+
+
+def is_joined(path: Path) -> bool:
+    """Whether the set at `path` exists and was joined from parts."""
+    return path.exists() and _SHARDS in hdf5.read_header(path).source
 
 
 def check_not_whole(path: Path) -> None:
@@ -149,91 +170,49 @@ def check_not_whole(path: Path) -> None:
     Raises:
         StoreError: there is such a set.
     """
-    if path.exists() and not hdf5.read_header(path).parts:
+    if path.exists() and not is_joined(path):
         raise StoreError(
             f"{path} is there and was not made in parts: remove it, or take another --features-dir."
         )
 
 
-class _Part(NamedTuple):
-    """One part that is joined."""
-
-    file: PartFile
-    header: Header
-    part: PartOf
-
-    @classmethod
-    def read(cls, path: Path, index: int, identity: PartsIdentity) -> "_Part":
-        """Read a part without its rows, and check that it is the part that is meant."""
-        file = part_path(path, index)
-        header, part = hdf5.read_header(file), hdf5.read_part(file)
-        if what := _other(header, part, index, identity):
-            raise StoreError(f"{file} {what}: remove it, and extract part {index}/{identity.of}.")
-        size = file.stat().st_size
-        return cls(PartFile(file, header.images, size, header.digest), header, part)
-
-
-def _other(header: Header, part: PartOf, index: int, identity: PartsIdentity) -> str:
-    """Say what is wrong with the file of a part; empty if nothing is."""
+def _check_part(file: Path, index: int, identity: PartsIdentity) -> None:
+    """Refuse a file that is not the part that is meant."""
+    part, encoder = hdf5.read_part(file), hdf5.read_header(file).identity
     if (part.index, part.of) != (index, identity.of):
-        return f"is part {part.index} of {part.of}"
-    if mismatch := difference(header.identity, identity.encoder):
-        return f"is of another encoder ({mismatch.key} is {mismatch.one}, not {mismatch.other})"
-    if part.set_digest != identity.source["digest"]:
-        return "is of other images"
-    if sum(shard.images for shard in part.shards) != header.images:
-        return "has other images than its shards"
-    return ""
+        what = f"is part {part.index} of {part.of}"
+    elif mismatch := difference(encoder, identity.encoder):
+        what = f"is of another encoder ({mismatch.key} is {mismatch.one}, not {mismatch.other})"
+    elif part.set_digest != identity.source["digest"]:
+        what = "is of other images"
+    else:
+        return
+    raise StoreError(f"{file} {what}: remove it, and extract part {index}/{identity.of}.")
 
 
-def _whole(path: Path, identity: PartsIdentity, parts: Sequence[_Part]) -> FeatureSet:
-    """The set that the parts make together, without rows."""
-    first = parts[0]
-    for other in parts[1:]:
-        _check_alike(first, other)
-    content, _ = hdf5.read_without_rows(first.file.path)
-    images = sum(part.file.images for part in parts)
-    has_labels = any((hdf5.read_labels(part.file.path) >= 0).any() for part in parts)
-    digest = hashlib.sha256(
-        "".join(shard.digest for part in parts for shard in part.part.shards).encode()
-    )
-    rows = MappedRows([images], first.header.dim, content.image_features.dtype, _no_rows)
-    return FeatureSet(
-        path, content.kind, content.name, content.identity,
-        {**_shared(parts), **identity.source, "images": images}, digest.hexdigest(), rows,
-        content.labels, content.class_names if has_labels else (),
-        content.text_features if has_labels else {}, content.normalized,
-        max(part.header.created for part in parts), content.machine, content.text_scales,
-        tuple(part.file for part in parts),
-    )  # fmt: skip
-
-
-def _shared(parts: Sequence[_Part]) -> dict[str, Any]:
+def _shared(parts: Sequence[FeatureSet]) -> dict[str, Any]:
     """The source values that all parts share, and the images that any of them left out.
 
     The range of image sizes is left out: each part found it from a sample of its own images.
     """
-    first, *rest = (part.header.source for part in parts)
+    first, *rest = (part.source for part in parts)
     same = {
         key: value
         for key, value in first.items()
         if key != SIZES and all(source.get(key) == value for source in rest)
     }
-    skipped = [i for part in parts for i in part.header.source.get(SKIPPED, ())]
+    skipped = [i for part in parts for i in part.source.get(SKIPPED, ())]
     return {**same, **({SKIPPED: skipped} if skipped else {})}
 
 
-def _no_rows(_: int) -> Any:
-    raise AssertionError("a set that is being joined has no rows")
-
-
-def _check_alike(first: _Part, other: _Part) -> None:
+def _check_alike(first: FeatureSet, other: FeatureSet) -> None:
     """Refuse a part whose features are of another form than those of the first part."""
-    of_first = [getattr(first.header, name) for name in ("kind", "dim", "dtype", "normalized")]
-    of_other = [getattr(other.header, name) for name in ("kind", "dim", "dtype", "normalized")]
-    if of_first != of_other or first.header.classes != other.header.classes:
+    of_first, of_other = (
+        (part.kind, part.dim, part.image_features.dtype.name, part.normalized, part.class_names)
+        for part in (first, other)
+    )
+    if of_first != of_other:
         raise StoreError(
-            f"{other.file.path} and {first.file.path} do not go together (kind, dims, type and "
-            f"number of classes are {of_other} {other.header.classes} and {of_first} "
-            f"{first.header.classes}): remove the one that is wrong and extract it."
+            f"{other.path} and {first.path} do not go together: kind, dims, type or classes are "
+            f"others. Remove the one that is wrong and extract it."
         )

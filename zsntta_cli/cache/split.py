@@ -5,9 +5,8 @@ Tiny-ImageNet's against 180): some classes become an ID set, and the others its 
 noise of the same kind.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.features import DATASET, FeatureSet, Text
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
-from zsntta_cli.datasets.names import BESIDE
 from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 
 
@@ -90,11 +88,6 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
         )  # fmt: skip
 
 
-def _compared(source: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a source that must agree, without the keys BESIDE, which older files lack."""
-    return {key: value for key, value in source.items() if key not in BESIDE}
-
-
 def _write(
     whole: FeatureSet,
     name: str,
@@ -112,7 +105,7 @@ def _write(
     source = {**whole.source, "split": {**of, "classes": classes}}
     if target.exists():
         existing = read_features(target)
-        if (_compared(existing.source), existing.identity) != (_compared(source), whole.identity):
+        if (existing.source, existing.identity) != (source, whole.identity):
             raise StoreError(f"{target} holds another split or set", remedy="other-split")
         missing = [text for text in texts if text.template not in existing.text_features]
         if missing:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import FeatureSet, Header, difference
-from zsntta_cli.cache.mapped import StoredRows
+from zsntta_cli.cache.features import FeatureSet, Header
 from zsntta_cli.cache.soundness import NOT_NORMALIZED, UNIT_TOLERANCE, not_finite
 from zsntta_cli.errors import StoreError
 
@@ -36,7 +35,7 @@ def read_details(path: Path) -> Details:
     )
 
 
-def row_norms(features: StoredRows) -> NDArray[np.float64]:
+def row_norms(features: NDArray[np.floating]) -> NDArray[np.float64]:
     """The norms (N,) of features (N, D); a norm is not finite if a value is not."""
     norms = np.empty(len(features))
     with np.errstate(all="ignore"):  # values that are not numbers would raise warnings
@@ -51,7 +50,7 @@ def problems(path: Path) -> list[str]:
     try:
         features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
         hdf5.read_header(path)
-        return [*_of_features(features), *_of_ids(ids), *_of_parts(features)]
+        return [*_of_features(features), *_of_ids(ids)]
     except StoreError as error:
         return [str(error)]
 
@@ -60,33 +59,13 @@ def _of_features(features: FeatureSet) -> Iterator[str]:
     """Give the faults whose checks take too long for each reading of a file."""
     if features.name != features.path.stem:
         yield f"holds the features of '{features.name}': rename it to {features.name}.h5"
-    norms = _checked_norms(features)
+    norms = row_norms(features.image_features)
     if not np.isfinite(norms).all():
         yield not_finite(features)
     if features.normalized and (abs(norms - 1) > UNIT_TOLERANCE).any():
         yield NOT_NORMALIZED
 
 
-def _checked_norms(features: FeatureSet) -> NDArray[np.float64]:
-    """The norms (N,); all rows of a set in parts are read for this, and checked by digests."""
-    if not features.parts:
-        return row_norms(features.image_features)
-    return np.concatenate([row_norms(block) for block in hdf5.row_blocks(features, _CHUNK)])
-
-
 def _of_ids(ids: Sequence[str]) -> Iterator[str]:
     if len(set(ids)) < len(ids):
         yield f"{len(ids) - len(set(ids)):,} sample ids are there twice"
-
-
-def _of_parts(features: FeatureSet) -> Iterator[str]:
-    """Give the differences between a joined set and its parts, each of which is whole."""
-    start = 0
-    for part in features.parts:
-        identity = hdf5.read_header(part.path).identity
-        if mismatch := difference(features.identity, identity):
-            yield f"{part.path.name} is of another encoder ({mismatch.key}): join its parts again"
-        labels = features.labels[start : start + part.images]
-        if not np.array_equal(labels, hdf5.read_labels(part.path)):
-            yield f"its labels are not those of {part.path.name}: join its parts again"
-        start += part.images

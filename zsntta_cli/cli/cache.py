@@ -79,7 +79,7 @@ def show(
 
     options = EncoderOptions(**vars(model), encoder=encoder)
     choice, is_named = options.choice(), any(vars(options).values())
-    folder = folder_name(features_dir, choice) if is_named else None
+    folder = folder_name(choice) if is_named else None
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
         judged = judged_file(path)
@@ -184,10 +184,7 @@ def join(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make one set of its parts, which stay where they are.
-
-    No feature is read or copied.
-    """
+    """Make one set of its parts, which stay where they are."""
     from zsntta_cli.cache.folder import parts_of
     from zsntta_cli.cache.parts import join_parts
 
@@ -195,8 +192,7 @@ def join(
         _fetch_parts(name, address, encoder, features_dir)
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
-        images, parts = counted(len(joined), "image"), counted(len(joined.parts), "part")
-        say(f"{path}: {images} in {parts}, {joined.digest[:16]}")
+        say(f"{path}: {counted(joined.images, 'image')}, {joined.digest[:16]}")
 
 
 def _fetch_parts(name: str, address: str, encoder: str | None, features_dir: Path) -> None:

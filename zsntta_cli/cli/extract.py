@@ -342,7 +342,7 @@ class _Extraction:
         from zsntta_cli.cache.folder import folder_name
         from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
 
-        folder, prompts = folder_name(self.root, self.choice), self.plan.templates
+        folder, prompts = folder_name(self.choice), self.plan.templates
         asked = sets_to_ask(self.root, folder, names, self._named(), prompts)
         for answered in extract_tpt(self.root, asked, self._live_settings(), self.reporter):
             say(answered.line)

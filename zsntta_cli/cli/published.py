@@ -90,7 +90,7 @@ class PublishedFeatures:
         """Fetch what the runs of a grid may read."""
         from zsntta_cli.cache.folder import folder_name
 
-        folder = folder_name(self.root, grid.encoder)
+        folder = folder_name(grid.encoder)
         names = self.index.names(folder)
         wanted = {*_sets_of(grid, names), *_beside(grid, names)}
         self.fetch((folder, name) for name in names if name in wanted)
@@ -112,7 +112,7 @@ class PublishedFeatures:
         from zsntta_cli.cache.folder import folder_name
         from zsntta_cli.extraction.plan import planned_names
 
-        folder = folder_name(self.root, choice)
+        folder = folder_name(choice)
         there = self.fetch((folder, name) for name in planned_names(plan))
         published = {name: self.index.files[f"{folder}/{name}.h5"].header for _, name in there}
         return dataclasses.replace(plan, published=published)

@@ -77,7 +77,7 @@ class Encoding:
     reporter: Reporter
 
     def __post_init__(self) -> None:
-        self.name = folder_name(self.root, self.choice)
+        self.name = folder_name(self.choice)
         self.store = FeatureStore(encoder_folder(self.root, self.name) / STORE)
         self._resize: Resize | None = None  # the encoder's, once it is loaded
         if identity := self.store.identity:

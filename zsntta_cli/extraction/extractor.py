@@ -25,7 +25,6 @@ from zsntta_cli.cache.features import (
     FeatureSet,
     Header,
     PartOf,
-    Shard,
     Text,
     difference,
 )
@@ -42,6 +41,7 @@ from zsntta_cli.cache.parts import (
     PartsIdentity,
     check_not_whole,
     claim_parts,
+    is_joined,
     is_whole_part,
     join_parts,
     read_identity,
@@ -130,7 +130,7 @@ class Extractor:
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
         self._request = weights_request(self.choice)
-        self._folder = folder_name(self.root, self.choice)
+        self._folder = folder_name(self.choice)
 
     @property
     def encoder(self) -> Encoder:
@@ -245,7 +245,7 @@ class Extractor:
         path = feature_path(self.root, self._folder, sharded.name)
         with locked(path, self.reporter.note):
             claim_parts(path, read_identity(path)._replace(source=sharded.identity(), of=of))
-            return Extracted(path, len(join_parts(path)), 0, 0.0)
+            return Extracted(path, join_parts(path).images, 0, 0.0)
 
     def is_joined(self, name: str) -> bool:
         """Whether the file of a set exists, was joined from parts, and is to stay."""
@@ -253,9 +253,7 @@ class Extractor:
             path = feature_path(self.root, self._folder, name)
         except SettingsError:  # no name of a set: who loads its images says so
             return False
-        if self.settings.overwrite or not path.exists():
-            return False
-        return hdf5.read_header(path).parts > 0
+        return not self.settings.overwrite and is_joined(path)
 
     def joined_before(
         self, sharded: ShardedSet, templates: Sequence[str]
@@ -411,7 +409,7 @@ class Extractor:
     ) -> Extracted:
         """Encode what is not kept yet, and write the file; `pool` is one to extend.
 
-        The file of a part of a set has only its images, and says which shard each is from.
+        The file of a part of a set has only its images.
         """
         size, encoder = self.settings.batch_size, self.encoder
         started = time.monotonic()  # the encoder is loaded: its time is no image's
@@ -444,7 +442,7 @@ class Extractor:
                 images.name, images.class_names, templates if images.class_names else ()
             ),
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
-            part=_part_of(part) if part else None,
+            part=PartOf(part.index, part.of, str(part.set_identity["digest"])) if part else None,
         )
         parts.discard()
         seconds = time.monotonic() - started
@@ -476,12 +474,6 @@ class Extractor:
         if processes is None:
             return encode_parts(images, self.encoder, self.settings, missing, advance)
         return processes.encode(job_for(images, self.choice, self.settings), missing, advance)
-
-
-def _part_of(part: SetPart) -> PartOf:
-    """The description of a part in its file; the digests are added when it is written."""
-    shards = tuple(Shard(name, 0, "") for name in part.shards)
-    return PartOf(part.index, part.of, str(part.set_identity["digest"]), shards)
 
 
 def _left_out(skipped: Sequence[str]) -> dict[str, object]:

@@ -37,7 +37,7 @@ def foresee(
     Raises:
         DatasetError: a set is not known, or cannot be read.
     """
-    folder, largest_id_set = folder_name(root, choice), 0
+    folder, largest_id_set = folder_name(choice), 0
 
     def line(name: str, count: int, unit: str = "images", origin: str = "") -> str:
         path = feature_path(root, folder, name)

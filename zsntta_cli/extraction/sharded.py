@@ -1,7 +1,7 @@
 """A set extracted in parts: each worker is a command that knows which part to make.
 
 Workers share only a features folder. Each part is a file that is absent or whole, so any worker may
-be killed, begin again or do the same twice; joining the parts reads no features.
+be killed, begin again or do the same twice.
 """
 
 import time
@@ -94,7 +94,7 @@ class PartMaker:
     @property
     def path(self) -> Path:
         """The path of the joined set's feature file."""
-        folder = folder_name(self.job.root, self.job.choice)
+        folder = folder_name(self.job.choice)
         return feature_path(self.job.root, folder, self.sharded.name)
 
     def make(self, index: int) -> Extracted:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows, float32_of
-from zsntta_cli.cache.mapped import StoredRows
 from zsntta_cli.settings import AMP
 
 _CHUNK = 1024  # rows in one product: it limits memory, and they fit in the cache
@@ -171,7 +170,7 @@ class ZeroShotDetail:
 
 
 def zero_shot(
-    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
     scores = _no_scores(len(features))
@@ -181,7 +180,7 @@ def zero_shot(
 
 
 def zero_shot_detail(
-    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """Compute how certain the frozen model is of N raw image features (N, D) among C classes."""
     detail = _no_detail(len(features), len(text_features))
@@ -191,7 +190,7 @@ def zero_shot_detail(
 
 
 def zero_shot_and_detail(
-    features: StoredRows | Rows, text_features: NDArray[np.float32], logit_scale: float
+    features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
     """Compute `zero_shot` and `zero_shot_detail` of N raw image features from the same logits."""
     scores = _no_scores(len(features))
@@ -203,7 +202,7 @@ def zero_shot_and_detail(
 
 
 def _in_chunks(
-    features: StoredRows | Rows, text: NDArray[np.float32], scale: float
+    features: NDArray[np.floating] | Rows, text: NDArray[np.float32], scale: float
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """Iterate over slices of rows and their logits."""
     room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)

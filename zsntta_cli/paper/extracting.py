@@ -42,7 +42,7 @@ def paper_extractions(
     return [
         _of_encoder(choice, wishes.root, [r for r in runs if r.encoder == folder], data_root, limit)
         for choice in choices
-        if choice and (folder := folder_name(wishes.root, choice))
+        if choice and (folder := folder_name(choice))
     ]
 
 

@@ -122,7 +122,7 @@ def streams(cell: PaperCell, wishes: Wishes) -> Streams:
     """
     if METHODS[cell.of.method].needs:
         return ()
-    folder = folder_name(wishes.root, wishes.encoder.choice(cell.of))
+    folder = folder_name(wishes.encoder.choice(cell.of))
     runs = cell_runs(cell, folder, wishes.preset, wishes.seeds or cell.table.seeds)
     if wishes.is_as_published:
         return runs

@@ -170,7 +170,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     Raises:
         SettingsError: the figure shows no results.
     """
-    folder = folder_name(wishes.root, wishes.encoder.usual)
+    folder = folder_name(wishes.encoder.usual)
     return [wishes.changed(run) for run in found(number).runs(folder, _bench(wishes))]
 
 

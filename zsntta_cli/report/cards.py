@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli.cache.answers import StoredAnswers
-from zsntta_cli.cache.folder import Stored, encoders_with, parts_folder
+from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.verify import Details
 from zsntta_cli.datasets import status
@@ -104,7 +104,6 @@ def feature_card(
     facts = {
         "kind": header.kind,
         "images": f"{header.images:,} × {header.dim} {header.dtype}",
-        **({"parts": f"{header.parts:,}, in {parts_folder(path).name}"} if header.parts else {}),
         "norms": f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
         + (" (normalised)" if header.normalized else " (raw)")
         if len(norms)

@@ -87,7 +87,7 @@ class Grid:
 
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
         """The runs of some methods."""
-        folder = folder_name(root, self.encoder)
+        folder = folder_name(self.encoder)
         return [
             build_run(method, folder, id_set, ood_set, prompt, preset, **values)
             for id_set, ood_set in self._pairs(root, folder)

@@ -131,6 +131,7 @@ def _header(plain: Mapping[str, Any], path: str) -> Header:
         text_digests=tuple(_text(text, path) for text in plain["text_digests"]),
         normalized=bool(plain["normalized"]), identity=dict(_mapping(plain["identity"])),
         text_scales={key: float(value) for key, value in scales.items()},
+        source=dict(_mapping(plain["source"])),
     )  # fmt: skip
 
 

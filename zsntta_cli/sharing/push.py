@@ -13,7 +13,7 @@ from zsntta_cli.addresses import MissingAtStore
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import zero_shots
 from zsntta_cli.cache.features import FeatureSet, names_a_folder, public_identity
-from zsntta_cli.cache.folder import find, parts_folder
+from zsntta_cli.cache.folder import find
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, short
@@ -85,12 +85,6 @@ def files_to_push(plan: PushPlan) -> list[Path]:
     paths = find(plan.root, plan.names, plan.encoder)
     if not paths:
         raise MissingFeatures("any set", plan.encoder or "", str(plan.root))
-    if in_parts := [path for path in paths if hdf5.read_header(path).parts]:
-        folder = parts_folder(in_parts[0])
-        raise StoreError(
-            f"{in_parts[0].stem} is in parts: copy {folder} to where others can read it, as it "
-            f"is, and zsntta cache join {in_parts[0].stem} --from ADDRESS fetches and joins it."
-        )
     licences = {path.stem: licence_of(path.stem, hdf5.read_header(path).kind) for path in paths}
     bound = [name for name, licence in licences.items() if not is_free(licence)]
     if bound and not plan.may:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.hdf5 import in_memory, read_features
+from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
@@ -31,7 +31,7 @@ from zsntta_cli.methods.scores import scale_under, unit
 from zsntta_cli.settings import NO_NOISE, StreamSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import Stream, build_stream, has_ood, physical_memory
+from zsntta_cli.simulation.stream import Stream, build_stream, has_ood
 
 
 @dataclass(frozen=True)
@@ -211,20 +211,7 @@ class Library:
             cached_names = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
         features = read_features(path)
-        if features.parts:
-            _check_fits(features)
-            features = in_memory(features)
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
-
-
-def _check_fits(features: FeatureSet) -> None:
-    """Refuse features that this machine cannot hold: a replay has all of its sets in memory."""
-    rows, there = features.image_features, physical_memory()
-    if (needed := rows.size * rows.dtype.itemsize) > there:
-        raise StoreError(
-            f"the features of '{features.name}' take {needed / 1e9:,.1f} GB, and a replay holds "
-            f"them in memory, of which this machine has {there / 1e9:,.1f} GB."
-        )
 
 
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101

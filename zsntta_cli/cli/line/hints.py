@@ -251,7 +251,7 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
     from zsntta_cli.datasets import partners
 
-    folder = folder_name(features_dir, choice)
+    folder = folder_name(choice)
     names = [str(SetName.parse(spec)) for spec in sets]
     headers = {one.name: one.header for one in stored(features_dir, folder) if one.header}
     id_sets = [n for n in names if n in headers and headers[n].templates]

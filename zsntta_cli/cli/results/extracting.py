@@ -61,7 +61,7 @@ def extract_paper(
                 say(file.line)
             continue
         of_encoder: Failures = {}
-        folder = folder_name(root, choice)
+        folder = folder_name(choice)
         try:
             for extracted in extract(plan, choice, device, root, settings, reporter, of_encoder):
                 say(summary(extracted))
