@@ -48,12 +48,11 @@ def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
     assert "4 runs in 2 rows" in wanted
 
 
-def test_other_folders_title_and_baseline(stored, tmp_path):
+def test_other_folders_and_title(stored, tmp_path):
     shutil.move("features", "mine")
-    stored("report", "--features-dir", "mine", "--title", "A <b>title</b>", "--baseline", "ridge")
+    stored("report", "--features-dir", "mine", "--title", "A <b>title</b>")
     html = (tmp_path / "report.html").read_text()
     assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in html
-    assert "Gain is the difference to ridge" in html
 
 
 def test_what_is_left_out_is_noted(zsntta, tmp_path):
@@ -78,7 +77,6 @@ def test_errors_are_a_line_and_leave_what_was_there(stored, tmp_path):
         fails(stored(*command, "broken.jsonl"), no_json)
     fails(stored("report", "cut.sqlite"), "the results in cut.sqlite: ")
     fails(stored("report", "."), "cannot read .")
-    fails(stored("report", "--baseline", "best"), "baseline is 'best', must be one of", code=2)
     fails(stored("report", "--output", "features"), "cannot write features: it is a folder.")
     with RecordStore(tmp_path / "new.sqlite", create=True):
         pass

@@ -158,7 +158,7 @@ def test_the_commands_know_it_and_only_running_it_needs_its_code(without_code, z
     assert "ownmethod.py" in shown
     exported = zsntta("records", "export", *store).stdout
     assert [json.loads(line)["key"] for line in exported.splitlines()] == keys
-    made = zsntta("report", *store, "--baseline", "own")
+    made = zsntta("report", *store)
     assert (made.exit_code, made.stderr) == (0, "")
     command = re.search(
         r"zsntta --plugin ownmethod.py simulate[^<]+", Path("report.html").read_text()

@@ -5,7 +5,7 @@ The paper's columns come after the columns of every CSV; docs/paper.md lists the
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.comparing import Comparison, Measured
@@ -14,7 +14,6 @@ from zsntta_cli.paper.printed.tables import (
     ACCURACIES,
     DETECTION,
     LEADS,
-    METHOD_NAMES,
     PaperTable,
     set_name,
     text_of,
@@ -24,15 +23,11 @@ from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.results import tidy
 from zsntta_cli.settings import EncoderChoice
 
-if TYPE_CHECKING:
-    from zsntta_cli.report.page.leaderboard import Reported
-
 _COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
 _OWN_METRICS = (*_COSTS, LEAD, *LEADS)
 _METRICS = (*ACCURACIES, *DETECTION, *_OWN_METRICS)
 _OVER_CORRUPTIONS = "corruptions"  # table 15's cells are averages over these
 _JUDGED = ("difference", "difference_std", "verdict")  # each metric has these three columns
-_MAIN_RESULTS = (2, 3, 10, 12, 25)  # tables with a cell for each pair, of unchanged methods
 
 
 def columns() -> tuple[str, ...]:
@@ -139,23 +134,3 @@ def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
             zip((f"{_name(c.metric)}_{kind}" for kind in _JUDGED), values, strict=True)
         )
     return judgements
-
-
-def reported() -> "list[Reported]":
-    """The paper's main results, as rows that a report shows beside measured ones."""
-    cells = (cell for table in _MAIN_RESULTS for cell in printed(table))
-    return [_reported(cell) for cell in cells if cell.ood_set != AVERAGE]
-
-
-def _reported(cell: Printed) -> "Reported":
-    from zsntta_cli.report.page.leaderboard import Reported
-
-    settings = ", ".join(f"{name} {value}" for name, value in cell.settings.items())
-    name = METHOD_NAMES.get(cell.method, "AdaND")
-    acc_s, acc_n, acc_h = (number.mean / 100 for number in cell.numbers)
-    assert cell.ratio is not None
-    return Reported(
-        f"{name} ({settings})" if settings else name, cell.id_set, cell.ood_set,
-        EncoderChoice(cell.encoder).slug, cell.ratio, acc_s, acc_n, acc_h,
-        f"ICLR 2025, table {cell.table}",
-    )  # fmt: skip

@@ -34,7 +34,7 @@ def summary_page(whole: "PaperReproduction") -> str:
         Section("Features and versions", sheets=list(_provenance(whole))),
     ]
     return pages.document(
-        "zsntta_cli.report.page", "page", ["sorting.js"], title=_TITLE, about=whole.sentence + ".",
+        "zsntta_cli.report.page", "page", ["page.js"], title=_TITLE, about=whole.sentence + ".",
         remarks=[], sections=[part for part in sections if part.html or part.sheets],
     )  # fmt: skip
 

@@ -64,13 +64,13 @@ def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[
 def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
     rows = []
     for row in table.rows:
-        rows += [cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
+        rows += [_cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
         if len(table.ood_sets) > 1 and CLEAN not in row.runs:
             rows.append(_average_row(table, row, spread))
     return rows
 
 
-def cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
+def _cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
     """A row of results on one OOD set, averaged over seeds."""
     values = {name: row.value(ood_set, name) for name in METRICS}
     records = [run.record for run in row.on(ood_set).values()]

@@ -7,15 +7,13 @@ import re
 
 import pytest
 from kept import PROMPT, curves, kept_run
-from parsed import Page, assert_inert, board_rows, cells
+from parsed import Page, assert_inert, cells
 
 from zsntta_cli import __version__
 from zsntta_cli.datasets import CATALOGUE, partners
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report.page.leaderboard import Reported
 from zsntta_cli.report.page.page import page
-from zsntta_cli.results import tidy
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 from zsntta_cli.simulation.notes import RunNote
 
@@ -71,9 +69,6 @@ def test_the_answer_says_what_seeds_cannot_distinguish():
     assert line == ["50%", "tda, 61.60 Acc_H", "0.40 on ridge (not distinguishable)", "nowhere"]
     assert "tested against chance" not in html
     assert "An underlined value is not distinguishable from the best" in html
-    by_method = {row["method"]: row for row in board_rows(html)}
-    assert by_method["zs-clip"]["p"] < 0.001
-    assert by_method["ridge"]["p"] > 0.05
 
 
 def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
@@ -85,7 +80,7 @@ def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_s
     ]  # fmt: skip
     html = made(*noted)
     parts = {p.partition("<")[0]: p for p in re.split(r"<h2[^>]*>", html)[1:]}
-    tables = ("Results", "Over pairs", "Leaderboard")
+    tables = ("Results", "Over pairs")
     for name in (*tables, "Acc_H against the noise ratio", "Within the streams"):
         assert note.text in parts[name], name
     assert note.text not in made(*GRID)
@@ -126,50 +121,13 @@ def test_scores_that_do_not_decide_have_auroc_alone():
         *("25.00", "25.00"),
         *("75.00", "75.00"),
     ]
-    assert [row["rank"] for row in board_rows(html)] == [None]
 
 
-def test_the_leaderboard_has_ranks_and_gains_by_hand():
-    html = made(*(kept_run(m, known=k) for m, k in (("zs-clip", 4), ("tda", 8), ("ridge", 7))))
-    rows = {row["method"]: row for row in board_rows(html)}
-    assert [(m, row["rank"]) for m, row in rows.items()] == [
-        ("tda", 1),
-        ("ridge", 2),
-        ("zs-clip", 3),
-    ]
-    assert rows["tda"]["acc_h"] == 0.8
-    assert rows["tda"]["gain"] == pytest.approx(0.8 - 2 * 0.4 * 0.8 / 1.2, abs=1e-4)
-    assert {row["p"] for row in rows.values()} == {None}, "of one seed"
-    assert rows["zs-clip"]["source"] == "measured"
-    assert made(kept_run("tda"), kept_run("ridge"), baseline="tda").count("+0.00") == 2
-
-
-def test_rows_of_other_features_stand_in_a_body_of_their_own():
+def test_rows_of_other_features_stand_in_a_table_of_their_own():
     html = made(*GRID, kept_run("ridge", known=10, digests={"glyphs": "9" * 64}))
-    [table] = re.findall(r'<table class="board">.*?</table>', html, re.DOTALL)
-    assert table.count("<tbody>") == 2
-    assert "Other features of the same names (1.1.2)" in table
-    assert [row["rank"] for row in board_rows(html)][-1] == 1
     other = cells(html, "ID: shapes, tiny, OTHER FEATURES of the same name (1.1.2): accuracies")
     assert other[-1] == ["ridge", "100.00", "80.00", "88.89"]
     assert "-" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
-
-
-def test_published_rows_are_marked_not_ranked_and_shown_where_their_sets_are():
-    reported = [
-        Reported(
-            "AdaND", "shapes", "glyphs", "tiny", 0.5, 0.875, math.nan, 0.9, "a paper, table 2"
-        ),
-        Reported("AdaND", "cifar10", "svhn", "tiny", 0.5, 0.8, 0.8, 0.8, "a paper, table 2"),
-    ]
-    html = made(kept_run(), reported=reported)
-    [row] = [row for row in board_rows(html) if row["method"] == "AdaND"]
-    assert (row["source"], row["citation"]) == ("published", "a paper, table 2")
-    assert (row["rank"], row["acc_s"], row["acc_n"]) == (None, 0.875, None)
-    last = cells(html, "All rows, in %")[-1]
-    assert last[:9] == ["", "AdaND", "shapes", "glyphs", "tiny", "50%", "87.50", "-", "90.00"]
-    assert last[-1] == "published: a paper, table 2"
-    assert "svhn" not in html
 
 
 def test_each_row_has_its_command_time_memory_and_all_settings():
@@ -263,9 +221,6 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
     assert "† marks a value of a run that was stopped." in html
     assert "PARTIAL: ridge against glyphs was stopped after 20 of 50 items; it enters no" in html
     assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
-    by_method = {row["method"]: row for row in board_rows(html)}
-    assert (by_method["ridge"]["rank"], by_method["tda"]["rank"]) == (None, 1)
-    assert (by_method["ridge"]["complete"], by_method["ridge"]["gain"]) == (False, None)
 
 
 def test_a_metric_of_the_table_is_on_the_page(monkeypatch):
@@ -276,29 +231,6 @@ def test_a_metric_of_the_table_is_on_the_page(monkeypatch):
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[1] == ["Acc_S", "Acc_N", "Acc_H", "G-mean"]
     assert rows[3][-1] == "43.21"
-    assert 'data-key="g_mean" class="n">G-mean' in html
-    assert "43.21" in cells(html, "All rows, in %")[-1]
-    [row] = board_rows(html)
-    assert row["g_mean"] == 0.4321
-    assert list(row)[: len(tidy.columns())] == list(tidy.columns())
-
-
-def test_the_data_of_the_board_is_in_the_one_schema():
-    html = made(
-        kept_run("adand", preset="tuned", seed=0, known=6), kept_run("zs-clip", "textures", 0.25),
-        kept_run("adand", preset="tuned", seed=1, known=8),
-    )  # fmt: skip
-    rows = board_rows(html)
-    own = ["rank", "gain", "p", "seconds", "features", "citation"]
-    assert list(rows[0]) == [*tidy.columns(), *own]
-    of_adand = [row for row in rows if row["method"] == "adand"]
-    wanted = {
-        "preset": "tuned", "settings": "", "encoder": "tiny", "id_set": "shapes",
-        "source": "measured", "ood_set": "glyphs", "ratio": 0.5, "seeds": "0 1", "acc_s": 0.7,
-        "acc_s_std": 0.141421, "n_id": 10, "n_ood": 10, "complete": True, "rank": 1,
-        "gain": None, "features": "1.1.1",
-    }  # fmt: skip
-    assert [{name: row[name] for name in wanted} for row in of_adand] == [wanted]
 
 
 def test_the_same_runs_in_any_order_give_the_same_bytes():
@@ -320,8 +252,7 @@ def hostile(monkeypatch):
         )
         for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)
     ]  # fmt: skip
-    spoken = Reported(ending, HOSTILE, HOSTILE + "1", HOSTILE + "2", 0.5, 0.5, 0.5, 0.5, ending)
-    return page(kept, lambda *_: ending, ending, HOSTILE, [spoken]).html
+    return page(kept, lambda *_: ending, ending).html
 
 
 def test_names_that_would_turn_a_line_over_are_written_out():
@@ -369,7 +300,6 @@ def test_the_page_loads_nothing_and_its_tables_have_captions_and_scopes(kind, mo
     assert all(a["tabindex"] == "0" and a["aria-label"] for a in regions)
     if kind == "hostile":
         assert not re.search(r"<img|</title>\S*<img", html)
-        assert [row["method"] for row in board_rows(html)].count(HOSTILE) == 3
         assert parsed.named("h1")[0][1] == f"</script></style></title>{HOSTILE}"
 
 
@@ -381,14 +311,9 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
                  known=500 + 20 * i + seed, caught=400 + 20 * i, curves=curves())
         for id_set, ood in pairs for i, method in enumerate(methods) for seed in (0, 1, 2)
     ]  # fmt: skip
-    published = [
-        Reported("AdaND", *pair, "ViT-B-16-openai", 0.5, 0.81, 0.82, 0.8178, f"table {i}")
-        for pair in pairs for i in range(5)
-    ]  # fmt: skip
     typed = "zsntta simulate " + "--seed 0 " * 20
-    made_of = page(kept, lambda *_: typed, reported=published)
+    made_of = page(kept, lambda *_: typed)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
-    assert made_of.html.count("published: table") >= 220
     assert len(made_of.html.encode()) <= 600_000
 
 

@@ -127,7 +127,7 @@ def html(request):
 
 
 def test_the_page_loads_nothing_and_handles_nothing_inline(html):
-    assert assert_inert(html, [DOT.uri] * 2) == "data: 'self' file:"
+    assert assert_inert(html, [DOT.uri] * 2, scripts=2) == "data: 'self' file:"
 
 
 def test_sections_are_named_by_their_heads(html):

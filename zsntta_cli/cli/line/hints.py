@@ -86,7 +86,7 @@ _REMEDIES = {
 }
 
 # What lists all names of a kind, where a line cannot.
-_OF_METHODS = ("method", "methods", "baseline")
+_OF_METHODS = ("method", "methods")
 _LISTING = {
     **dict.fromkeys(_OF_METHODS, "zsntta methods lists them"),
     **dict.fromkeys(("columns", "metric", "by", "sort"), "docs/results.md lists them"),

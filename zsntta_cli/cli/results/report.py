@@ -13,7 +13,7 @@ from zsntta_cli.cli.line.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.errors import counted
 from zsntta_cli.methods import find_method
-from zsntta_cli.report.page import BASELINE, TITLE
+from zsntta_cli.report.page import TITLE
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.runs import PRESETS, RunSettings, declared
@@ -35,19 +35,17 @@ def report(
     store: StoreOptions,
     output: Annotated[Path, typer.Option(help="File to write; '-': stdout.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Title of the page.")] = TITLE,
-    baseline: Annotated[str, typer.Option(help="Method from which gains are counted.")] = BASELINE,
 ) -> None:
     """Write kept results as one HTML page.
 
-    It has tables, paired tests, plots and a leaderboard, and loads nothing from elsewhere.
+    It has tables, paired tests and plots, and loads nothing from elsewhere.
     """
-    from zsntta_cli.paper.rows import reported
     from zsntta_cli.report.page.page import page
 
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
     kept = _kept(records or [], store)
-    drawn = page(kept, repeat_command, title, baseline, reported())
+    drawn = page(kept, repeat_command, title)
     for words in drawn.left_out:
         say(f"note: left out: {words}.", err=True)
     put(drawn.html, output if output != _STDOUT else None)

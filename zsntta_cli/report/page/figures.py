@@ -16,7 +16,7 @@ from zsntta_cli.report.forms.looks import Look, looks_of
 from zsntta_cli.report.page.document import PageSheet, render
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.plots.comparisons import ratio_panel
-from zsntta_cli.report.plots.distributions import histogram
+from zsntta_cli.report.plots.distributions import BASELINE, histogram
 from zsntta_cli.report.plots.groups import DrawnRow, Groups, finished
 from zsntta_cli.report.plots.streams import accuracy_panels, threshold_panels, window_panels
 from zsntta_cli.report.sheet import SheetRow
@@ -146,12 +146,12 @@ def _sweeps(
 # Within the streams.
 
 
-def insides(tables: Tables, pen: Pen, baseline: str) -> str:
+def insides(tables: Tables, pen: Pen) -> str:
     """Scores, running accuracies and thresholds on some streams."""
-    streams, total = _chosen(tables, baseline)
+    streams, total = _chosen(tables)
     if not streams:
         return ""
-    part = f" {len(streams)} of {total} pairs: where a method gains or loses most on {baseline}."
+    part = f" {len(streams)} of {total} pairs: where a method gains or loses most on {BASELINE}."
     about = "Curves are means over seeds, scores are those of the first."
     parts = {}
     for stream, ratio, ood_set, groups in streams:
@@ -166,10 +166,10 @@ def insides(tables: Tables, pen: Pen, baseline: str) -> str:
 _Inside = tuple[ResultStream, Ratio, str, Groups]
 
 
-def _chosen(tables: Tables, baseline: str) -> tuple[list[_Inside], int]:
+def _chosen(tables: Tables) -> tuple[list[_Inside], int]:
     """One stream for each pair, at the ratio next to 50 %; of many those with the largest gains."""
     streams = [inside for table in tables for inside in _with_curves(table)]
-    by_gain = sorted(range(len(streams)), key=lambda i: (-_gain(streams[i], baseline), i))
+    by_gain = sorted(range(len(streams)), key=lambda i: (-_gain(streams[i]), i))
     drawn = itertools.accumulate(min(len(streams[i][3]), _MOST_LINES) for i in by_gain)
     rows = sum(len(row.runs) for table in tables for row in table.rows)
     most = _MOST_DRAWN // (2 if rows > _MANY_ROWS else 1)
@@ -197,12 +197,12 @@ def _by_half(ratio: Ratio) -> tuple[Any, ...]:
     return (isinstance(ratio, str), 0.0 if isinstance(ratio, str) else abs(ratio - _HALF), ratio)
 
 
-def _gain(inside: _Inside, baseline: str) -> float:
+def _gain(inside: _Inside) -> float:
     """The largest difference in Acc_H to the first row of the baseline; 0 without one."""
     *_, ood_set, groups = inside
     rows = [r for same in groups.values() for r in same if r.decides]
     values = [(row.method, row.value(ood_set, "acc_h").mean) for row in rows]
-    base = [value for method, value in values if method == baseline]
+    base = [value for method, value in values if method == BASELINE]
     return max((abs(value - base[0]) for _, value in values), default=0.0) if base else 0.0
 
 

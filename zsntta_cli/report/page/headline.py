@@ -30,9 +30,12 @@ def marks_of(tables: Iterable[PageTable]) -> Marks:
     return {
         (row, ood_set, metric.name): mark
         for table in tables
-        for ood_set, rows in table.contests
+        for rows in table.results.contests()
+        for ood_set in table.ood_sets(rows)
         for metric in metrics
-        for row, _, mark in compared(table.results, rows, ood_set, metric)
+        for row, _, mark in compared(
+            table.results, [row for row in rows if ood_set in row.runs], ood_set, metric
+        )
     }
 
 

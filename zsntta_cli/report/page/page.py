@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError, counted
-from zsntta_cli.methods import check_method
-from zsntta_cli.report.page import ACCURACIES, BASELINE, TITLE, figures, over_pairs, provenance
+from zsntta_cli.report.page import ACCURACIES, TITLE, figures, over_pairs, provenance
 from zsntta_cli.report.page.answer import answer
-from zsntta_cli.report.page.document import PageSheet, document, render
+from zsntta_cli.report.page.document import PageSheet, document
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
-from zsntta_cli.report.page.leaderboard import Reported, leaderboard
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
@@ -37,36 +35,24 @@ class Section:
     cards: Sequence[Card] = ()
 
 
-def page(
-    kept: Iterable[Kept],
-    command: Command,
-    title: str = TITLE,
-    baseline: str = BASELINE,
-    reported: Sequence[Reported] = (),
-) -> ReportPage:
+def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPage:
     """A report of kept runs; the order of the runs does not matter.
 
-    `command` gives the command that repeats runs that differ in seed and OOD set; `baseline` is the
-    method from which gains are computed; `reported` are published rows, shown if the page has their
-    sets.
+    `command` gives the command that repeats runs that differ in seed and OOD set.
 
     Raises:
         StoreError: there is nothing to show.
-        UnknownName: the baseline is neither a known method nor a method of the runs.
     """
     selected = select_runs(kept)
     left_out = tuple(selected.left_out)
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
-    if baseline not in {run.record.settings.method for run in selected.runs}:
-        check_method(baseline, "baseline")
     tables = page_tables(selected.runs)
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
     pen = figures.Pen()
     contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
-    board = leaderboard(tables, marks, baseline, reported)
     first = answer(tables, marks)
     sections = [
         Section("In short", _paragraphs(first.sentences), first.sheets),
@@ -80,9 +66,8 @@ def page(
             over_pairs.about(contests),
             list(over_pairs.sheets(contests)),
         ),
-        Section("Leaderboard", render("board.html", board=board)),
         Section("Acc_H against the noise ratio", figures.sweeps(frame, pen)),
-        Section("Within the streams", figures.insides(frame, pen, baseline)),
+        Section("Within the streams", figures.insides(frame, pen)),
         Section(
             "How to repeat each row",
             sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
@@ -96,7 +81,7 @@ def page(
     html = document(
         __package__,
         "page",
-        ["sorting.js", "page.js"],
+        ["page.js"],
         title=title,
         about=_about(rows),
         remarks=_remarks(selected, left_out),
@@ -110,7 +95,7 @@ def _paragraphs(sentences: Sequence[str]) -> Markup:
 
 
 def _count_rows(rows: Sequence[RunRow]) -> int:
-    """How many rows of the leaderboard were measured here."""
+    """How many rows the results have, one for each OOD set."""
     return sum(len(row.runs) for row in rows)
 
 

@@ -4,7 +4,6 @@ import functools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.curves import Curves, drawable_curves
@@ -47,13 +46,6 @@ def select_runs(kept: Iterable[Kept]) -> PageRuns:
 RunRow = ResultRow[PageRun]
 
 
-class Contest(NamedTuple):
-    """Rows that saw the same samples: one ratio, one OOD set."""
-
-    ood_set: str  # CLEAN of clean streams
-    rows: list[RunRow]
-
-
 @dataclass(frozen=True, eq=False)
 class PageTable:
     """All rows on one ID set by one encoder, with their names."""
@@ -62,18 +54,8 @@ class PageTable:
 
     @functools.cached_property
     def labels(self) -> dict[RunRow, str]:
-        """The names of the rows where all are in one table, as in the leaderboard."""
+        """The names of the rows where all are in one table."""
         return frame.labels(self.results.rows)
-
-    @functools.cached_property
-    def contests(self) -> list[Contest]:
-        """The rows in groups that saw the same samples: by ratio, then by OOD set."""
-        groups = sorted(self.results.contests(), key=_contest_place)
-        return [
-            Contest(ood_set, [row for row in rows if ood_set in row.runs])
-            for rows in groups
-            for ood_set in self.ood_sets(rows)
-        ]
 
     def by_stream(self) -> dict[ResultStream, list[RunRow]]:
         """The rows by their kind of stream and by ratio."""
@@ -86,10 +68,6 @@ class PageTable:
         """The OOD sets of some rows, in order; CLEAN for clean streams."""
         present = {name for row in rows for name in row.runs}
         return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
-
-
-def _contest_place(rows: Sequence[RunRow]) -> tuple[Any, ...]:
-    return ratio_place(rows[0].ratio), rows[0].stream
 
 
 def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:

@@ -74,3 +74,17 @@ function proposed(item) {
   const where = make("p", { className: "where", textContent: item.place });
   return make("li", {}, of, named, where, make("div", { className: "truth" }, ...choices));
 }
+
+function download(name, type, content) {
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// A cell of a CSV.
+function field(content) {
+  if (content === null) return "";
+  let words = String(content);
+  if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
+  return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+}
