@@ -1,17 +1,10 @@
-"""Rows of methods that the paper has not: on the same streams, beside the test of all reports."""
+"""Rows of methods that the paper has not: on the same streams."""
 
 import json
 
 import numpy as np
 import pytest
 from made import OWN_SCRIPT, TINY
-
-from zsntta_cli.paper.cells import PaperEncoder
-from zsntta_cli.paper.printed.tables import find_table
-from zsntta_cli.paper.rivals import rival_sheets
-from zsntta_cli.paper.runs import Wishes, streams, wished_cells
-from zsntta_cli.simulation.metrics import Measures
-from zsntta_cli.simulation.record import Record
 
 ROW = "tda (not in the paper)"
 
@@ -36,31 +29,6 @@ def test_ones_own_method_is_a_row(cached, tmp_path):
     result = cached("--plugin", "own.py", "paper", "12", "--method", "own", *TINY)
     assert result.exit_code == 0, result.output
     assert "own (not in the paper)" in result.stdout
-
-
-def test_added_rows_are_tested_against_adand_over_the_pairs(tmp_path):
-    """TDA is better by a point on each of the 44 pairs: the tables of all reports say so."""
-    wishes = Wishes(tmp_path, PaperEncoder(), methods=("tda",))
-    for number, id_sets in (("3", 5), ("2", 4)):
-        table = find_table(number)
-        runs = {
-            run
-            for cell in wished_cells(table, wishes)
-            for of_set in streams(cell, wishes)
-            for run in of_set
-        }
-        records = {
-            run: Record(
-                run, Measures(acc_h=0.71 if run.method == "tda" else 0.7), Measures(), Measures(),
-                {"id": 10, "ood": 10, "noise": 0}, {}, {}, 1.0, "", {},
-            )
-            for run in runs
-        }  # fmt: skip
-        [sheet] = rival_sheets(table, wishes, records)
-        assert [row.labels for row in sheet.rows] == [(ROW,), (table.ours,)]
-        assert sheet.rows[1].values["against the best"][:2] == ["-1.00", f"0/0/{4 * id_sets}"]
-        assert any("share its images, so p is smaller" in note for note in sheet.notes)
-    assert rival_sheets(find_table("2"), Wishes(tmp_path), records) == []
 
 
 def test_a_table_that_names_no_ratio_in_both_mixes(cached):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kept import kept_run
-from scipy.stats import ttest_rel, wilcoxon
+from scipy.stats import ttest_rel
 
 from zsntta_cli.results import compare
 from zsntta_cli.results.compare import LEVEL, NO_MARK, holm, marks, paired_t_test
@@ -239,84 +239,3 @@ def test_ranks_are_among_whole_values_equal_ones_alike():
     competes = [True, True, True, True, False, True]
     assert compare.ranks(values, competes, ACC_H) == [2, 2, 1, None, None, None]
     assert compare.ranks(values, competes, FPR95) == [1, 1, 3, None, None, None]
-
-
-# Over pairs.
-
-
-def by_pair(values, seeds=(0,)):
-    """A method's values on pairs, the same for each seed."""
-    return {(f"id{i}", "ood"): dict.fromkeys(seeds, value) for i, value in enumerate(values)}
-
-
-def differences(values):
-    return {(f"id{i}", "ood"): value for i, value in enumerate(values)}
-
-
-def test_six_signs_alike_by_hand():
-    six = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
-    assert compare.signed_rank_test(differences(six)) == pytest.approx(2 / 2**6)
-    # The rank sums of 21 that are as far apart as 20 to 1: none against, or 1 against, twice.
-    assert compare.signed_rank_test(differences([-0.1, *six[1:]])) == pytest.approx(4 / 2**6)
-
-
-def test_five_pairs_are_too_few_and_equal_methods_have_a_p_of_1():
-    assert compare.signed_rank_test(differences([0.1] * 5)) is None
-    assert compare.signed_rank_test(differences([0.0] * 8)) == 1.0
-
-
-@pytest.mark.parametrize("n", [6, 9, 20, 44])
-def test_the_p_value_is_scipys_with_zeros_as_pratts(n):
-    values = np.random.default_rng(n).normal(0.4, 1, n).round(12)
-    assert compare.signed_rank_test(differences(values.tolist())) == pytest.approx(
-        wilcoxon(values, method="exact").pvalue
-    )
-    values[:2] = 0
-    assert compare.signed_rank_test(differences(values.tolist())) == pytest.approx(
-        wilcoxon(values, zero_method="pratt").pvalue
-    )
-
-
-def test_a_pair_counts_once_by_the_seeds_that_both_have():
-    ours = {("a", "x"): {0: 0.5, 1: 0.7, 2: 0.1}, ("b", "x"): {0: 0.5}, ("c", "x"): {0: 0.4}}
-    best = {("a", "x"): {0: 0.6, 1: 0.6}, ("b", "x"): {0: 0.5}, ("d", "x"): {0: 1.0}}
-    [one] = compare.against("best", {"ours": ours, "best": best}, ACC_H).values()
-    assert one.differences == {("a", "x"): 0.0, ("b", "x"): 0.0}
-    assert (one.wins, one.ties, one.losses, one.mean, one.p) == (0, 2, 0, 0.0, None)
-
-
-def test_rivals_are_corrected_for_their_number():
-    by_row = {
-        "best": by_pair([0.9] * 8),
-        "near": by_pair([0.95, *[0.85 - 0.01 * i for i in range(7)]]),
-        "far": by_pair([0.5 - 0.01 * i for i in range(8)]),
-    }
-    assert compare.best_over_pairs(by_row, ACC_H) == "best"
-    found = compare.against("best", by_row, ACC_H)
-    assert found["far"].p == pytest.approx(2 * 2 / 2**8)
-    assert found["near"].p == pytest.approx(wilcoxon([0.05, *[-0.05 - 0.01 * i for i in range(7)]],
-                                                     zero_method="pratt").pvalue)  # fmt: skip
-    assert (found["near"].wins, found["near"].losses) == (1, 7)
-
-
-def test_of_a_metric_that_is_to_be_low_the_lowest_is_best_and_differences_are_turned():
-    by_row = {"low": by_pair([0.1] * 6), "high": by_pair([0.3] * 6)}
-    assert compare.best_over_pairs(by_row, FPR95) == "low"
-    [high] = compare.against("low", by_row, FPR95).values()
-    assert (high.losses, high.mean) == (6, pytest.approx(-0.2))
-
-
-def test_a_method_without_an_average_is_not_the_best():
-    lacking = {**by_pair([0.9] * 6), ("id9", "ood"): {}}
-    assert compare.best_over_pairs({"a": lacking, "b": by_pair([0.1] * 6)}, ACC_H) == "b"
-    assert compare.best_over_pairs({"a": lacking}, ACC_H) is None
-
-
-def test_on_equal_methods_the_test_errs_as_often_as_it_says():
-    generator, wrong, draws = np.random.default_rng(3), 0, 200
-    for _ in range(draws):
-        by_row = {name: by_pair(generator.normal(0.6, 0.1, 20)) for name in "ab"}
-        best = compare.best_over_pairs(by_row, ACC_H)
-        [other] = compare.against(best, by_row, ACC_H).values()
-        wrong += other.p < LEVEL
-    assert wrong / draws <= 0.08

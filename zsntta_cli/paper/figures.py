@@ -15,8 +15,8 @@ from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.paper.printed.tables import FIGURES as FIGURE_NAMES
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
+from zsntta_cli.report.plots.groups import Pair
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
-from zsntta_cli.results.compare import Pair
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import latest
 from zsntta_cli.simulation.notes import strongest

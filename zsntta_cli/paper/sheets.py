@@ -45,7 +45,6 @@ class TableContent:
     comparisons: Sequence[Comparison]
     above: Sequence[str] | None  # lines below the title; None: only published numbers
     command: str = ""  # the command that shows the table
-    beside: Sequence[Sheet] = ()  # sheets after its parts, on added methods
 
     @property
     def is_published_alone(self) -> bool:
@@ -87,7 +86,6 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
         sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
         sheets[-1].notes += [] if content.is_published_alone else [CheckTally(comparisons).sentence]
-    sheets += content.beside
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
         sheet.command = content.command

@@ -12,7 +12,6 @@ from zsntta_cli.paper.lsun import lsun_note, variant_runs
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
-from zsntta_cli.paper.rivals import rival_sheets
 from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
@@ -78,8 +77,7 @@ class Standing(Obtained):
     def content(self, table: PaperTable, command: str = "") -> TableContent:
         """The content of a table: all measured numbers beside what is published."""
         comparisons = compare(wished_cells(table, self.wishes), self.wishes, self.records)
-        beside = rival_sheets(table, self.wishes, self.records)
-        return TableContent(table, comparisons, self._above(table), command, beside)
+        return TableContent(table, comparisons, self._above(table), command)
 
     def _above(self, table: PaperTable) -> list[str]:
         """The lines below a table's title, which say how it was measured."""

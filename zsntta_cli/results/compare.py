@@ -1,4 +1,4 @@
-"""Which of some rows is the best, and which differ from it: over seeds, and over pairs of sets.
+"""Which of some rows is the best, and which differ from it over seeds.
 
 **Marks**, of rows that saw the same samples:
 
@@ -9,36 +9,23 @@
   were tested (Holm), does not find a difference at 5 %. From the best on, rows are marked down to
   the first that differs or cannot be tested; no row below it has a mark, so a row that varies much
   is never lifted above a better one.
-
-**Over pairs** the unit is an ID-OOD pair, by its mean over the seeds that two methods have: seeds
-show the same images in other orders. Each method is compared with the best one by Wilcoxon's
-signed-rank test (SciPy's; differences of zero as Pratt's), two-sided, corrected for the number of
-rivals (Holm). Below six pairs the test cannot reach 5 %.
 """
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import itemgetter
-from statistics import fmean
 from typing import TypeVar
 
-from zsntta_cli.results.frame import Value, average, fold, may_win
+from zsntta_cli.results.frame import Value, fold, may_win
 from zsntta_cli.simulation.metrics import Metric
 
 LEVEL = 0.05  # a p-value below is significant
 SEEDS_NEEDED = 5  # that two rows have in common
-PAIRS_NEEDED = 6  # with five, p is 2 / 2^5 = 6.25 % at the least
 _ROUNDING = 1e-12  # by which equal means and differences may differ
-_DIGITS = 12  # of a difference over pairs: what is beyond is rounding, and would break a tie
 
 BySeed = Mapping[int, float]  # a metric of one row
-Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
-ByPair = Mapping[Pair, BySeed]  # a metric of one method
 K = TypeVar("K", bound=Hashable)
-
-
-# Over seeds.
 
 
 @dataclass(frozen=True)
@@ -120,75 +107,3 @@ def holm(p_values: Mapping[K, float | None]) -> dict[K, float | None]:
         largest = max(largest, min(1.0, p * (len(tested) - place)))
         adjusted[key] = largest
     return adjusted
-
-
-# Over pairs.
-
-
-@dataclass(frozen=True)
-class PairComparison:
-    """How a method compares to another over pairs; above 0 it is better."""
-
-    differences: Mapping[Pair, float]  # the method's value minus the other's, turned to better
-    p: float | None = None  # corrected for the number of rivals; None with too few pairs
-
-    @property
-    def mean(self) -> float:
-        """The mean difference over pairs; nan if they have none in common."""
-        return fmean(self.differences.values()) if self.differences else math.nan
-
-    @property
-    def wins(self) -> int:
-        """The number of pairs on which it is better."""
-        return sum(value > 0 for value in self.differences.values())
-
-    @property
-    def losses(self) -> int:
-        """The number of pairs on which it is worse."""
-        return sum(value < 0 for value in self.differences.values())
-
-    @property
-    def ties(self) -> int:
-        """The number of pairs on which both are equal."""
-        return len(self.differences) - self.wins - self.losses
-
-
-def best_over_pairs(by_row: Mapping[K, ByPair], metric: Metric) -> K | None:
-    """The method with the best average over all pairs, if there is one."""
-    sign = -1 if metric.lower_is_better else 1
-    means = {row: sign * average(by_pair).mean for row, by_pair in by_row.items()}
-    whole = {row: mean for row, mean in means.items() if not math.isnan(mean)}
-    return max(whole, key=whole.__getitem__, default=None)
-
-
-def against(best: K, by_row: Mapping[K, ByPair], metric: Metric) -> dict[K, PairComparison]:
-    """Compare all others with the best method over the pairs and seeds that both have."""
-    comparisons = {
-        row: PairComparison(_differences(by_pair, by_row[best], metric))
-        for row, by_pair in by_row.items()
-        if row != best
-    }
-    p_values = holm({row: signed_rank_test(c.differences) for row, c in comparisons.items()})
-    return {row: replace(c, p=p_values[row]) for row, c in comparisons.items()}
-
-
-def _differences(values: ByPair, others: ByPair, metric: Metric) -> dict[Pair, float]:
-    sign = -1 if metric.lower_is_better else 1
-    differences = {}
-    for pair, by_seed in values.items():
-        other = others.get(pair, {})
-        steps = [sign * (value - other[seed]) for seed, value in by_seed.items() if seed in other]
-        if steps and not math.isnan(mean := fmean(steps)):
-            differences[pair] = round(mean, _DIGITS)
-    return differences
-
-
-def signed_rank_test(differences: Mapping[Pair, float]) -> float | None:
-    """The two-sided p-value of Wilcoxon's signed-rank test; None with too few pairs."""
-    if len(differences) < PAIRS_NEEDED:
-        return None
-    if not any(differences.values()):
-        return 1.0
-    from scipy.stats import wilcoxon  # a second, and needed by what compares over pairs alone
-
-    return float(wilcoxon(list(differences.values()), zero_method="pratt").pvalue)

@@ -80,8 +80,7 @@ def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_s
     ]  # fmt: skip
     html = made(*noted)
     parts = {p.partition("<")[0]: p for p in re.split(r"<h2[^>]*>", html)[1:]}
-    tables = ("Results", "Over pairs")
-    for name in (*tables, "Acc_H against the noise ratio", "Within the streams"):
+    for name in ("Results", "Acc_H against the noise ratio", "Within the streams"):
         assert note.text in parts[name], name
     assert note.text not in made(*GRID)
 

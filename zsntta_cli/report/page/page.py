@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError, counted
-from zsntta_cli.report.page import ACCURACIES, TITLE, figures, over_pairs, provenance
+from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
 from zsntta_cli.report.page.answer import answer
 from zsntta_cli.report.page.document import PageSheet, document
 from zsntta_cli.report.page.headline import headlines, legend, marks_of
@@ -51,7 +51,6 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
     frame, marks = [table.results for table in tables], marks_of(tables)
     rows = [row for table in frame for row in table.rows]
     pen = figures.Pen()
-    contests = over_pairs.contests(rows)
     records = [run.record for run in selected.runs]
     first = answer(tables, marks)
     sections = [
@@ -60,11 +59,6 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
             "Results",
             _paragraphs([ACCURACIES, legend(marks)]),
             [sheet for table in tables for sheet in headlines(table, marks)],
-        ),
-        Section(
-            "Over pairs",
-            over_pairs.about(contests),
-            list(over_pairs.sheets(contests)),
         ),
         Section("Acc_H against the noise ratio", figures.sweeps(frame, pen)),
         Section("Within the streams", figures.insides(frame, pen)),

@@ -9,6 +9,7 @@ from zsntta_cli.report.figure import LEVEL, LINE, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import (
     DrawnRow,
     Groups,
+    Pair,
     PairMeans,
     axis_name,
     by_label,
@@ -20,7 +21,6 @@ from zsntta_cli.report.plots.groups import (
     rows_on,
 )
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
-from zsntta_cli.results.compare import Pair
 from zsntta_cli.results.frame import shown, tables
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.compare import ByPair, Pair
 from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import (
     CLEAN,
@@ -29,6 +28,8 @@ from zsntta_cli.results.tidy import (
     tidy_row,
 )
 from zsntta_cli.simulation.metrics import METRICS, Metric
+
+Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 
 
 class DrawnRun(Run, Protocol):
@@ -115,7 +116,7 @@ class PairMeans:
     published: Mapping[Pair, Mapping[str, float]] | None = None  # in percent, by metric
     name: str = ""  # of the method that they are published of
 
-    def by_pair(self, metric: str) -> ByPair:
+    def by_pair(self, metric: str) -> dict[Pair, dict[int, float]]:
         """A metric on each pair by seed, as fractions; published numbers count as one seed."""
         if self.published is None:
             return {pair: by_seed(self.rows, pair, metric) for pair in self.pairs}

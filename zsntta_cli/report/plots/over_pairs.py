@@ -21,6 +21,7 @@ from zsntta_cli.report.figure import (
 )
 from zsntta_cli.report.plots.distributions import BASELINE
 from zsntta_cli.report.plots.groups import (
+    Pair,
     PairMeans,
     axis_name,
     by_label,
@@ -28,7 +29,6 @@ from zsntta_cli.report.plots.groups import (
     pairs_of,
     points,
 )
-from zsntta_cli.results.compare import Pair
 from zsntta_cli.results.frame import fold, mean_ranks, tables
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Metric
