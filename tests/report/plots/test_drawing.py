@@ -13,6 +13,7 @@ from PIL import Image
 
 from zsntta_cli.report import plots
 from zsntta_cli.report.figure import Axis, Figure, Panel, Series, with_ends
+from zsntta_cli.report.forms.looks import looks_of
 from zsntta_cli.report.forms.matplotlib import drawn, series_looks
 from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
 from zsntta_cli.simulation.notes import RunNote
@@ -218,3 +219,8 @@ def test_an_axis_without_ends_is_as_long_as_its_values_and_their_deviations_need
     assert [p.y.high for p in with_ends([panel, other])] == pytest.approx([73, 73])
     apart = Panel("u", Axis("x", 0, 10), Axis("z"), (Series("a", (0,), (70,)),))
     assert [p.y.high for p in with_ends([panel, apart])] == pytest.approx([41.5, 70.7])
+
+
+def test_eighty_names_have_looks_that_differ():
+    names = [f"m{i}" for i in range(80)]
+    assert len({*looks_of(names).values()}) == 80

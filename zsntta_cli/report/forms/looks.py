@@ -1,10 +1,10 @@
 """Looks: the colour, the marker and the dashes of what is drawn, the same in all figures.
 
 Colours are Okabe and Ito's, which colour-blind readers can distinguish; markers and dashes say the
-same for black-and-white prints. The page's style sheet gives two of them other shades in the dark.
+same for black-and-white prints.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#e69f00", "#56b4e9", "#009e73"
@@ -38,13 +38,10 @@ _MARKERS, _DASHES = ("o", "s", "^", "D", "v", "P"), (SOLID, DASHED, DOTTED, _MIX
 _OTHERS += [(_COLOURS[i % 7], _MARKERS[i % 6], _DASHES[i % 4]) for i in range(84)]
 
 
-def looks_of(names: Iterable[str], before: Mapping[str, Look] | None = None) -> dict[str, Look]:
-    """The look of each name: its own, that of its method, or one with a free colour.
-
-    Names that had a look `before` keep it.
-    """
-    looks = dict(before or {})
-    keys = [name for name in dict.fromkeys(names) if name not in looks]
+def looks_of(names: Iterable[str]) -> dict[str, Look]:
+    """The look of each name: its own, that of its method, or one with a free colour."""
+    looks: dict[str, Look] = {}
+    keys = list(dict.fromkeys(names))
     for key in keys:
         look = _LOOKS.get(key.partition(" (")[0])  # "adand (batch size 8)"
         if look and look not in looks.values():

@@ -1,7 +1,7 @@
 """Draw figures with matplotlib: the only module that imports it.
 
 The same figure gives the same bytes: it uses no clock, no random names, no settings of the user's,
-and one backend for each format. `drawn` makes files, `panel_svg` and `key_svg` what a page embeds.
+and one backend for each format.
 """
 
 import io
@@ -18,7 +18,6 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.figure import FigureBase
-from matplotlib.lines import Line2D
 
 from zsntta_cli.errors import printable, short
 from zsntta_cli.report.figure import (
@@ -78,21 +77,6 @@ _METADATA: dict[str, dict[str, None]] = {  # without clocks and versions
 }
 
 
-_POINT = 72  # to an inch: the unit of SVG
-_VIEW = (340, 200)  # of a panel within a page, in points
-_PLACE = (46, 34, 272, 158)  # of its axes there: left, bottom, width, height
-_KEY = (28, 10)  # of a line in a legend of a page
-_OF_PAGE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # the page's own letters
-    "font.size": 10,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 6,
-    "axes.linewidth": 1,
-    "grid.linewidth": 1,
-}
-GRID = "#b0b0b0"  # the colour of axes and grids in a page, which its style sheet changes
-
-
 def drawn(
     figure: Figure, form: str, width: float = COLUMN, looks: Mapping[str, Look] | None = None
 ) -> bytes:
@@ -126,62 +110,13 @@ def series_looks(figure: Figure) -> dict[str, Look]:
     return looks_of(s.look or s.name for panel in figure.panels for s in panel.series)
 
 
-def panel_svg(panel: Panel, looks: Mapping[str, Look]) -> bytes:
-    """A panel for a page, which has its title and its legend: without a background."""
-    [panel] = with_ends([replace(_printable_panel(panel), title="")])
-    with _style(_OF_PAGE):
-        canvas = Canvas(figsize=(_VIEW[0] / _POINT, _VIEW[1] / _POINT))
-        left, bottom, across, up = _PLACE
-        axes = canvas.add_axes((
-            left / _VIEW[0], bottom / _VIEW[1], across / _VIEW[0], up / _VIEW[1],
-        ))  # fmt: skip
-        _draw(axes, panel, looks, _VIEW[0] / _POINT)
-        _scale(axes, panel, alone=True)
-        _name_axes(canvas, [axes], [panel])
-        axes.yaxis.set_label_coords((12 - left) / across, 0.5)
-        axes.xaxis.set_label_coords(0.5, -22 / up)
-        axes.grid(axis="y", color=GRID)
-        axes.set_axisbelow(True)
-        axes.tick_params(length=0, pad=5)
-        axes.spines["left"].set_visible(False)
-        axes.spines["bottom"].set_color(GRID)
-        for background in (canvas.patch, axes.patch):
-            background.set_visible(False)
-        return _svg(canvas)
-
-
-def key_svg(look: Look, has_marker: bool) -> bytes:
-    """A line with its marker, as a legend of a page shows it."""
-    colour, marker, dashes = look
-    with _style(_OF_PAGE):
-        canvas = Canvas(figsize=(_KEY[0] / _POINT, _KEY[1] / _POINT))
-        canvas.patch.set_visible(False)
-        canvas.add_artist(
-            Line2D(
-                (0, 0.5, 1),
-                (0.5, 0.5, 0.5),
-                color=colour,
-                linestyle=dashes,
-                markevery=[1],
-                marker=marker if has_marker else "",
-            )
-        )
-        return _svg(canvas)
-
-
-def _svg(canvas: Canvas) -> bytes:
-    content = io.BytesIO()
-    canvas.savefig(content, format="svg", metadata=_METADATA["svg"])
-    return content.getvalue()
-
-
 @contextmanager
-def _style(more: Mapping[Any, Any] | None = None) -> Iterator[None]:
+def _style() -> Iterator[None]:
     """Draw with our own settings and with none of the user's."""
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that the font does not have
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({**_STYLE, **(more or {})})
+        matplotlib.rcParams.update(_STYLE)
         yield
 
 

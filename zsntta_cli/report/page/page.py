@@ -48,9 +48,8 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = page_tables(selected.runs)
-    frame, marks = [table.results for table in tables], marks_of(tables)
-    rows = [row for table in frame for row in table.rows]
-    pen = figures.Pen()
+    marks = marks_of(tables)
+    rows = [row for table in tables for row in table.results.rows]
     records = [run.record for run in selected.runs]
     first = answer(tables, marks)
     sections = [
@@ -60,8 +59,7 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
             _paragraphs([ACCURACIES, legend(marks)]),
             [sheet for table in tables for sheet in headlines(table, marks)],
         ),
-        Section("Acc_H against the noise ratio", figures.sweeps(frame, pen)),
-        Section("Within the streams", figures.insides(frame, pen)),
+        Section("Acc_H against the noise ratio", figures.sweeps(tables)),
         Section(
             "How to repeat each row",
             sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],

@@ -1,4 +1,4 @@
-"""Kept runs as the page needs them: small, by the current rules, as rows of the frame."""
+"""Kept runs as the page needs them: by the current rules, as rows of the frame."""
 
 import functools
 import math
@@ -6,51 +6,36 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from zsntta_cli.results import frame
-from zsntta_cli.results.curves import Curves, drawable_curves
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.selection import current
 from zsntta_cli.settings.ratios import ratio_place
-from zsntta_cli.simulation.record import Record
 
 STOPPED = "†"  # behind a value of a run that was stopped
-
-
-@dataclass(frozen=True, eq=False)
-class PageRun:
-    """A run of a page."""
-
-    record: Record
-    kept_curves: Curves
-
-    @functools.cached_property
-    def drawable(self) -> Curves:
-        """Its curves that can be drawn."""
-        return drawable_curves(self.kept_curves)
 
 
 @dataclass(frozen=True)
 class PageRuns:
     """The runs of a page, and how many it leaves out."""
 
-    runs: Sequence[PageRun]
+    runs: Sequence[Kept]
     left_out: Sequence[str]  # of other rules or another source of the method: how many, why
 
 
 def select_runs(kept: Iterable[Kept]) -> PageRuns:
     """The runs to show, each once: the later of two records."""
-    runs, left_out = current([PageRun(k.record, k.curves) for k in kept])
+    runs, left_out = current(list(kept))
     return PageRuns(frame.latest_of_each(runs), left_out)
 
 
-RunRow = ResultRow[PageRun]
+RunRow = ResultRow[Kept]
 
 
 @dataclass(frozen=True, eq=False)
 class PageTable:
     """All rows on one ID set by one encoder, with their names."""
 
-    results: ResultTable[PageRun]
+    results: ResultTable[Kept]
 
     @functools.cached_property
     def labels(self) -> dict[RunRow, str]:
@@ -70,11 +55,11 @@ class PageTable:
         return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
 
 
-def page_tables(runs: Iterable[PageRun]) -> list[PageTable]:
+def page_tables(runs: Iterable[Kept]) -> list[PageTable]:
     """The tables of a page, independent of the order of the runs."""
     return [PageTable(table) for table in frame.tables(runs)]
 
 
-def mean_seconds(runs: Collection[PageRun]) -> float:
+def mean_seconds(runs: Collection[Kept]) -> float:
     """The mean seconds of a run, of the method alone."""
     return math.fsum(run.record.seconds for run in runs) / len(runs)

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
-from zsntta_cli.report.plots.groups import DrawnRun, finished, on_pairs, pair_titles, pairs_of
-from zsntta_cli.results.curves import BINS
+from zsntta_cli.report.plots.groups import finished, on_pairs, pair_titles, pairs_of
 from zsntta_cli.results.frame import tables
 from zsntta_cli.results.kept import Kept
 
@@ -31,9 +30,9 @@ def scores(runs: Sequence[Kept]) -> Figure:
     panels: list[Panel] = []
     for on_pair, first_runs in _first_runs(runs, "scores"):
         before = _before(first_runs)
-        panels += [histogram(f"before adaptation{on_pair}", run, "before") for run in before]
+        panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in before]
         panels += [
-            histogram(name + on_pair, run, "scores")
+            _histogram(name + on_pair, run, "scores")
             for name, run in sorted(first_runs.items(), key=lambda item: not _is_baseline(item[1]))
         ]
     if not panels:
@@ -48,7 +47,7 @@ def difference(runs: Sequence[Kept]) -> Figure:
         SettingsError: no run is of a live method.
     """
     panels = [
-        histogram(name + on_pair, run, "difference")
+        _histogram(name + on_pair, run, "difference")
         for on_pair, first_runs in _first_runs(runs, "difference")
         for name, run in first_runs.items()
     ]
@@ -61,7 +60,7 @@ def difference(runs: Sequence[Kept]) -> Figure:
     return Figure(tuple(panels))
 
 
-def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, DrawnRun]]]:
+def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, Kept]]]:
     """The runs of the lowest seed that have a curve, by pair, as a title names it."""
     frame = tables([run for run in runs if curve in run.drawable])
     titles = pair_titles(pairs_of(frame))
@@ -71,31 +70,24 @@ def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[st
         yield f", {titles[pair]}" * (len(titles) > 1), first
 
 
-def _is_baseline(run: DrawnRun) -> bool:
+def _is_baseline(run: Kept) -> bool:
     return run.record.settings.method == BASELINE
 
 
-def _before(runs: Mapping[str, DrawnRun]) -> list[DrawnRun]:
+def _before(runs: Mapping[str, Kept]) -> list[Kept]:
     """A live run whose scores before adaptation replace those of a missing ZS-CLIP run."""
     if any(map(_is_baseline, runs.values())):
         return []
     return [run for run in runs.values() if "before" in run.drawable][:1]
 
 
-def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
-    """A histogram from a run's curves; that of the scores that decided has their threshold.
-
-    It has about `cells` cells, each made of equally many cells of the curve.
-    """
+def _histogram(title: str, run: Kept, name: str) -> Panel:
+    """A histogram from a run's curves; that of the scores that decided has their threshold."""
     curve = run.drawable[name]
     low, high, count = curve["low"], curve["high"], len(curve["id"])
-    each = count // cells or 1
-    middles = tuple(
-        low + (start + min(start + each, count)) / 2 * (high - low) / count
-        for start in range(0, count, each)
-    )
+    middles = tuple(low + (cell + 0.5) * (high - low) / count for cell in range(count))
     series = [
-        Series(kind, middles, _in_percent(curve[kind.lower()], each), HISTOGRAM)
+        Series(kind, middles, _in_percent(curve[kind.lower()]), HISTOGRAM)
         for kind in (ID_LOOK, OOD_LOOK)
     ]
     if name == "scores" and (cut := _threshold(run)) is not None:
@@ -104,14 +96,13 @@ def histogram(title: str, run: DrawnRun, name: str, cells: int = BINS) -> Panel:
     return Panel(title, across, _SHARE, tuple(series))
 
 
-def _in_percent(counts: Sequence[int], each: int) -> tuple[float, ...]:
-    """Counts, summed over groups of cells, in percent of the total; zeros without samples."""
+def _in_percent(counts: Sequence[int]) -> tuple[float, ...]:
+    """Counts in percent of the total; zeros without samples."""
     total = sum(counts) or 1
-    sums = (sum(counts[start : start + each]) for start in range(0, len(counts), each))
-    return tuple(100 * one / total for one in sums)
+    return tuple(100 * one / total for one in counts)
 
 
-def _threshold(run: DrawnRun) -> float | None:
+def _threshold(run: Kept) -> float | None:
     """The median over the stream of the threshold that decided, on the score it decided by.
 
     It is the detector's if that decided, else that on the zero-shot score, so the scale always

@@ -3,22 +3,21 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import (
     CLEAN,
     OF_STREAM,
     PRESET,
     ResultRow,
     ResultTable,
-    Run,
     Value,
     average,
     label,
     varying,
 )
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.tidy import (
     OVER_OOD_SETS,
     OVER_PAIRS,
@@ -32,15 +31,7 @@ from zsntta_cli.simulation.metrics import METRICS, Metric
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 
 
-class DrawnRun(Run, Protocol):
-    """A run that figures show: a kept run, or one of a page."""
-
-    @property
-    def drawable(self) -> Curves:
-        """Its curves that can be drawn."""
-
-
-DrawnRow = ResultRow[Any]  # of runs like those
+DrawnRow = ResultRow[Kept]
 Groups = Mapping[str, Sequence[DrawnRow]]  # rows by what a legend calls them
 
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
@@ -95,7 +86,7 @@ def rows_on(rows: Sequence[DrawnRow], pair: Pair) -> list[DrawnRow]:
     return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
 
 
-def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[DrawnRun]:
+def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[Kept]:
     """The finished runs of some rows on an OOD set, by seed."""
     runs = {seed: run for row in rows for seed, run in row.on(ood_set).items()}
     return [runs[seed] for seed in sorted(runs) if not runs[seed].record.unfinished]

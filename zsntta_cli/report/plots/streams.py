@@ -10,7 +10,6 @@ from zsntta_cli.report.figure import LINE, POINTS, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.distributions import ID_LOOK, OOD_LOOK
 from zsntta_cli.report.plots.groups import (
     DrawnRow,
-    DrawnRun,
     Groups,
     check_lines,
     finished,
@@ -60,7 +59,7 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
     return Figure(tuple(panels), tuple(notes))
 
 
-def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
+def _with_gradients(runs: Sequence[Kept]) -> dict[str, Kept]:
     """The runs of the lowest seed with gradients, by the titles of their panels."""
     frame = tables([run for run in runs if _has_gradients(run)])
     titles = pair_titles(pairs_of(frame))
@@ -75,15 +74,15 @@ def _with_gradients(runs: Sequence[Kept]) -> dict[str, DrawnRun]:
     return by_title
 
 
-def _has_gradients(run: DrawnRun) -> bool:
+def _has_gradients(run: Kept) -> bool:
     return {*_KINDS} <= {*run.drawable.get("gradients", ())}
 
 
-def _steps(run: DrawnRun) -> Axis:
+def _steps(run: Kept) -> Axis:
     return Axis("step", 0, len(run.drawable["gradients"]["item"]) + 1, is_count=True)
 
 
-def _norms(run: DrawnRun, kind: str, most: float = math.inf) -> Series:
+def _norms(run: Kept, kind: str, most: float = math.inf) -> Series:
     """Norms up to `most`; steps are numbered from 1 if the run counts them, else by item."""
     values: Values = run.drawable["gradients"][kind]
     norms = {step: v for step, v in enumerate(values, 1) if v is not None and v <= most}
@@ -97,7 +96,7 @@ def thresholds(runs: Sequence[Kept]) -> Figure:
     Raises:
         SettingsError: no run has its thresholds kept, or there are too many.
     """
-    panels = _on_all_pairs(runs, "thresholds", threshold_panels)
+    panels = _on_all_pairs(runs, "thresholds", _threshold_panels)
     scales = list(dict.fromkeys(panel.y for panel in panels))  # those of one beside each other
     return Figure(tuple(sorted(panels, key=lambda panel: scales.index(panel.y))))
 
@@ -108,7 +107,7 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has its accuracies kept, or there are too many.
     """
-    panels_of = functools.partial(accuracy_panels, metric=metric)
+    panels_of = functools.partial(_accuracy_panels, metric=metric)
     return Figure(tuple(_on_all_pairs(runs, "running", panels_of)))
 
 
@@ -118,7 +117,7 @@ def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has its windows kept, or there are too many.
     """
-    panels_of = functools.partial(window_panels, metric=metric)
+    panels_of = functools.partial(_window_panels, metric=metric)
     return Figure(tuple(_on_all_pairs(runs, "windows", panels_of)))
 
 
@@ -139,7 +138,7 @@ def _on_all_pairs(
     return panels
 
 
-def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
+def _threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     """Thresholds along the streams of a pair: a panel for each scale, or none.
 
     A method's threshold on the zero-shot ID score shares its axis with those of other methods. The
@@ -156,13 +155,13 @@ def threshold_panels(title: str, groups: Groups, ood_set: str) -> list[Panel]:
     return panels
 
 
-def accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
+def _accuracy_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
     """The accuracy so far along the streams of a pair: one panel, or none."""
     name = f"{METRICS[metric].head} so far (%)"
     return _along(title, name, groups, ood_set, "running", metric)
 
 
-def window_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
+def _window_panels(title: str, groups: Groups, ood_set: str, metric: str) -> list[Panel]:
     """The accuracy in each window, drawn at its end: one panel, or none."""
     name = f"{METRICS[metric].head} in windows (%)"
     return _along(title, name, groups, ood_set, "windows", metric)
