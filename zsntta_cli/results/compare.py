@@ -34,7 +34,6 @@ class RankMark:
 
     is_best: bool = False  # equal means share it
     is_close: bool = False  # not the best, and like all rows between not distinguishable from it
-    p: float | None = None  # against the best, corrected for the number of rivals; None of itself
 
 
 NO_MARK = RankMark()
@@ -54,12 +53,8 @@ def marks(
     adjusted = holm(tests)
     apart = [places[i] or 0 for i in tests if (adjusted[i] or 0) < LEVEL and places[i] != 1]
     return [
-        RankMark(
-            place == 1,
-            place is not None and 1 < place < min(apart, default=math.inf),
-            adjusted.get(i),
-        )
-        for i, place in enumerate(places)
+        RankMark(place == 1, place is not None and 1 < place < min(apart, default=math.inf))
+        for place in places
     ]
 
 

@@ -36,29 +36,7 @@ GRID = [
 ]  # fmt: skip
 
 
-def test_the_first_table_says_which_method_is_best_by_how_much_and_where_it_is_not():
-    html = made(
-        kept_run("zs-clip", "glyphs", known=5, caught=5), kept_run("ridge", "glyphs", known=8),
-        kept_run("zs-clip", "textures", known=9, caught=9), kept_run("ridge", "textures", known=8),
-        kept_run("tda", "glyphs", known=10, caught=10),  # not on all sets: it is not the best
-    )  # fmt: skip
-    # Acc_H: 50 and 80 against glyphs, 90 and 80 against textures; 100 of tda.
-    rows = cells(html, "The best mean over the OOD sets, in %")
-    assert rows[1:] == [
-        ["ID: shapes, tiny"],
-        ["50%", "ridge, 80.00 Acc_H", "10.00 on zs-clip",
-         "glyphs: tda +20.00; textures: zs-clip +10.00"],
-    ]  # fmt: skip
-    assert (
-        "ridge has the best mean Acc_H in 1 of 1 comparison, 10.00 points ahead of the next."
-        in html
-    )
-    assert "With fewer than 5 seeds no difference is tested against chance." in html
-    assert html.index("In short") < html.index("accuracies in %")
-    assert "In short" not in made(kept_run("ridge"))
-
-
-def test_the_answer_says_what_seeds_cannot_distinguish():
+def test_what_seeds_cannot_distinguish_is_underlined():
     right = {
         "tda": (61, 62, 62, 60, 63), "zs-clip": (40, 42, 41, 41, 40), "ridge": (60, 63, 61, 60, 62),
     }  # fmt: skip
@@ -66,9 +44,8 @@ def test_the_answer_says_what_seeds_cannot_distinguish():
         kept_run(method, seed=s, known=k, caught=k, samples=100)
         for method, known in right.items() for s, k in enumerate(known)
     ))  # fmt: skip
-    [line] = cells(html, "The best mean over the OOD sets, in %")[2:]
-    assert line == ["50%", "tda, 61.60 Acc_H", "0.40 on ridge (not distinguishable)", "nowhere"]
-    assert "tested against chance" not in html
+    rows = {row[0]: row[3] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
+    assert rows == {"zs-clip": "40.80±0.84", "tda": "61.60±1.14*", "ridge": "61.20±1.30~"}
     assert "An underlined value is not distinguishable from the best" in html
 
 
@@ -226,7 +203,8 @@ def hostile(monkeypatch):
     ending = f"</script></style></title>{HOSTILE}"
     kept = [
         kept_run(
-            method, HOSTILE + "1", ratio, seed, id_set=HOSTILE, encoder=HOSTILE + "2", prompt=f"{ending} {{}}", digests={ending: ending},
+            method, HOSTILE + "1", ratio, seed, id_set=HOSTILE, encoder=HOSTILE + "2",
+            prompt=f"{ending} {{}}", digests={ending: ending},
             record={"device": ending, "versions": {ending: ending}, "created": ending},
         )
         for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
-from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, SheetRow
+from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, Best, Close, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
     compared,
@@ -16,27 +16,10 @@ from zsntta_cli.report.tables import (
     stopped_notes,
     unmeasured_notes,
 )
-from zsntta_cli.results.compare import RankMark
 from zsntta_cli.results.frame import ResultStream, labels, setting_name, shown
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 WORST_TENTH = "Worst tenth of runs"
-Marks = Mapping[tuple[RunRow, str, str], RankMark]  # of a row, on an OOD set, by a metric
-
-
-def marks_of(tables: Iterable[PageTable]) -> Marks:
-    """The marks of all rows by all metrics that the page shows."""
-    metrics = dict.fromkeys((*metrics_of("accuracy"), *metrics_of("ood")))
-    return {
-        (row, ood_set, metric.name): mark
-        for table in tables
-        for rows in table.results.contests()
-        for ood_set in table.ood_sets(rows)
-        for metric in metrics
-        for row, _, mark in compared(
-            table.results, [row for row in rows if ood_set in row.runs], ood_set, metric
-        )
-    }
 
 
 def kind_of(stream: ResultStream) -> str:
@@ -55,7 +38,7 @@ def name_of(stream: ResultStream) -> str:
     return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))
 
 
-def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
+def headlines(table: PageTable) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
         decided = [row for row in rows if row.decides]
@@ -65,11 +48,11 @@ def headlines(table: PageTable, marks: Marks) -> Iterator[PageSheet]:
             ("how the scores rank, in %", [row for row in rows if row.ratio], metrics_of("ood")),
         ):
             if shown_rows:
-                yield _sheet(table, f"{name_of(stream)}: {title}", shown_rows, metrics, marks)
+                yield _sheet(table, f"{name_of(stream)}: {title}", shown_rows, metrics)
 
 
 def _sheet(
-    table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric], marks: Marks
+    table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric]
 ) -> PageSheet:
     """The table of some rows of one stream, with a body for each ratio."""
     names, ood_sets = labels(rows), table.ood_sets(rows)
@@ -82,7 +65,7 @@ def _sheet(
         texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
         for column in columns:
             for metric in shown_metrics[column]:
-                for row, text in _cells(table, contest, column, metric, marks):
+                for row, text in _cells(table, contest, column, metric):
                     texts[row].setdefault(column, []).append(text)
         head = f"Noise {shown('ratio', ratio)}" if ratio else ""
         every_text |= texts
@@ -102,20 +85,15 @@ def _main(metrics: Sequence[Metric]) -> Sequence[Metric]:
 
 
 def _cells(
-    table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric, marks: Marks
+    table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric
 ) -> Iterator[tuple[RunRow, str]]:
     """The texts of a column, for the rows that have it; all rows saw the same samples."""
     sets = table.results.ood_sets
     if column == WORST_TENTH:  # nothing is known of its chance
         yield from ((row, metric.text(row.worst_tenth(sets, metric))) for row in rows)
         return
-    if column == AVERAGE:
-        values = list(compared(table.results, rows, AVERAGE, metric))
-    else:
-        having = [row for row in rows if column in row.runs]
-        names = column, metric.name
-        values = [(row, row.value(*names), marks[row, *names]) for row in having]
-    for row, value, mark in values:
+    having = [row for row in rows if column in (AVERAGE, *row.runs)]
+    for row, value, mark in compared(table.results, having, column, metric):
         is_stopped = not (value.is_whole or math.isnan(value.mean))
         text = metric.text(value.mean, value.std) + STOPPED * is_stopped
         yield row, marked_text(text, mark)
@@ -124,12 +102,12 @@ def _cells(
 # What is said beside the tables.
 
 
-def legend(marks: Marks) -> str:
-    """What bold and underlined values mean."""
-    best = "Bold is the best mean of the rows that saw the same samples." * any(
-        mark.is_best for mark in marks.values()
-    )
-    if not any(mark.is_close for mark in marks.values()):
+def legend(sheets: Iterable[PageSheet]) -> str:
+    """What bold and underlined values of some tables mean."""
+    rows = [(sheet, row) for sheet in sheets for body in sheet.bodies.values() for row in body]
+    kinds = {type(text) for sheet, row in rows for text in sheet.texts(row)}
+    best = "Bold is the best mean of the rows that saw the same samples." * (Best in kinds)
+    if Close not in kinds:
         return best
     return f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is."
 

@@ -7,9 +7,8 @@ from markupsafe import Markup
 
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
-from zsntta_cli.report.page.answer import answer
 from zsntta_cli.report.page.document import PageSheet, document
-from zsntta_cli.report.page.headline import headlines, legend, marks_of
+from zsntta_cli.report.page.headline import headlines, legend
 from zsntta_cli.report.page.provenance import Card, Command
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
@@ -48,16 +47,14 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
     if not selected.runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     tables = page_tables(selected.runs)
-    marks = marks_of(tables)
+    results = [sheet for table in tables for sheet in headlines(table)]
     rows = [row for table in tables for row in table.results.rows]
     records = [run.record for run in selected.runs]
-    first = answer(tables, marks)
     sections = [
-        Section("In short", _paragraphs(first.sentences), first.sheets),
         Section(
             "Results",
-            _paragraphs([ACCURACIES, legend(marks)]),
-            [sheet for table in tables for sheet in headlines(table, marks)],
+            _paragraphs([ACCURACIES, legend(results)]),
+            results,
         ),
         Section("Acc_H against the noise ratio", figures.sweeps(tables)),
         Section(
