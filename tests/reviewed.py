@@ -15,7 +15,7 @@ def verdict(source, margin, name="cat", threshold=1.0, **values):
     """The row of an image; noise if its margin is above 0, unless an `answer` says otherwise."""
     answer = values.get("answer", "noise" if margin > 0 else "clean")
     known = {
-        "format": FORMAT, "source": source, "frame": None, "time_s": None, "class": name,
+        "format": FORMAT, "source": source, "class": name,
         "class_index": 0, "answer": answer, "noise": answer == "noise", "rank": 1,
         "score": threshold + margin, "threshold": threshold, "margin": margin, "stage": "adapted",
         "evidence": 1.0, "kind": "another kind", "top": [{"class": name, "score": 1.0}],

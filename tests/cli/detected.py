@@ -25,7 +25,7 @@ def correction(source, noise, name=None, **values):
     """What the page writes where a person says that an image is noise, or a class."""
     said = {"noise": not noise, "class": "star", "stage": "adapted"}
     return {
-        "format": 1, "source": str(source), "frame": None, "noise": noise, "class": name,
+        "format": 1, "source": str(source), "noise": noise, "class": name,
         "verdict": said, **values,
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from zsntta_cli.errors import StoreError
 
 SAID = {"noise": True, "class": "cat", "margin": 0.5}
 GOOD = {
-    "format": 1, "source": "a.png", "frame": None, "noise": False, "class": "dog", "verdict": SAID,
+    "format": 1, "source": "a.png", "noise": False, "class": "dog", "verdict": SAID,
 }  # fmt: skip
 
 
@@ -24,38 +24,37 @@ def lines(tmp_path, *rows):
 def test_each_image_has_the_last_answer_of_any_format(tmp_path):
     digest = "A" * 64
     rows = (
-        GOOD, {**GOOD, "frame": 3}, "\n", {**GOOD, "source": "b", "noise": True, "class": None},
+        GOOD, "\n", {**GOOD, "source": "b", "noise": True, "class": None},
         {**GOOD, "format": 2, "source": "c", "content": digest}, {**GOOD, "class": None},
     )  # fmt: skip
     assert set(read_corrections(lines(tmp_path, *rows))) == {
-        Correction(False, None, "a.png"), Correction(False, "dog", "a.png", 3),
-        Correction(True, None, "b"), Correction(False, "dog", "c", content=digest.lower()),
+        Correction(False, None, "a.png"), Correction(True, None, "b"),
+        Correction(False, "dog", "c", content=digest.lower()),
     }  # fmt: skip
 
 
-def test_rows_are_told_by_content_else_by_source_and_frame():
+def test_rows_are_told_by_content_else_by_source():
     digest = "a" * 64
     corrected = Corrected(
         [
             Correction(True, None, "moved.png", content=digest),
-            Correction(True, None, "v.mp4", 3),
             Correction(False, "dog", "b.png"),
         ],
         ("cat", "dog"),
     )
-    frames = [verdict("v.mp4", -1, frame=n) for n in (2, 3)]
     same = [verdict(name, -1, content=digest) for name in ("x.png", "copy.png")]
     batch = corrected.batch(
-        Batch([], [*frames, *same, verdict("b.png", 1, content="c" * 64), unread("b.png")])
+        Batch(
+            [],
+            [verdict("a.png", -1), *same, verdict("b.png", 1, content="c" * 64), unread("b.png")],
+        )
     )
-    assert [row["answer"] for row in batch.rows[:5]] == [
-        "clean", "noise", "noise", "noise", "clean",
-    ]  # fmt: skip
-    assert [row["stage"] for row in batch.rows[:5]] == ["adapted", *["judged"] * 4]
-    assert (batch.rows[4]["class"], batch.rows[4]["class_index"]) == ("dog", 1)
-    assert batch.rows[5] == unread("b.png")
+    assert [row["answer"] for row in batch.rows[:4]] == ["clean", "noise", "noise", "clean"]
+    assert [row["stage"] for row in batch.rows[:4]] == ["adapted", *["judged"] * 3]
+    assert (batch.rows[3]["class"], batch.rows[3]["class_index"]) == ("dog", 1)
+    assert batch.rows[4] == unread("b.png")
     assert list(corrected.notes()) == [
-        "4 images judged by a person: 3 of 3 corrections are of images here."
+        "3 images judged by a person: 2 of 2 corrections are of images here."
     ]
 
 
@@ -67,8 +66,6 @@ WRONG = {
     json.dumps({**GOOD, "format": True}): "its format is none of 1 to 4",
     json.dumps({"format": 1, "source": "a", "margin": 1}): "it is a verdict, and no correction",
     json.dumps({**GOOD, "source": 1}): "'source' is missing",
-    json.dumps({**GOOD, "frame": 1.5}): "'frame' is missing",
-    json.dumps({k: v for k, v in GOOD.items() if k != "frame"}): "'frame' is missing",
     json.dumps({**GOOD, "content": "a.png"}): "'content' is missing",
     json.dumps({**GOOD, "noise": None}): "'noise' is missing",
     json.dumps({**GOOD, "format": 4, "noise": "no"}): "'noise' is 'no', must be true or false",

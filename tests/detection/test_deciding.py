@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import fields
-from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -14,7 +13,7 @@ from zsntta_cli.detection.detecting.request import (
     Images,
     Request,
 )
-from zsntta_cli.detection.detecting.rows import RowMaker, in_hindsight, on_arrival
+from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.flags import Flag, Ranking
@@ -41,24 +40,20 @@ PLAIN = Flag()
 
 
 def arrivals(one, flag=PLAIN):
-    return RowMaker(on_arrival(one, flag, Ranking()), "made")
+    decide = on_arrival(one, flag, Ranking())
+    return lambda images: rows_of(images, decide, "made")
 
 
 def hindsight(images, flag=PLAIN):
-    return RowMaker(in_hindsight(detector(), flag), "made").rows(images)
+    return rows_of(images, in_hindsight(detector(), flag), "made")
 
 
-def frame(number, row, source="a.mp4"):
-    item = Item(source, None, frame=number, time_s=number / 2)
-    return Encoded(item, np.array(row, np.float16))
-
-
-def test_the_fields_are_those_of_format_4():
-    assert FORMAT == 4
+def test_the_fields_are_those_of_format_1():
+    assert FORMAT == 1
     assert tuple(SCHEMA["required"]) == tuple(SCHEMA["properties"]) == FIELDS
     assert SCHEMA["properties"]["format"]["const"] == FORMAT
     assert ",".join(FIELDS) == (
-        "format,source,frame,time_s,class,class_index,answer,noise,rank,score,threshold,margin,"
+        "format,source,class,class_index,answer,noise,rank,score,threshold,margin,"
         "stage,evidence,kind,top,content,note,error,encoder"
     ), "frozen: a change is another format"
 
@@ -86,25 +81,24 @@ def test_rows_are_in_the_order_of_the_images_and_keep_to_the_schema():
             assert row["margin"] == (round(margin, 12) or margin)
             assert row["class"] == NAMES[row["class_index"]]
     assert rows[7]["error"] == "gone"
-    assert {rows[7][name] for name in FIELDS[4:17]} == {None}
+    assert {rows[7][name] for name in FIELDS[2:15]} == {None}
     assert sorted(row["rank"] for row in rows if row["rank"]) == list(range(1, 41))
     by_margin = sorted((r for r in rows if r["rank"]), key=lambda row: -row["margin"])
     assert [row["rank"] for row in by_margin] == list(range(1, 41))
 
 
-def test_a_row_has_the_digest_of_its_own_file_also_where_a_frame_repeats():
+def test_a_row_has_the_digest_of_its_own_file():
     images = [one._replace(digest=bytes([i]) * 32) for i, one in enumerate(some(8))]
     assert [row["content"] for row in hindsight(images)] == [f"{i:02x}" * 32 for i in range(8)]
-    frames = [frame(0, [1] * 7 + [2]), frame(1, [1] * 7 + [2])]
-    assert [row["content"] for row in hindsight([*images, *frames])][-2:] == [None, None]
+    assert [row["content"] for row in hindsight(some(2))] == [None, None]
 
 
 def test_on_arrival_the_pieces_do_not_matter():
     images = some(150)
     images[20] = Encoded(failed("none.png", "gone"), None, "gone")
-    whole = arrivals(detector(), Flag(share=0.1)).rows(images)
+    whole = arrivals(detector(), Flag(share=0.1))(images)
     pieces = arrivals(detector(), Flag(share=0.1))
-    rows = [row for one in images for row in pieces.rows([one])]
+    rows = [row for one in images for row in pieces([one])]
     assert rows == whole
     features = np.stack([one.features for one in images if one.features is not None])
     expected = detector().update(features)
@@ -112,41 +106,6 @@ def test_on_arrival_the_pieces_do_not_matter():
         expected.score, abs=1e-12, rel=0
     )
     assert [r["stage"] for r in whole if not r["error"]] == expected.stage
-
-
-def are_repeats(frames):
-    """Whether each of them does not enter the stream."""
-    online = detector()
-    maker = arrivals(online)
-    seen = [0, *(online.seen for one in frames if maker.rows([one]))]
-    return [now == before for before, now in pairwise(seen)]
-
-
-def test_near_identical_frames_keep_the_verdict_of_the_first():
-    one, like, other = [1.0] * 7 + [1.1], [1.0] * 7 + [1.3], [1.0] * 4 + [-1.0] * 4
-    frames = [frame(0, one), frame(1, like), frame(5, other), frame(6, other), frame(7, one)]
-    assert are_repeats(frames) == [False, True, False, True, False]
-    assert are_repeats([frame(0, one), frame(0, one, "b.mp4")]) == [False, False]
-    assert are_repeats([Encoded(Item("a.png", None), frame(0, one).features)] * 2) == [False] * 2
-    for rows in (
-        hindsight(frames),
-        [r for f in [arrivals(detector())] for one_frame in frames for r in f.rows([one_frame])],
-    ):
-        assert [(row["frame"], row["time_s"]) for row in rows] == [
-            (0, 0.0), (1, 0.5), (5, 2.5), (6, 3.0), (7, 3.5),
-        ]  # fmt: skip
-        for first, repeat in ((0, 1), (2, 3)):
-            same = [name for name in FIELDS if name not in ("frame", "time_s")]
-            assert {n: rows[first][n] for n in same} == {n: rows[repeat][n] for n in same}
-    seen = detector()
-    arrivals(seen).rows(frames)
-    assert seen.seen == 3, "repeats do not enter the stream"
-
-
-def test_a_drift_of_frames_is_compared_with_the_last_that_was_judged():
-    angles = np.deg2rad([0, 6, 12, 18])  # cosine of 6 degrees: 0.9945, of 12: 0.978
-    frames = [frame(i, [np.cos(a), np.sin(a), *[0] * 6]) for i, a in enumerate(angles)]
-    assert are_repeats(frames) == [False, True, False, True]
 
 
 def test_nothing_but_errors_has_rows_and_one_image_too():
@@ -191,5 +150,3 @@ def test_what_is_decided_on_arrival():
 
     assert not on_arrival("f", "a.tar", "list.txt")
     assert on_arrival("f", "-")
-    assert not on_arrival("a.mp4"), "a whole video is decided as a folder is"
-    assert on_arrival("a.mp4", "-")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from made import pack
 from PIL import Image
 
+from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.sources import Scan, batches, check_sources, images_below
 from zsntta_cli.detection.sources.lists import piped
@@ -93,7 +94,7 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
         with pytest.raises(OSError, match=said):
             item.load()
     with pytest.raises(OSError, match=r"cut|trunc|identify"):
-        items[2].load().image()
+        as_shown(items[2].load().data)
 
 
 @pytest.mark.parametrize(
@@ -223,16 +224,16 @@ def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
     scan = Scan(left_out=left_out)
     assert [item.source for item in images_below(tmp_path, scan)] == [str(tmp_path / "a.png")]
     assert left_out.words() == (
-        "2 videos (b.mp4, d.mov), read only if you name them; 1 hidden file (.c.mp4); "
+        "2 videos (b.mp4, d.mov), which cannot be read; 1 hidden file (.c.mp4); "
         "1 hidden folder (@eaDir)"
     )
 
 
 @pytest.mark.parametrize("source", ["clips", "clips.zip"])
-def test_a_folder_of_videos_alone_says_what_to_do(here, source):
+def test_a_folder_of_videos_alone_says_so(here, source):
     (here / "clips").mkdir()
     (here / "clips/a.mp4").touch()
     pack(here / "clips.zip", {"clips/a.mp4": b""})
     for _ in range(2):  # scans share no count
-        with pytest.raises(DatasetError, match=r"left out: 1 video \(a.mp4\), read only if you"):
+        with pytest.raises(DatasetError, match=r"left out: 1 video \(a.mp4\), which cannot be"):
             sources(source)

@@ -58,7 +58,7 @@ def test_a_table_has_the_columns_of_verdict_files():
     columns = [name for name in FIELDS if name in table]
     assert list(table) == columns
     assert not {*FIELDS} - {*table} - {
-        "format", "frame", "time_s", "content", "note", "error", "encoder",
+        "format", "content", "note", "error", "encoder",
     }  # fmt: skip
     assert table["source"].tolist() == ["a.jpg", None, "c.jpg"]
     assert table["class"].tolist() == ["dog", "cat", "cat"]

@@ -111,8 +111,8 @@ def test_what_cannot_be_copied_is_told(here):
     batch = pairs(answers(here))
     (here / "in/a/1.png").unlink()
     write(here / "in", {"b/1.png": b"changed since"})
-    items = [*batch.items, Item("a.mp4", None, frame=0), failed("none", "gone")]
-    rows_of = [*batch.rows, verdict("a.mp4", -1.0, frame=0), unread("none")]
+    items = [*batch.items, Item("cached", None), failed("none", "gone")]
+    rows_of = [*batch.rows, verdict("cached", -1.0), unread("none")]
     items.append(member(here / "in", b"noise"))
     batch = Batch(items, [*rows_of, judged(b"noise")])
     assert sort(here / "out", {}, batch) == [

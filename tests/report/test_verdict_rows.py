@@ -20,7 +20,7 @@ from zsntta_cli.report.verdict_files import (
     json_lines,
     rows_file,
 )
-from zsntta_cli.report.verdicts import Tally, draw, line, place, suspicious
+from zsntta_cli.report.verdicts import Tally, draw, line, suspicious
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
@@ -34,9 +34,9 @@ def broken(source="b.png"):
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b"4,a.png,,,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
+        b"1,a.png,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
         b'"[{""class"": ""cat"", ""score"": 1.0}]",,,,tiny\n'
-        b'4,"b,""\xff.png",,,,,,,,,,,,,,,,,gone,tiny\n'
+        b'1,"b,""\xff.png",,,,,,,,,,,,,,,gone,tiny\n'
     )
     text = json_lines([broken("\udcff\n.png")])
     assert text.isascii()
@@ -53,7 +53,6 @@ def test_a_row_as_a_line():
     assert line(row()) == "noise  +0.25  cat  a.png"
     assert line(row(noise=False, margin=-0.5)) == "clean  -0.50  cat  a.png"
     assert line(broken()) == "error  b.png: gone"
-    assert place(row("c.mp4", frame=3, time_s=1.5)) == "c.mp4 at 1.50 s"
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
@@ -213,7 +212,7 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
     table = parquet.read_table(path)
     assert tuple(table.column_names) == FIELDS == tuple(row_schema()["properties"])
     assert [str(kind) for kind in table.schema.types] == [
-        "int64", "string", "int64", "double", "string", "int64", "string", "bool", "int64",
+        "int64", "string", "string", "int64", "string", "bool", "int64",
         "double", "double", "double", "string", "double", "string",
         "list<element: struct<class: string, score: double>>", "string", "string", "string",
         "string",

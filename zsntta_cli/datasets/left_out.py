@@ -42,8 +42,7 @@ _MANY = {
     "archive of another kind": "archives of other kinds",
     _NO_PICTURE: "files that are no pictures",
 }
-_NAMED = ("video", "archive")  # kinds that are read when they are named
-_UNREADABLE = ("archive of another kind", "RAW photo", "picture of another format")
+_UNREADABLE = ("video", "archive of another kind", "RAW photo", "picture of another format")
 _SHOWN = 3  # names of a kind
 
 
@@ -101,7 +100,9 @@ class LeftOut:
 
     def words(self) -> str:
         """What was left out, as the end of a sentence; empty if nothing was."""
-        readable, unreadable = (" and ".join(self._of(kinds)) for kinds in (_NAMED, _UNREADABLE))
+        readable, unreadable = (
+            " and ".join(self._of(kinds)) for kinds in (("archive",), _UNREADABLE)
+        )
         parts = (
             f"{readable}, read only if you name them" if readable else "",
             f"{unreadable}, which cannot be read" if unreadable else "",

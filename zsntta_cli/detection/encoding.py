@@ -20,6 +20,7 @@ from PIL import Image
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
+from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.ensembles import prompt_features
@@ -240,8 +241,7 @@ def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
     features, note, error = image or KeptImage(None)
     if features is not None and (wrong := wrong_with(features)):
         features, error = None, wrong
-    is_file = item.frame is None and features is not None
-    return Encoded(item, features, error, digest if is_file else b"", note)
+    return Encoded(item, features, error, digest if features is not None else b"", note)
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:
@@ -268,7 +268,7 @@ def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
     try:
         content = item.load()
         digest = content.digest
-        decoded = content.decoded() if resize and digest not in seen else None
+        decoded = as_shown(content.data) if resize and digest not in seen else None
         failure = None
     except Exception as error:  # of a damaged image PIL raises nearly anything
         failure = error

@@ -260,24 +260,17 @@ def _answer(noise: bool | np.bool_, unsure: bool | np.bool_) -> VerdictAnswer:
 # Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
 # files; they are frozen: a change is another format.
 
-# 1: no answer, evidence, kind, content; noise was all above the threshold. 2: no note.
-# 3: replaces, the number of a row that another one of a watched folder replaced.
-FORMAT: Final = 4
+FORMAT: Final = 1
 _DECIDED = object()  # marks a field that is null where an image could not be read
 
 LikelyClass = TypedDict(
     "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
 )
 VerdictRow = TypedDict("VerdictRow", {
-    "format": Literal[4],
+    "format": Literal[1],
     "source": Annotated[
         str,
         "path of the file; archive and path within it; id in a cached set",
-    ],
-    "frame": Annotated[int | None, {"minimum": 0}, "number in a video"],
-    "time_s": Annotated[
-        float | None,
-        "in a video, by the frame's own time stamp",
     ],
     "class": Annotated[str, _DECIDED, "the class, should the image be clean"],
     "class_index": Annotated[int, _DECIDED, {"minimum": 0}],

@@ -118,7 +118,7 @@ class Copies(RowSink):
 
     def _copy(self, item: Item, row: VerdictRow, root: Path) -> str | None:
         """Copy an image, and give its place below the folder; None if it cannot be copied."""
-        if item.file is None or item.frame is not None or row["content"] is None:
+        if item.file is None or row["content"] is None:
             self._leave(_NO_FILE, item)
             return None
         try:

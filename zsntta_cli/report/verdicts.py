@@ -45,7 +45,7 @@ def draw(rows: Iterable[VerdictRow]) -> str:
     table.add_column("image", overflow="fold")
     for row in suspicious(rows):
         margin = f"{row['margin']:+.2f}"
-        cells = str(row["rank"]), margin, row["answer"], row["class"], place(row)
+        cells = str(row["rank"]), margin, row["answer"], row["class"], row["source"]
         table.add_row(*(Text(printable(cell)) for cell in cells))
     screen = console()
     with screen.capture() as captured:
@@ -54,17 +54,11 @@ def draw(rows: Iterable[VerdictRow]) -> str:
     return captured.get()
 
 
-def place(row: VerdictRow) -> str:
-    """The origin of an image: its path, and in a video its time."""
-    time = row["time_s"]
-    return row["source"] if time is None else f"{row['source']} at {time:.2f} s"
-
-
 def line(row: VerdictRow) -> str:
     """One row as a line, for verdicts that are shown as they come."""
     if row["error"] is not None:
-        return f"error  {place(row)}: {row['error']}"
-    return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {place(row)}"
+        return f"error  {row['source']}: {row['error']}"
+    return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {row['source']}"
 
 
 _KINDS = {
@@ -119,12 +113,11 @@ class Tally:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
-            self.counts["frames"] += row["frame"] is not None
             self.counts.update(kinds_of(row["note"] or ""))
             if row["error"] is not None:
                 self.counts["errors"] += 1
                 reason = row["error"].removesuffix(f": {row['source']}")
-                self._unread.setdefault(reason, []).append(place(row))
+                self._unread.setdefault(reason, []).append(row["source"])
             else:
                 self._add_judged(row)
 
@@ -180,10 +173,10 @@ class Tally:
         yield f"Not read: {'; '.join(reasons)}."
 
     def _sum_of_files(self) -> Iterator[str]:
-        """The files that were found, and what became of them; frames are no files."""
+        """The files that were found, and what became of them."""
         again, left = self.left_out.again, self.left_out.files
         unread = self.counts["errors"]
-        if self.counts["frames"] or not again + left:
+        if not again + left:
             return
         parts = {
             "judged": self.judged, "not read": unread, "given again": again, "left out": left,

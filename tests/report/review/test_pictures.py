@@ -45,7 +45,6 @@ def test_what_has_no_file_that_browsers_draw_has_none():
     file = Path("a.png")
     assert address(failed("a.png", "it is gone"), HERE) is None
     assert address(Item("s.tar/a.png", of_file(file).load, Path("s.tar"), "a.png"), HERE) is None
-    assert address(Item("v.png", of_file(file).load, file, frame=3), HERE) is None
     for name in ("a.heic", "a.tif", "a.jp2", "a", "png"):
         assert address(of_file(Path(name)), HERE) is None, name
 

@@ -20,7 +20,7 @@ NAMES = [
     "evil\u202egnp.exe", "&amp;", "`${alert(1)}`", "\\", "",
 ]  # fmt: skip
 ROWS = [verdict(name, i - 4.5, NAMES[-1 - i]) for i, name in enumerate(NAMES)]
-ROWS += [verdict(HOSTILE, 0.5, HOSTILE, frame=7, time_s=1.5), unread(HOSTILE, HOSTILE)]
+ROWS += [verdict(HOSTILE, 0.5, HOSTILE), unread(HOSTILE, HOSTILE)]
 DOT = small(Image.new("RGB", (300, 200), (200, 30, 40)))
 
 
@@ -46,11 +46,9 @@ def test_each_image_is_in_one_list_in_its_order():
 
 
 def test_a_card_says_verdict_class_margin_and_place():
-    html = page([verdict("clip.mp4", -1.25, "dog", frame=3, time_s=0.5)], shown={0: DOT})
+    html = page([verdict("a.png", -1.25, "dog")], shown={0: DOT})
     [card] = re.findall(r"<li id=.*?\n", html)
-    assert re.sub(r"<[^>]+>", " ", card).split() == [
-        "belongs", "−1.25", "dog", "clip.mp4", "at", "0.50", "s",
-    ]  # fmt: skip
+    assert re.sub(r"<[^>]+>", " ", card).split() == ["belongs", "−1.25", "dog", "a.png"]
     [(image, _)] = Page(card).named("img")
     assert image == {"src": DOT.uri, "alt": "", "width": "256", "height": "171"}
 
@@ -85,8 +83,7 @@ def test_the_script_gets_names_of_any_bytes_whole():
     [plain] = re.findall(r'id="review-data">(.*?)</script>', page(ROWS))
     data = json.loads(plain)
     assert [row[0] for row in data["rows"]] == [*NAMES, HOSTILE]
-    assert data["columns"][:5] == ["source", "frame", "content", "class", "answer"]
-    assert data["rows"][-1][1] == 7
+    assert data["columns"][:4] == ["source", "content", "class", "answer"]
     assert set(data["classes"]) == set(NAMES)
     assert not set("<>&") & set(plain)
     page(ROWS).encode()
@@ -112,7 +109,6 @@ def test_corrections_that_a_browser_kept_are_of_rows_wherever_their_files_lie():
 def test_a_number_to_flag_is_named_only_where_the_command_takes_one():
     assert '"flag":true' in page(PLAIN)
     assert '"flag":false' in page(PLAIN, hindsight=False)
-    assert '"flag":false' in page(ROWS), "a frame that repeats is not counted by --flag"
 
 
 def test_the_same_rows_give_the_same_bytes_and_others_another_name():

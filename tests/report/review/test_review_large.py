@@ -160,8 +160,8 @@ def test_the_list_as_it_stands_is_a_file(review):
     assert [one["judged"] for one in lines] == [False] * 6 + [True]
     assert [one["margin"] for one in lines] == [1.5 - i for i in range(7)]
     head, *cells = csv.reader(io.StringIO(saved(review, "CSV")))
-    assert head == ["source", "frame", "answer", "class", "margin", "judged"]
-    assert cells[2] == ["photos/#50%?.png", "", "clean", "cat", "-0.5", "false"]
+    assert head == ["source", "answer", "class", "margin", "judged"]
+    assert cells[2] == ["photos/#50%?.png", "clean", "cat", "-0.5", "false"]
     assert len(cells) == 7
 
 

@@ -28,8 +28,8 @@ class ImageOptions:
         typer.Argument(
             metavar="IMAGES",
             show_default=False,
-            help="Files, folders, globs, archives, shards, lists (.txt, .csv), videos; - for paths "
-            "on standard input.",
+            help="Files, folders, globs, archives, shards, lists (.txt, .csv); - for paths on "
+            "standard input.",
         ),
     ] = None
     set_name: Annotated[

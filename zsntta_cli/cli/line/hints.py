@@ -51,7 +51,6 @@ _REMEDIES = {
     "data-root": "name the folder of all sets with --data-root",
     "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
-    "install-video": "pip install 'zsntta[video]' reads videos",
     "install-parquet": "pip install 'zsntta[parquet]' reads and writes it",
     "compare": "zsntta simulate runs what is missing, or choose with --id, --ood and --method",
     "fewer-lines": "choose with --method or --setting NAME=VALUE",

@@ -27,7 +27,6 @@ class Correction(NamedTuple):
     noise: bool  # it belongs to none of the classes
     class_name: str | None = None  # of a clean one; None where nobody named another class
     source: str = ""
-    frame: int | None = None  # number in a video
     content: str | None = None  # SHA-256 of the file, in hexadecimal; none in format 1
 
 
@@ -45,8 +44,8 @@ def read_corrections(path: Path) -> list[Correction]:
     corrections = [_parsed(line, f"{path}, line {number:,}") for number, line in numbered]
     if not corrections:
         raise StoreError(f"{path} has no corrections: the review page exports them.")
-    last = {(one.source, one.frame): one for one in corrections}
-    return [one for one in corrections if last[one.source, one.frame] is one]
+    last = {one.source: one for one in corrections}
+    return [one for one in corrections if last[one.source] is one]
 
 
 def _parsed(line: str, where: str) -> Correction:
@@ -57,9 +56,7 @@ def _parsed(line: str, where: str) -> Correction:
     if wrong := _wrong(row):
         raise StoreError(f"{where}: {wrong}; must be what the review page exports.")
     content = row.get("content")
-    return Correction(
-        row["noise"], row["class"], row["source"], row["frame"], content and content.lower()
-    )
+    return Correction(row["noise"], row["class"], row["source"], content and content.lower())
 
 
 def _wrong(row: Any) -> str:
@@ -72,7 +69,6 @@ def _wrong(row: Any) -> str:
         return "it is a verdict, and no correction"
     fields = [
         ("source", isinstance(row.get("source"), str)),
-        ("frame", _is_whole(row.get("frame", ""))),
         ("content", _is_content(row.get("content"))),
         ("noise", isinstance(row.get("noise"), bool)),
         ("class", isinstance(row.get("class", 0), str | None)),
@@ -86,10 +82,6 @@ def _wrong(row: Any) -> str:
     return "an image that is noise has a class" if row["noise"] and row["class"] is not None else ""
 
 
-def _is_whole(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool))
-
-
 def _is_content(value: Any) -> bool:
     return value is None or (
         isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value, re.IGNORECASE))
@@ -100,27 +92,25 @@ class Corrected:
     """Use corrections: the detector learns from them, and each becomes its image's verdict.
 
     An image is recognised by its content, wherever and however often it occurs; if a correction has
-    no content, by its source and frame. Scores and thresholds stay as they were.
+    no content, by its source. Scores and thresholds stay as they were.
     """
 
     def __init__(self, corrections: Sequence[Correction], classes: Sequence[str] = ()) -> None:
         """Take corrections; the last one of each image counts."""
         self._corrections = corrections
-        self._by_image = {_image(one.content, one.source, one.frame): one for one in corrections}
-        self._used: set[object] = set()
+        self._by_image = {one.content or one.source: one for one in corrections}
+        self._used: set[str] = set()
         self._rows = self._other_classes = 0
         self._learned, self._classes = "", classes
 
     def teach(self, run: DetectRun) -> None:
-        """Have a run's detector learn from all images that can be had; frames are not kept.
+        """Have a run's detector learn from all images that can be had.
 
         Raises:
             DatasetError: not one of the images can be had.
         """
         self._classes = run.detector.class_names
-        images = [one for one in self._corrections if one.frame is None]
-        if not images:
-            return
+        images = self._corrections
         features = _of_set(run, images) if run.cached else _of_files(run.encoding, images)
         pairs = zip(features, images, strict=True)
         rows = [(row, one.noise) for row, one in pairs if row is not None]
@@ -142,9 +132,8 @@ class Corrected:
     def _row(self, row: VerdictRow) -> VerdictRow:
         if row["error"] is not None:
             return row
-        content = _image(row["content"], row["source"], row["frame"])
-        place = _image(None, row["source"], row["frame"])
-        image = next((i for i in (content, place) if i in self._by_image), None)
+        names = row["content"] or "", row["source"]
+        image = next((name for name in names if name in self._by_image), None)
         if image is None:
             return row
         self._used.add(image)
@@ -175,10 +164,6 @@ class Corrected:
                 f"{counted(self._other_classes, 'image')} corrected to a class that is none of "
                 f"yours: only that they are clean is used."
             )
-
-
-def _image(content: str | None, source: str, frame: int | None) -> object:
-    return content or (source, frame)
 
 
 def _of_set(run: DetectRun, images: Sequence[Correction]) -> list[NDArray[np.floating] | None]:

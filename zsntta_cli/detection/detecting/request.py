@@ -34,7 +34,7 @@ class Images:
         )
         check(
             bool(self.sources or self.set_name),
-            "say which images: files, folders, archives, lists, videos, '-', or a cached set.",
+            "say which images: files, folders, archives, lists, '-', or a cached set.",
         )
 
 

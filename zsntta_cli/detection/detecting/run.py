@@ -16,7 +16,7 @@ from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.request import Request
-from zsntta_cli.detection.detecting.rows import RowMaker, in_hindsight, on_arrival
+from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
 from zsntta_cli.detection.flags import Ranking
@@ -73,14 +73,11 @@ class DetectRun:
         else:
             decide = in_hindsight(self.detector, rule.flag)
             parts = iter([list(chain.from_iterable(self._encoded()))])
-        maker = RowMaker(decide, self.encoding.name)
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
-            items = [one.item for one in encoded]
-            yield Batch(items, maker.rows(encoded))
-            for item in items:
-                item.drop_content()
+            rows = rows_of(encoded, decide, self.encoding.name)
+            yield Batch([one.item for one in encoded], rows)
         if examples:
             self.encoding.reporter.note(
                 f"note: {examples:,} of the images are example photos of the classes as well."
@@ -108,14 +105,7 @@ class DetectRun:
             step = AT_ONCE if self.request.on_arrival else len(items)
             for start in range(0, len(items), step):
                 part = items[start : start + step]
-                yield self._encoded_part(part)
-
-    def _encoded_part(self, items: Sequence[Item]) -> list[Encoded]:
-        """Items with their features; in hindsight the pixels of frames are released."""
-        encoded = self.encoding.images(items, "images" if len(items) > AT_ONCE else "")
-        for item in () if self.request.on_arrival else items:
-            item.drop_content()
-        return encoded
+                yield self.encoding.images(part, "images" if len(part) > AT_ONCE else "")
 
     def _items(self) -> Iterator[list[Item]]:
         """The images of all sources."""

@@ -1,4 +1,4 @@
-"""Sources of images: files, folders, archives, lists, piped paths, videos. All become `Item`s."""
+"""Sources of images: files, folders, archives, lists, piped paths. All become `Item`s."""
 
 import contextlib
 import glob
@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from zsntta_cli.datasets.first_bytes import LOOKED_AT, TIFF, first_bytes, is_picture
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.left_out import RAW, VIDEOS, LeftOut
+from zsntta_cli.datasets.left_out import RAW, LeftOut
 from zsntta_cli.datasets.readers.archives import is_archive, open_archive, sorted_members
 from zsntta_cli.datasets.readers.members import KINDS, Member
 from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
@@ -71,11 +71,10 @@ def batches(sources: Sequence[str], scan: Scan | None = None) -> Iterator[list[I
                 yield _each_once(items, seen, scan)
             continue
         for path in _whole(source):
-            for items in _of_path(path, scan):
-                yield _each_once(items, seen, scan)
+            yield _each_once(_of_path(path, scan), seen, scan)
 
 
-_Identity = tuple[str, str, int | None]  # path, member of an archive, frame
+_Identity = tuple[str, str]  # path, member of an archive
 
 
 def _each_once(items: Iterable[Item], seen: set[_Identity], scan: Scan) -> list[Item]:
@@ -97,15 +96,15 @@ def _identity(item: Item) -> _Identity | None:
 
     Two hard links are two images.
     """
-    if (path := item.file or item.video) is None:
+    if item.file is None:
         return None
-    place = os.path.abspath(path)
+    place = os.path.abspath(item.file)
     if os.path.islink(place):
         real = os.path.realpath(place)
     else:
         folder, name = os.path.split(place)
         real = os.path.join(_real(folder), name)
-    return real, item.member, item.frame
+    return real, item.member
 
 
 def _standard_input(most: int) -> bytes:
@@ -143,19 +142,15 @@ def _missing(path: Path) -> str:
     return f"{short(str(path), 200)}."
 
 
-def _of_path(path: Path, scan: Scan) -> Iterable[list[Item]]:
+def _of_path(path: Path, scan: Scan) -> list[Item]:
     if path.is_dir():
-        return [_not_empty(path, list(images_below(path, scan)), scan)]
+        return _not_empty(path, list(images_below(path, scan)), scan)
     name = path.name.lower()
     if name.endswith(LISTS):
-        return [listed(path)]
+        return listed(path)
     if name.endswith(tuple(KINDS)) and is_archive(path):
-        return [_not_empty(path, _members(path, scan), scan)]
-    if name.endswith(VIDEOS):
-        from zsntta_cli.detection.sources.video import frames
-
-        return frames(path)
-    return [[of_file(path)]]
+        return _not_empty(path, _members(path, scan), scan)
+    return [of_file(path)]
 
 
 def _members(path: Path, scan: Scan) -> list[Item]:

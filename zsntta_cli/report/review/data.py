@@ -10,11 +10,10 @@ from markupsafe import Markup
 
 from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
 from zsntta_cli.errors import printable
-from zsntta_cli.report.verdicts import place
 
 # What is given of each row, and put into a correction. A page is known by these and its classes.
 _COLUMNS = (
-    "source", "frame", "content", "class", "answer", "noise", "rank", "score", "threshold",
+    "source", "content", "class", "answer", "noise", "rank", "score", "threshold",
     "margin", "stage", "evidence", "kind", "encoder",
 )  # fmt: skip
 
@@ -33,11 +32,11 @@ def page_data(
     lists = [[row[name] for name in _COLUMNS] for row in plain]
     names = list(dict.fromkeys(classes))
     digest = hashlib.sha256(json.dumps([lists, names]).encode()).hexdigest()
-    places = enumerate(map(place, rows))
+    places = enumerate(row["source"] for row in rows)
     return _json({
         "format": FORMAT, "id": digest, "columns": _COLUMNS, "rows": lists, "classes": names,
         "tops": _tops(rows, names), "files": [files.get(i) for i in range(len(rows))],
-        "places": {i: printable(p) for i, p in places if printable(p) != rows[i]["source"]},
+        "places": {i: printable(p) for i, p in places if printable(p) != p},
         "shown": {name: printable(name) for name in _names(rows) if printable(name) != name},
         "notes": {i: printable(row["note"]) for i, row in enumerate(rows) if row["note"]},
         **settings,

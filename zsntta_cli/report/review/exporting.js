@@ -12,9 +12,9 @@ const ascii = (words) => words.replace(/[^ -~]/g, (c) => "\\u" + c.charCodeAt(0)
 function exported() {
   const there = items.filter((item) => truths.has(item));
   return there.map((item) => {
-    const { source, frame, content, ...verdict } = item.verdict;
+    const { source, content, ...verdict } = item.verdict;
     const { noise, name } = truths.get(item);
-    return ascii(JSON.stringify({ format: data.format, source, frame, content, noise, class: name, verdict })) + "\n";
+    return ascii(JSON.stringify({ format: data.format, source, content, noise, class: name, verdict })) + "\n";
   }).join("");
 }
 
@@ -22,15 +22,15 @@ function exported() {
 function listed() {
   const by = shift();
   return items.map((item) => {
-    const { source, frame, class: name, margin } = item.verdict;
+    const { source, class: name, margin } = item.verdict;
     const truth = truths.get(item);
     const answer = truth ? (truth.noise ? "noise" : "clean") : item.answer;
-    return { source, frame, answer, class: truth && truth.name || name, margin: margin - by, judged: Boolean(truth) };
+    return { source, answer, class: truth && truth.name || name, margin: margin - by, judged: Boolean(truth) };
   });
 }
 
 const asLines = (rows) => rows.map((row) => ascii(JSON.stringify(row)) + "\n").join("");
-const asTable = (rows) => [["source", "frame", "answer", "class", "margin", "judged"], ...rows.map(Object.values)]
+const asTable = (rows) => [["source", "answer", "class", "margin", "judged"], ...rows.map(Object.values)]
   .map((row) => row.map(field).join(",") + "\n").join("");
 const listing = make("details", {}, make("summary", { textContent: "List as a file" }),
   make("p", { textContent: "All images with their answers as they stand: the slider where it is, your corrections applied." }),

@@ -3,7 +3,7 @@
 import base64
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,7 +12,7 @@ from urllib.parse import quote
 from PIL import Image, features
 
 from zsntta_cli.datasets.decoding import as_shown
-from zsntta_cli.detection.sources.item import Content, Item
+from zsntta_cli.detection.sources.item import Item
 
 SIDE = 256  # pixels, the longer side
 _FORMAT = "WEBP" if features.check("webp") else "JPEG"
@@ -32,39 +32,16 @@ class Picture:
 
 def pictures(items: Sequence[Item]) -> list[Picture | None]:
     """Small pictures of items, in order; None for one that cannot be read (any more)."""
-    videos = {item.video for item in items if item.video}
-    frames = dict(pair for path in sorted(videos) for pair in _of_frames(path, items))
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(lambda item: frames.get(_place(item)) or _picture(item), items))
-
-
-def _of_frames(
-    path: Path, items: Sequence[Item]
-) -> Iterator[tuple[tuple[str, int | None], Picture]]:
-    """Pictures of a video's frames; it is decoded again, as frames are not kept."""
-    from zsntta_cli.detection.sources.video import frames_at
-
-    places = {item.frame: _place(item) for item in items if item.video == path}
-    for number, image in frames_at(path, {n for n in places if n is not None}):
-        yield places[number], small(image)
-
-
-def _place(item: Item) -> tuple[str, int | None]:
-    return item.source, item.frame
+        return list(threads.map(_picture, items))
 
 
 def _picture(item: Item) -> Picture | None:
     try:
-        return small(_image(item.load()))
+        # A JPEG is decoded no larger than necessary.
+        return small(as_shown(item.load().data, small=(2 * SIDE, 2 * SIDE)).image)
     except Exception:  # of a damaged file PIL raises nearly anything; the page is still of use
         return None
-
-
-def _image(content: Content) -> Image.Image:
-    """The image; a JPEG is decoded no larger than necessary."""
-    if not content.data:
-        return content.image()
-    return as_shown(content.data, small=(2 * SIDE, 2 * SIDE)).image
 
 
 def small(image: Image.Image) -> Picture:
@@ -80,13 +57,11 @@ def small(image: Image.Image) -> Picture:
 def address(item: Item, folder: Path) -> str | None:
     """The relative address of an item's own file from the folder of a page, or None.
 
-    Frames, members of archives and cached features have no file of their own; other files are of a
-    type that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
+    Members of archives and cached features have no file of their own; other files are of a type
+    that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
     the address begins with a dot or two, so that no name is taken for a scheme or a host.
     """
-    if item.file is None or item.member or item.frame is not None:
-        return None
-    if item.file.suffix.lower() not in _DRAWN:
+    if item.file is None or item.member or item.file.suffix.lower() not in _DRAWN:
         return None
     try:
         steps = PurePath(os.path.relpath(item.file, folder)).as_posix()

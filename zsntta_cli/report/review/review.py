@@ -24,7 +24,7 @@ from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
 from zsntta_cli.report.review.data import page_data
 from zsntta_cli.report.review.pictures import Picture, address, pictures
-from zsntta_cli.report.verdicts import Tally, place
+from zsntta_cli.report.verdicts import Tally
 
 TITLE = "Review of verdicts"
 ANSWERS = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # as the page calls them
@@ -73,12 +73,11 @@ def review(
         carded={*shown, *asked, *(i for places in lists.values() for i in places[:STEP])},
         answers=ANSWERS,
         failed=[row for row in rows if row["error"] is not None],
-        place=place,
         text=_text,
         data=page_data(
             judged, classes, files,
             near=borderline(len(judged)), step=STEP, answers=ANSWERS,
-            flag=hindsight and all(row["frame"] is None for row in judged),
+            flag=hindsight,
         ),
     )  # fmt: skip
 
