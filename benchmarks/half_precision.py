@@ -29,7 +29,7 @@ from zsntta_cli.simulation.sources import Library
 
 METHODS = (
     "zs-clip", "adand", "ridge", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn",
-    "stata", "transclip", "lame", "ridge+oga", "ridge+tda", "oodd", "syde", "neglabel", "adaneg",
+    "stata", "transclip", "lame", "ridge+oga", "ridge+tda", "oodd", "neglabel", "adaneg",
     "tanl", "dde",
 )  # fmt: skip
 WITH_WORDS = ("neglabel", "adaneg", "tanl", "dde")

@@ -22,10 +22,10 @@ IMAGES = np.array([[5, 1, 0, 1, 2], [1, 4, 1, 0, 1], [3, 0, 0, 0, 2], [3, 0, 0, 
                    [0, 1, 1, 4, 1]])  # fmt: skip
 
 
-def run(method, images, texts, words=0, *, injected=None, fixed=None, scale=3.0, **values):
-    """The decisions on a stream of these images, with a method's settings and so many words."""
+def run(method, words=0, *, fixed=None, **values):
+    """The decisions on the nine items, with a method's settings and so many words."""
     more = (WORDS[:words], (words,)) if words else ()
-    data = of_features(images, texts, scale, injected, *more)
+    data = of_features(IMAGES, TEXTS, 3.0, None, *more)
     options = build_run(method, "", "", None, "", **values).options
     return METHODS[method].load()(data, options, ThresholdSettings(fixed=fixed))
 
@@ -73,36 +73,11 @@ FIXED = [
     ("method", "values", "words", "scores", "is_noise"), FIXED, ids=lambda given: str(given)[:40]
 )
 def test_nine_items(method, values, words, scores, is_noise):
-    found = run(method, IMAGES, TEXTS, words, **values)
+    found = run(method, words, **values)
     np.testing.assert_allclose(found.id_score, scores, atol=2e-6)
     assert found.is_noise.tolist() == [bool(noise) for noise in is_noise]
     fifth = int("adaneg_sure" in values)  # as near to both names: by its proxy the second is nearer
     assert found.class_index.tolist() == [0, 1, 0, 0, fifth, 0, 1, 1, 1]
-
-
-def starting_layer(texts):
-    """The log odds of noise of a detector that has learned nothing yet: weights and offset."""
-    dim = texts.shape[1]
-    probes = np.concatenate([np.zeros((1, dim)), np.eye(dim)])
-    none = {"warmup": 0, "syde_entropy": 0.0, "update_every": len(probes) + 1}
-    p = run("syde", probes, texts, scale=10.0, **none).id_score
-    odds = np.log((1 - p) / p)
-    return np.append(odds[1:] - odds[0], odds[0])
-
-
-def test_syde_with_a_map_of_one_cell():
-    """A third of the nine are known to be noise."""
-    found = run(
-        "syde", IMAGES, TEXTS, injected=np.arange(9) % 3 == 2, update_every=3, warmup=0,
-        learning_rate=0.05, syde_shots=1, syde_gap=0.2, syde_visual=0.7, syde_entropy=4.0,
-        syde_map=1,
-    )  # fmt: skip
-    scores = [
-        0.817088, 0.809895, 0.557407, 0.400081, 0.744752, 0.890016, 0.683009, 0.709641, 0.792819
-    ]  # fmt: skip
-    np.testing.assert_allclose(found.id_score, scores, atol=2e-6)
-    assert found.is_noise.astype(int).tolist() == [0, 1, 1, 1, 0, 1, 0, 0, 1]
-    assert found.class_index.tolist() == [0, 1, 0, 0, 0, 0, 1, 1, 1]
 
 
 # Items of a few classes, of which they name some otherwise than CLIP does.
@@ -119,22 +94,5 @@ NAMED = [
 
 @pytest.mark.parametrize(("method", "values", "classes"), NAMED, ids=range(len(NAMED)))
 def test_classifiers_that_learn_from_every_item(method, values, classes):
-    found = run(method, IMAGES, TEXTS, fixed=0.0, **values)  # all are called clean
+    found = run(method, fixed=0.0, **values)  # all are called clean
     assert found.class_index.tolist() == classes
-
-
-def test_the_first_step_of_syde_by_hand():
-    """The first step of Adam is the rate in the direction of the gradient's sign.
-
-    A ring of an ID image along axis 0 and of known noise along axis 2, both sure: the first
-    weight of the odds of noise falls by twice the rate, the third one rises as much.
-    """
-    images, texts = np.array([[3, 0, 0, 0], [0, 0, 2, 0], [1, 0, 0, 0], [0, 0, 1, 0]]), np.eye(2, 4)
-    injected = np.array([False, True, False, False])
-    start = starting_layer(texts)
-    found = run(
-        "syde", images, texts, injected=injected, update_every=2, warmup=0, learning_rate=0.05,
-        syde_gap=0.5, syde_entropy=4.0, syde_map=1, scale=10.0,
-    )  # fmt: skip
-    third, fourth = np.log((1 - found.id_score) / found.id_score)[2:]
-    assert third - fourth == pytest.approx(start[0] - start[2] - 4 * 0.05, abs=1e-5)

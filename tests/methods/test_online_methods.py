@@ -157,7 +157,7 @@ def test_every_online_method_is_made_from_its_line():
 
 
 SMALL = {"groups": 2, "mined_share": 0.5, "dde_cache": 64, "tanl_ring": 32, "warmup": 1}
-SMALL |= {"update_every": 32, "syde_map": 3, "oodd_items": 40, "batch_size": 1}
+SMALL |= {"update_every": 32, "oodd_items": 40, "batch_size": 1}
 ONLINE = [name for name, method in METHODS.items() if method.online]
 
 

@@ -73,8 +73,8 @@ def test_without_words_and_without_noise_fewer_are_left(here):
     assert "cma, neglabel, csp and 5 more (no words cached)" in result.stderr
     (here.folder / "noise-gaussian.h5").unlink()
     result = here(*ALL, "--format", "csv")
-    assert methods_of(result) == singles() - {"adand", "syde", "adand+tda"}
-    assert "adand, syde, neglabel+adand and 2 more (no injected noise cached)" in result.stderr
+    assert methods_of(result) == singles() - {"adand", "adand+tda"}
+    assert "adand, neglabel+adand, csp+adand and 1 more (no injected noise cached)" in result.stderr
     assert methods_of(here(*ALL, "--noise", "none", "--format", "csv")) == singles()
     missing = here(*ALL, "--words", "nouns", "--fresh")
     fails(missing, "no features of 'words-nouns'", stdout=None)

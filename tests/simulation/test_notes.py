@@ -24,7 +24,7 @@ def test_a_method_that_is_offline_is_said_to_be_once(simulate):
 
 
 def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
-    methods = [("ridge", "ridge-first"), ("syde", "warmup x update-every"), ("oodd", "")]
+    methods = [("adand", "warmup x update-every"), ("ridge", "ridge-first"), ("oodd", "")]
     chosen = [word for name, _ in methods for word in ("--method", name)]
     result = simulate(*chosen, *PAIR, "--limit", 40, "--jobs", 1)
     assert result.exit_code == 0, result.stderr

@@ -25,7 +25,7 @@ __all__ = [
     "Pair", "behind", "check_method", "detector_of", "find_method", "method_place",
 ]  # fmt: skip
 
-# AdaND and Syde inject noise as part of the method, other methods only on request.
+# AdaND injects noise as part of the method, other methods only on request.
 _INJECTS = {"noise": "gaussian"}
 _SGD = {"optimizer": "sgd"}  # on ImageNet, as published
 _PAPER = "cao2025noisy"
@@ -172,13 +172,6 @@ METHODS: dict[str, Method] = _Methods({
         "detectors.oodd:OODD", "detectors.oodd:OoddSettings", online=True, cites=("yang2025oodd",),
         cost="keeps N items of D numbers; compares each item with all of them",
         class_probability=FROZEN,
-    ),
-    "syde": Method(
-        "detectors.syde:Syde", "detectors.syde:SydeSettings", online=True,
-        defaults=_INJECTS,
-        cites=("syde2026",),
-        cost="keeps a layer of D + 1 numbers, syde-shots images per class, syde-map² cells of D",
-        is_probability=True,
     ),
     "etlt": Method(
         "detectors.etlt:run", "detectors.etlt:EtltSettings", offline=True,

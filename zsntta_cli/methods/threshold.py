@@ -148,8 +148,8 @@ def _best_split(
 def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
     """Whether a score is high enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
 
-    This is the gap rule of several released codes: AdaNeg's (arXiv 2410.20149), TANL's (arXiv
-    2603.25250) and Syde's.
+    This is the gap rule of two released codes: AdaNeg's (arXiv 2410.20149) and TANL's (arXiv
+    2603.25250).
     """
     return np.asarray(u > threshold + gap * (1 - threshold))
 
