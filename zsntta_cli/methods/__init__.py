@@ -254,21 +254,6 @@ METHODS.update({
         "above 0; multiplies each item with M words too",
         is_probability=True,
     ),
-    "neglabel+adand": Method(
-        "words.neglabel:NegLabelAdaND", "words.neglabel:NegLabelAdaNDSettings", online=True,
-        needs=WORDS,
-        defaults=_INJECTS, teacher="neglabel",
-        cites=("zsntta", "jiang2024negative", _PAPER),
-        cost="keeps the same as adand; multiplies each item with M words too",
-        is_probability=True, class_probability=FROZEN,
-    ),
-    "csp+adand": Method(
-        "words.neglabel:NegLabelAdaND", "words.neglabel:CspAdaNDSettings", online=True, needs=WORDS,
-        defaults=_INJECTS, teacher="csp",
-        cites=("zsntta", "chen2024conjugated", _PAPER),
-        cost="keeps the same as adand; multiplies each item with the mined words too",
-        is_probability=True, class_probability=FROZEN,
-    ),
     "clipn": Method(
         "ood_scores:clipn", "ood_scores:ClipnSettings", decides=False, needs=NO_TEXT,
         cites=("wang2023clipn",),

@@ -128,7 +128,6 @@ class Method(_Entry):
     needs: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict)  # they replace those of its settings
     imagenet: Mapping[str, Any] = field(default_factory=dict)  # defaults for ID sets of that family
-    teacher: str = "zs-clip"  # the method that decides on the items of the warm-up
     revision: int = 1  # it goes up when decisions change; older results are then not shown
     is_probability: bool = False  # whether its ID score is a share of a softmax or a sigmoid
     class_probability: str = ""  # FROZEN: its classes are the frozen model's; or BY_SCORE
@@ -162,7 +161,7 @@ class Method(_Entry):
         return made
 
     def warm_up(self, options: Any) -> int:
-        """The number of first items on which the teacher decides, with these settings."""
+        """The number of first items on which ZS-CLIP decides, with these settings."""
         return int(_of_settings(self.settings_class, "warm_up", options, 0))
 
     @property
@@ -236,7 +235,7 @@ def behind(detector: Method, classifier: Classifier) -> Pair:
     return Pair(
         "pairs:decide_both", online=detector.online and _is_online(classifier),
         offline=detector.offline, needs=detector.needs,
-        defaults=detector.defaults, imagenet=detector.imagenet, teacher=detector.teacher,
+        defaults=detector.defaults, imagenet=detector.imagenet,
         revision=detector.revision + classifier.revision - 1,
         is_probability=detector.is_probability, cites=detector.cites + classifier.cites,
         detector=detector, classifier=classifier,

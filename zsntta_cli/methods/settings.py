@@ -30,7 +30,7 @@ class MethodSettings(Settings):
 
     @property
     def warm_up(self) -> int:
-        """The number of first items on which another method decides."""
+        """The number of first items on which ZS-CLIP decides."""
         return 0
 
     def note(self, classes: int, dim: int) -> str:

@@ -123,7 +123,7 @@ def _warm_up(method: Method, options: Any) -> str:
     first = method.warm_up(options)
     if not first:
         return "none: its own rule decides from the first item on"
-    return f"{first:,} items, which {method.teacher} decides ({method.warm_up_by})"
+    return f"{first:,} items, which zs-clip decides ({method.warm_up_by})"
 
 
 def _delay(items: int) -> str:

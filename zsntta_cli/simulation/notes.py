@@ -151,7 +151,7 @@ def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNot
         yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
     if 0 < items <= (first := method.warm_up(run.options)):
         text = (
-            f"{name} decides as {method.teacher} does throughout: a stream of {items:,} items "
+            f"{name} decides as zs-clip does throughout: a stream of {items:,} items "
             f"ends before its detector decides, after {first:,} items ({method.warm_up_by})."
         )
         yield RunNote("warm-up", name, text, -items)

@@ -1,19 +1,13 @@
-"""NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words.
+"""NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words."""
 
-AdaND taught by them (ours) is Algorithm 1 on their noise score. The decisions in stage 1, the
-pseudo-labels and the evidence come from u = 1 - S instead of ZS-CLIP's u. With a gap, only items
-far from the threshold enter the loss of a step.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.adand import AdaND, AdaNDSettings
 from zsntta_cli.methods.ood_scores import image_scores
-from zsntta_cli.methods.settings import FROM_ONE, GAP, SHARE, WORDS
+from zsntta_cli.methods.settings import FROM_ONE, SHARE, WORDS
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.vocabulary import Vocabulary, WordSettings
 from zsntta_cli.settings import ThresholdSettings
@@ -61,20 +55,6 @@ class CspSettings(NegLabelSettings):
     )
 
 
-@dataclass(frozen=True)
-class NegLabelAdaNDSettings(AdaNDSettings, NegLabelSettings):
-    """AdaND that learns from NegLabel's decisions (ours)."""
-
-    gap: float = option(0.5, GAP, within=SHARE)
-
-
-@dataclass(frozen=True)
-class CspAdaNDSettings(AdaNDSettings, CspSettings):
-    """AdaND that learns from CSP's decisions (ours)."""
-
-    gap: float = option(0.5, GAP, within=SHARE)
-
-
 class NegLabel:
     """NegLabel or CSP while the stream runs: it learns only its threshold."""
 
@@ -87,29 +67,6 @@ class NegLabel:
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its threshold; keep ZS-CLIP's class."""
         return decided(items.class_index, id_scores(items, self.vocabulary), self.threshold, learn)
-
-
-class NegLabelAdaND:
-    """AdaND that learns from the words' decisions instead of ZS-CLIP's."""
-
-    def __init__(
-        self,
-        data: StreamData,
-        options: NegLabelAdaNDSettings | CspAdaNDSettings,
-        threshold: ThresholdSettings,
-    ) -> None:
-        self.vocabulary = Vocabulary.of(data.pool, options)
-        self.detector = AdaND(data, options, threshold)
-
-    @property
-    def adapted(self) -> bool:
-        """Whether stage 1 is over."""
-        return self.detector.adapted
-
-    def push(self, items: StreamData, learn: bool = True) -> Decisions:
-        """Decide as AdaND does by the words' noise scores."""
-        own_score = 1 - id_scores(items, self.vocabulary)
-        return self.detector.push(replace(items, own_score=own_score), learn)
 
 
 def id_scores(items: StreamData, vocabulary: Vocabulary) -> NDArray[np.float64]:
