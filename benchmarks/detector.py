@@ -45,18 +45,12 @@ class Contender(NamedTuple):
 
     label: str
     method: str
-    preset: str = "paper"
     settings: tuple[tuple[str, float], ...] = ()
 
 
 ZS_CLIP = Contender("ZS-CLIP", "zs-clip")
 RIDGE = Contender("**ridge**", "ridge")
-CONTENDERS = (
-    ZS_CLIP,
-    Contender("AdaND (paper)", "adand"),
-    Contender("AdaND (tuned)", "adand", "tuned"),
-    RIDGE,
-)
+CONTENDERS = ZS_CLIP, Contender("AdaND", "adand"), RIDGE
 
 
 def names(text: str) -> list[str]:
@@ -85,7 +79,7 @@ class Runs:
         """The runs of one contender on one pair, a record a seed."""
         id_set, ood_set = pair
         return zsntta_cli.simulate(
-            contender.method, id_set=id_set, ood_set=ood_set, preset=contender.preset,
+            contender.method, id_set=id_set, ood_set=ood_set,
             encoder=self._folder.name, features_dir=self._folder.parent, jobs=self._jobs,
             noise="none", seed=self._seeds, **dict(contender.settings), **stream,
         )  # fmt: skip

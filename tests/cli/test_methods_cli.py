@@ -98,7 +98,6 @@ def test_show_tells_what_its_line_and_its_module_say(methods):
     assert "Noisy Test-Time Adaptation in Vision-Language Models (Cao et al., ICLR 2025)" in output
     assert "1,280 items, which zs-clip decides (warmup x update-every)" in output
     assert "official: reevaluate false, late-start true" in output
-    assert "tuned: detector-init zero, warmup 3, evidence 0.1, score-temperature 2.0" in output
     assert "Sec. 4 and Algorithm 1." in output
     assert "keeps a layer of D + 1 numbers" in output
     assert "optimizer sgd" in methods("show", "tent").stdout

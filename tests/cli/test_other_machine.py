@@ -75,17 +75,17 @@ def test_words_are_among_the_feature_files_of_a_run(simulate):
 
 
 def test_the_preset_and_the_command_stand_in_the_record_and_on_its_card(cached):
-    options = ["--method", "zs-clip", "--ood", "glyphs", "--preset", "tuned", "--format", "json"]
+    options = ["--method", "zs-clip", "--ood", "glyphs", "--preset", "official", "--format", "json"]
     line = [ZSNTTA, "simulate", *TINY, *options]
     result = subprocess.run(line, capture_output=True, text=True, check=True)
     [record] = json.loads(result.stdout)
-    command = "zsntta simulate --model tiny --method zs-clip --ood glyphs --preset tuned"
+    command = "zsntta simulate --model tiny --method zs-clip --ood glyphs --preset official"
     assert record["command"] == f"{command} --format json"
-    assert record["preset"] == "tuned", "of which zs-clip has no setting"
+    assert record["preset"] == "official"
     assert "preset" not in record["settings"], "older versions refuse what they do not know"
     key = cached("records").stdout.splitlines()[1].split()[0]
     card = cached("records", "show", key).stdout
-    assert re.search(r"preset +│ tuned", card)
+    assert re.search(r"preset +│ official", card)
     assert command in re.sub(r"\s*│\s*\n│\s*│\s*", " ", card)
     assert "weights_sha256 = 105094b7c50a" in card
 

@@ -88,10 +88,10 @@ def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, w
         pairs = [{ id = "shapes", ood = "glyphs" }, { id = "shapes", ood = ["digits"] }]
         [[runs]]
         methods = ["adand"]
-        presets = ["paper", "tuned"]
+        presets = ["paper", "official"]
         id = "shapes"
         ood = "glyphs"
-        settings = { threshold = ["adaptive", 0.5], detector-init = "zero" }
+        settings = { threshold = ["adaptive", 0.5], late-start = true }
         [[runs]]
         methods = ["adand", "zs-clip"]
         id = "shapes"
@@ -104,7 +104,7 @@ def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, w
     assert "7 runs: 0 kept, 7 to run" in result.stdout
     result = cached("run", "e.toml")
     assert row(result, "zs-clip")
-    assert "tuned" in result.stdout
+    assert "official" in result.stdout
 
 
 def test_paths_are_relative_to_the_file(cached, write, tmp_path):

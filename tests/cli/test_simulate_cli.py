@@ -102,9 +102,9 @@ def test_a_table_says_which_sets_are_missing_or_too_small_and_which_preset_it_is
     capped = cached(*glyphs, "--ratio", 0.75, "--ood-fill", "cap")
     assert "'glyphs' is too small for 75% noise: the stream has 50.0%." in capped.stdout
     assert "preset official" in words(cached(*ADAND, "--preset", "official"))
-    both = cached(*ADAND, "--preset", "paper", "--preset", "tuned").stdout.splitlines()
+    both = cached(*ADAND, "--preset", "paper", "--preset", "official").stdout.splitlines()
     rows = [line.split("│")[2].strip() for line in both if line.startswith("│ adand")]
-    assert rows == ["paper", "tuned"]
+    assert rows == ["paper", "official"]
 
 
 def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached, monkeypatch):
@@ -187,7 +187,7 @@ def test_what_stands_beside_a_record_is_refused(cached):
     assert cached(*ZS_CLIP, "--output", "r.json").exit_code == 0
     for beside in (
         "--method adand", "--ratio 0.1", "--limit 5", "--model RN50", "--set adand.warmup=1",
-        "--encoder x", "--id shapes", "--preset tuned",
+        "--encoder x", "--id shapes", "--preset official",
     ):  # fmt: skip
         fails(cached(*run, *beside.split()), beside.split()[0], code=2)
     assert cached(*run).exit_code == 0
@@ -206,7 +206,7 @@ def test_completion_knows_methods_sets_encoders_and_words(cached):
     assert completion.cached(context, "g") == ["glyphs"]
     assert "noise-gaussian" not in completion.cached(context, "")
     assert completion.encoders(context, "t") == ["tiny"]
-    assert completion.presets("t") == ["tuned"]
+    assert completion.presets("o") == ["official"]
     assert completion.precisions("a") == ["amp"]
     assert completion.word_sets("c") == ["cma", "csp"]
     assert completion.cached_words(context, "c") == ["cma", "csp", "czech"]

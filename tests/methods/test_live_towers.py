@@ -13,6 +13,7 @@ from towers import BATCH_NORM, COUNT, batch_norms, decided, live_data, live_run,
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.detectors import adand
+from zsntta_cli.methods.detectors.linear import LinearDetector
 from zsntta_cli.methods.live import adaptation, sotta
 from zsntta_cli.methods.threshold import OnlineThreshold
 
@@ -246,7 +247,7 @@ def plain_shared_encoder(data, run, encoder):
     options, stream = run.options, data.stream
     tower = copy.deepcopy(encoder.model.visual).train()
     tent_step = torch.optim.Adam(norm_parameters(tower), 1e-2)
-    layer = initial_layer(stream, options)
+    layer = initial_layer(stream)
     detector_step = torch.optim.Adam(layer.parameters(), lr=1e-2)
     zero_shot_noise = stream.noise_score > OnlineThreshold(run.threshold)(stream.noise_score)
     online = OnlineThreshold(run.threshold)
@@ -281,10 +282,10 @@ def plain_shared_encoder(data, run, encoder):
     return [np.array(column) for column in zip(*answers, strict=True)]
 
 
-def initial_layer(stream, options):
+def initial_layer(stream):
     """`Linear(D, 2)` as the detector starts: only the difference of its rows matters."""
     dim = stream.pool.image_features.shape[1]
-    start = adand.initial_detector(stream, options).weight.astype(np.float32)
+    start = LinearDetector.random(dim, stream.seed).weight.astype(np.float32)
     layer = nn.Linear(dim, 2)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(np.stack([start[:-1] / 2, -start[:-1] / 2])))

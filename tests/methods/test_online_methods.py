@@ -27,17 +27,12 @@ CASES = {
     "adand": ("adand", AdaNDSettings(update_every=32, warmup=3, learning_rate=0.01), QUEUE),
     "adand own": (
         "adand",
-        AdaNDSettings(update_every=32, warmup=2, pseudo_labels="detector", evidence=0.3),
+        AdaNDSettings(update_every=32, warmup=2, pseudo_labels="detector"),
         QUEUE,
     ),
     "adand late": (
         "adand",
         AdaNDSettings(update_every=32, warmup=2, late_start=True, reevaluate=False),
-        QUEUE,
-    ),
-    "adand gap": (
-        "adand",
-        AdaNDSettings(update_every=32, warmup=3, gap=0.5, pseudo_labels="detector"),
         QUEUE,
     ),
     "adand each": ("adand", AdaNDSettings(update_every=1, warmup=1, late_start=True), QUEUE),

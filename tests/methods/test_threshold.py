@@ -10,7 +10,6 @@ from zsntta_cli.methods import threshold
 from zsntta_cli.methods.threshold import (
     GRID,
     OnlineThreshold,
-    is_sure,
     is_surely_id,
     is_surely_noise,
 )
@@ -155,15 +154,10 @@ def test_the_gap_rule_by_hand():
     threshold = np.full(len(SCORES), 0.4)
     assert is_surely_id(SCORES, threshold, 0.5).tolist() == [True, True, *[False] * 6]
     assert is_surely_noise(SCORES, threshold, 0.5).tolist() == [*[False] * 6, True, True]
-    # θ = 0.5, g = 0.5: what lies on the bounds 0.25 and 0.75 is not sure, and without a gap all is.
+    # θ = 0.5, g = 0.5: what lies on the bounds 0.25 and 0.75 is not sure.
     bounds, threshold = np.array([0.25, 0.5, 0.75]), np.full(3, 0.5)
     assert not is_surely_id(bounds, threshold, 0.5).any()
     assert not is_surely_noise(bounds, threshold, 0.5).any()
-    assert not is_sure(bounds, threshold, 0.5).any()
-    assert is_sure(SCORES, np.full(len(SCORES), 0.4), 0.5).tolist() == [
-        True, True, *[False] * 4, True, True
-    ]  # fmt: skip
-    assert is_sure(bounds, threshold, 0).all()
 
 
 @given(u=st.floats(0, 1), threshold=st.floats(0, 0.99), gap=st.floats(0, 1))

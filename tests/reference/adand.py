@@ -57,20 +57,9 @@ class Item:
     """An item of Q; its label is 0 for noise, as the detector's output is."""
 
     feature: torch.Tensor  # (1, D)
-    evidence: float
     label: int
-    sure: bool
     injected: bool
     v: float = 0.0
-
-
-def log_odds(p: float, lowest: float) -> float:
-    p = min(max(p, lowest), 1 - lowest)
-    return math.log(p / (1 - p))
-
-
-def is_sure(score: float, threshold: float, gap: float) -> bool:
-    return not gap or score > threshold + gap * (1 - threshold) or score < threshold * (1 - gap)
 
 
 def adand(
@@ -89,8 +78,7 @@ def adand(
 
     def score(item: Item) -> float:
         logits = layer(item.feature).detach().double()[0]
-        odds = float(logits[0] - logits[1]) + item.evidence
-        return 1 / (1 + math.exp(-odds / o.score_temperature))
+        return 1 / (1 + math.exp(-float(logits[0] - logits[1])))
 
     def step(last: list[Item], first_place: int) -> None:
         """One update; the items that triggered it are scored again."""
@@ -101,19 +89,13 @@ def adand(
                 batch = queue[start : start + o.batch_size]
                 cut = thresholds(*(item.v for item in batch))
                 labelled += [
-                    replace(
-                        item, label=0 if item.v > cut or item.injected else 1,
-                        sure=is_sure(item.v, cut, o.gap) or item.injected,
-                    )
-                    for item in batch
-                ]  # fmt: skip
-        if used := [item for item in labelled if item.sure]:
-            labels = torch.tensor([item.label for item in used])
-            optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(
-                layer(torch.cat([item.feature for item in used])), labels
-            ).backward()
-            optimiser.step()
+                    replace(item, label=0 if item.v > cut or item.injected else 1) for item in batch
+                ]
+        labels = torch.tensor([item.label for item in labelled])
+        optimiser.zero_grad()
+        logits = layer(torch.cat([item.feature for item in labelled]))
+        torch.nn.functional.cross_entropy(logits, labels).backward()
+        optimiser.step()
         for item in last if o.reevaluate else ():
             item.v = score(item)
         for start in range(0, len(queue) if is_own else 0, o.batch_size):
@@ -125,11 +107,8 @@ def adand(
         cut, batch = zero_shot(*u), []
         for i, u_i in zip(places, u, strict=True):
             injected = bool(data.injected[i])
-            item = Item(
-                torch.from_numpy(data.features(slice(i, i + 1))),
-                o.evidence * (log_odds(u_i, 1e-4) - log_odds(cut, 1e-2)),
-                0 if u_i > cut or injected else 1, is_sure(u_i, cut, o.gap) or injected, injected,
-            )  # fmt: skip
+            feature = torch.from_numpy(data.features(slice(i, i + 1)))
+            item = Item(feature, 0 if u_i > cut or injected else 1, injected)
             item.v = score(item)
             batch.append(item)
         if not (o.late_start and o.batch_size == 1 and start == 0):

@@ -35,7 +35,7 @@ SOME = st.fixed_dictionaries(
         "noise_every": st.sampled_from([4, 8]),
         "batch_size": st.sampled_from([1, 4]),
         "fixed": st.sampled_from([None, 0.5]),
-        "preset": st.sampled_from(["paper", "official", "tuned"]),
+        "preset": st.sampled_from(["paper", "official"]),
         "prompt": st.sampled_from(["a {}.", "art of a {}."]),
         "order": st.sampled_from(["shuffled", "burst"]),
     },
@@ -129,11 +129,12 @@ def test_prompts_are_rows_of_one_stream_each_with_its_text():
 
 def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
     made = rows(
-        kept_run("adand"), kept_run("adand", warmup=3), kept_run("adand", preset="tuned"),
+        kept_run("adand"), kept_run("adand", warmup=3), kept_run("adand", preset="official"),
         kept_run("zs-clip"),
     )  # fmt: skip
     assert labels(made) == [
-        "zs-clip", "adand (paper, warmup 3)", "adand (paper, warmup 10)", "adand (tuned, warmup 3)",
+        "zs-clip", "adand (paper, warmup 3)", "adand (paper, warmup 10)",
+        "adand (official, warmup 10)",
     ]  # fmt: skip
 
 

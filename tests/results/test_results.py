@@ -38,7 +38,7 @@ def test_a_setting_at_its_default_does_not_enter_the_key_and_any_other_value_doe
         return run_key(build_run("adand", "e", "i", "o", PROMPT, **values), {}, "1.1")
 
     assert key() == key(warmup=10) == key(ratio=0.5)
-    assert key(score_temperature=2) == key(score_temperature=2.0)
+    assert key(learning_rate=1) == key(learning_rate=1.0)
     others = [
         key(warmup=11), key(ratio=0.25), key(seed=1), key(queue=256), key(fixed=0.5), key(limit=9),
     ]  # fmt: skip

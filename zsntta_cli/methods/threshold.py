@@ -157,10 +157,3 @@ def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool
 def is_surely_id(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
     """Whether a score is low enough to learn from as ID: u < θ - g θ."""
     return np.asarray(u < threshold - gap * threshold)
-
-
-def is_sure(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
-    """Whether a score is one of the two; without a gap all are, even that of u = θ."""
-    if not gap:
-        return np.ones(len(u), np.bool_)
-    return is_surely_noise(u, threshold, gap) | is_surely_id(u, threshold, gap)

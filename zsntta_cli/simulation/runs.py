@@ -39,13 +39,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dde_doubled": True,
         "dde_cells": "grid",
     },
-    # Ours, not the paper's: the detector's random start is its weak point (docs/methods.md).
-    "tuned": {
-        "detector_init": "zero",
-        "warmup": 3,
-        "evidence": 0.1,
-        "score_temperature": 2.0,
-    },
 }
 # By preset and ID set, at any corruption. A part of a set has a name of its own, and no line here:
 # the values were chosen for all of its classes.
@@ -159,18 +152,16 @@ def build_run(
 
 
 def preset_of(run: RunSettings) -> str:
-    """The preset that a run's settings follow: the one with all of its values, else `paper`."""
+    """The preset that a run's settings follow: `official` with all of its values, else `paper`."""
     return _preset_of(run.stream, run.threshold, run.options)
 
 
 @functools.lru_cache(maxsize=10_000)  # asked for each of thousands of runs
 def _preset_of(*groups: Any) -> str:
     flat = _flat(*groups)
-    for name, values in PRESETS.items():
-        of_run = {key: value for key, value in values.items() if key in flat}
-        if of_run and all(flat[key] == value for key, value in of_run.items()):
-            return name
-    return "paper"
+    of_run = {key: value for key, value in PRESETS["official"].items() if key in flat}
+    is_official = bool(of_run) and all(flat[key] == value for key, value in of_run.items())
+    return "official" if is_official else "paper"
 
 
 def _pick(settings: Any, flat: Mapping[str, Any]) -> Any:

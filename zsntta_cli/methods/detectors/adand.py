@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.learned import copied
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, GAP, SHARE, MethodSettings
-from zsntta_cli.methods.threshold import OnlineThreshold, is_sure
+from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
@@ -37,11 +37,12 @@ class AdaND:
     ) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
         self.options = options
-        self.detector = initial_detector(data, options)  # f
+        dim = data.pool.image_features.shape[1]
+        self.detector = LinearDetector.random(dim, data.seed)  # f
         self.zero_shot, self.threshold, self.label_threshold = (
             OnlineThreshold(threshold, options.batch_size) for _ in "uvv"
         )
-        self.queue = Queue(self.detector.dim)  # Q
+        self.queue = Queue(dim)  # Q
         self.seen = 0
 
     @property
@@ -54,12 +55,7 @@ class AdaND:
         u, stage1 = items.noise_score, self._stage1(len(items), learn)
         zero_shot = self.zero_shot(u, learn)
         label = (u > zero_shot) | items.injected
-        evidence = _evidence(u, zero_shot, self.options)
-        if learn:
-            sure = is_sure(u, zero_shot, self.options.gap) | items.injected
-            v = self._learn(items, label, sure, evidence)
-        else:
-            v = self._scores(items.features(slice(None)), evidence)
+        v = self._learn(items, label) if learn else self._scores(items.features(slice(None)))
         own = np.full(len(v), np.nan)
         own[~stage1] = self.threshold(v[~stage1], learn)
         # As in the released code, injected noise is called noise in batches but not one by one;
@@ -74,7 +70,7 @@ class AdaND:
             return np.full(count, not self.adapted)
         return np.arange(self.seen, self.seen + count) < self.options.warm_up
 
-    def _learn(self, items: StreamData, label: Mask, sure: Mask, evidence: Floats) -> Floats:
+    def _learn(self, items: StreamData, label: Mask) -> Floats:
         """The detector's noise scores v (T,) of the next items, which pass through the queue.
 
         The loop runs over updates and not over items, because between two updates the detector is
@@ -86,12 +82,10 @@ class AdaND:
             room = 1 if is_late else self.options.queue_items - len(self.queue)
             part = slice(start, start + room)
             features = items.features(part)
-            score = self._scores(features, evidence[part])
+            score = self._scores(features)
             self.seen += len(score)
             if not is_late:  # a late start leaves the first item out of all steps
-                self.queue.add(
-                    features, score, evidence[part], label[part], items.injected[part], sure[part]
-                )
+                self.queue.add(features, score, label[part], items.injected[part])
                 if len(self.queue) == self.options.queue_items:
                     self._step()
                     score = self.queue.score[-len(score) :]
@@ -102,26 +96,20 @@ class AdaND:
 
     def _step(self) -> None:
         """Update the detector by the full queue; score the items that triggered it again."""
-        options, queue = self.options, self.queue
-        label, sure = queue.label, queue.sure
+        options, queue, label = self.options, self.queue, self.queue.label
         is_own = options.pseudo_labels == "detector" and self.seen - len(queue) >= options.warm_up
         if is_own:
-            thresholds = copied(self.label_threshold)(queue.score)
-            label = (queue.score > thresholds) | queue.injected
-            sure = is_sure(queue.score, thresholds, options.gap) | queue.injected
-        if sure.any():  # otherwise there is nothing to learn from
-            learned = slice(None) if sure.all() else sure
-            self.detector.learn(queue.features[learned], label[learned], options.learning_rate)
+            label = (queue.score > copied(self.label_threshold)(queue.score)) | queue.injected
+        self.detector.learn(queue.features, label, options.learning_rate)
         if options.reevaluate:  # Sec. 4.1
             last = slice(-options.batch_size, None)
-            queue.score[last] = self._scores(queue.features[last], queue.evidence[last])
+            queue.score[last] = self._scores(queue.features[last])
         if is_own:
             self.label_threshold(queue.score)
 
-    def _scores(self, features: NDArray[np.float32], evidence: Floats) -> Floats:
+    def _scores(self, features: NDArray[np.float32]) -> Floats:
         """The noise scores v (B,) of raw features (B, D)."""
-        logits = self.detector.logits(features) + evidence
-        return sigmoid(logits / self.options.score_temperature)
+        return sigmoid(self.detector.logits(features))
 
     def check_learned(self) -> None:
         """Raise ValueError if the queue is not that after so many items."""
@@ -136,10 +124,8 @@ class Queue:
     def __init__(self, dim: int) -> None:
         self.features = np.empty((0, dim), np.float32)  # (B, D) raw
         self.score = np.empty(0)  # (B,) v, each by the detector when the item came
-        self.evidence = np.empty(0)  # (B,) weighted log odds of the frozen model
         self.label = np.empty(0, np.bool_)  # (B,) pseudo-labels from ZS-CLIP: noise
         self.injected = np.empty(0, np.bool_)  # (B,)
-        self.sure = np.empty(0, np.bool_)  # (B,) whether the detector learns from the label
 
     def __len__(self) -> int:
         return len(self.score)
@@ -178,20 +164,6 @@ class AdaNDSettings(MethodSettings):
         "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
         choices=("frozen", "detector"),
     )
-    detector_init: str = option(
-        "random",
-        "Initial weights of the detector: PyTorch's default, or zero.",
-        choices=("random", "zero"),
-    )
-    evidence: float = option(
-        0.0, "Weight of the frozen model's log odds in the detector's logit.", within=FROM_ZERO
-    )
-    score_temperature: float = option(
-        1.0,
-        "Temperature of the sigmoid of the scores from which thresholds are found.",
-        within=ABOVE_ZERO,
-    )
-    gap: float = option(0.0, GAP, within=SHARE)
 
     @property
     def queue_items(self) -> int:
@@ -203,20 +175,3 @@ class AdaNDSettings(MethodSettings):
         """The number of items of stage 1, which ZS-CLIP decides: those up to the N-th step."""
         late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
         return self.warmup * self.queue_items + late
-
-
-def initial_detector(data: StreamData, options: AdaNDSettings) -> LinearDetector:
-    """The detector before the first item."""
-    start = LinearDetector.zero if options.detector_init == "zero" else LinearDetector.random
-    return start(data.pool.image_features.shape[1], data.seed)
-
-
-def _evidence(u: Floats, threshold: Floats, options: AdaNDSettings) -> Floats:
-    """The weighted log odds of noise (B,) of the frozen model, minus its threshold's."""
-    return options.evidence * (_logit(u, 1e-4) - _logit(threshold, 1e-2))
-
-
-def _logit(probability: Floats, lowest: float) -> Floats:
-    """The log odds of probabilities, which are kept at least `lowest` from 0 and 1."""
-    kept = np.clip(probability, lowest, 1 - lowest)
-    return np.log(kept / (1 - kept))

@@ -26,11 +26,6 @@ class LinearDetector:
         bound = 1 / np.sqrt(dim)
         return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
 
-    @classmethod
-    def zero(cls, dim: int, _seed: int) -> "LinearDetector":
-        """All weights are zero, so there is no random start to overcome (ours, not the paper's)."""
-        return cls(np.zeros((2, dim)), np.zeros(2))
-
     def logits(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """The noise logits minus the clean logits (B,) of raw image features (B, D)."""
         # Row by row, because a product of several rows adds up in an order that depends on them.
