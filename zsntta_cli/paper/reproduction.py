@@ -1,33 +1,39 @@
-"""The whole paper in a folder: tables and figures beside what is printed, with a summary.
+"""The whole paper in a folder: tables and figures beside what is printed, with an index of them.
 
-Each file is absent or whole, and the summary is written anew with each table. If the command is
+Each file is absent or whole, and the index is written anew with each table. If the command is
 stopped, the folder shows what there is so far, and the same command goes on with kept runs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import write_whole
 from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.figures import found as find_figure
-from zsntta_cli.paper.printed.tables import TABLES, PaperTable
+from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.paper.sheets import TableContent, published_content, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
-from zsntta_cli.paper.summary import summary_page
 from zsntta_cli.paper.tally import CheckTally, tally_all
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.keeping import kept_before
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings
 
-SUMMARY, RECORDS = "summary.html", "records.jsonl"
+INDEX, RECORDS = "index.html", "records.jsonl"
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
-
-Making = Callable[[Mapping[str, Sequence[str]]], str]  # the command that makes missing features
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<h1>{title}</h1>
+<p>{sentence}. Made by: <code>{command}</code></p>
+<ul>
+{items}
+<li><a href="records.jsonl">records.jsonl</a>: all records
+</ul>
+</html>
+"""
+_TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
 
 
 @dataclass
@@ -38,7 +44,6 @@ class PaperReproduction:
     wishes: Wishes
     execution: Execution
     command: str
-    making: Making
     contents: dict[PaperTable, TableContent] = field(default_factory=dict)
     obtained: dict[str, Obtained] = field(default_factory=dict)  # by "table 2", "figure 6"
     undrawn: dict[int, str] = field(default_factory=dict)  # figures that are not drawn, and why
@@ -61,18 +66,19 @@ class PaperReproduction:
         return [number for number in SHOWN_FIGURES if self.figure_path(number).exists()]
 
     @property
-    def unfinished(self) -> bool:
-        """Whether Ctrl-C stopped a live run."""
-        return any(obtained.unfinished for obtained in self.obtained.values())
-
-    @property
-    def records(self) -> dict[RunSettings, Record]:
-        """All records of tables and figures, each once."""
-        return {
-            run: record
-            for obtained in self.obtained.values()
-            for run, record in obtained.records.items()
-        }
+    def whole(self) -> Obtained:
+        """What was obtained for all tables and figures together."""
+        every = list(self.obtained.values())
+        records = {run: record for one in every for run, record in one.records.items()}
+        missing: dict[str, dict[str, None]] = {}
+        for folder, names in (item for one in every for item in one.missing.items()):
+            missing.setdefault(folder, {}).update(dict.fromkeys(names))
+        return Obtained(
+            self.wishes, records, {folder: list(names) for folder, names in missing.items()},
+            list(dict.fromkeys(r for one in every for r in one.not_live if r not in records)),
+            any(one.unfinished for one in every),
+            {r: line for one in every for r, line in one.failures.items() if r not in records},
+        )  # fmt: skip
 
     def figure_path(self, number: int) -> Path:
         """The file of a figure."""
@@ -89,7 +95,7 @@ class PaperReproduction:
         for ending, form in _FORMS.items():
             text = render([self.contents[table]], form, to_file=True)
             write_whole(self.folder / f"table{table.number}{ending}", text.encode())
-        self.write_summary()
+        self.write_index()
 
     def add_figure(self, number: int, execution: Execution) -> None:
         """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
@@ -103,39 +109,54 @@ class PaperReproduction:
             self.undrawn.pop(number, None)
         except (SettingsError, StoreError) as error:
             self.undrawn[number] = first_line(error)
-        self.write_summary()
+        self.write_index()
 
-    def write_summary(self) -> None:
-        """Write the page that sums up what there is so far."""
-        write_whole(self.folder / SUMMARY, summary_page(self).encode())
+    def write_index(self) -> None:
+        """Write the page that links to the files that there are so far, with counts of numbers."""
+        items = []
+        for table, content in self.contents.items():
+            name = f"table{table.number}"
+            links = " ".join(f'<a href="{name}{ending}">{ending}</a>' for ending in _FORMS)
+            counts = CheckTally(content.comparisons).sentence
+            items.append(f"<li>Table {table.number}, {escape(table.title)} ({links}): {counts}")
+        for number, _, shows in FIGURES:
+            if number in self.drawn:
+                items.append(f'<li><a href="fig{number}.svg">Figure {number}</a>, {escape(shows)}')
+            elif number in self.undrawn:
+                items.append(f"<li>Figure {number} is not drawn: {escape(self.undrawn[number])}")
+        page = _PAGE.format(
+            title=_TITLE, sentence=self.sentence, command=escape(self.command),
+            items="\n".join(items),
+        )  # fmt: skip
+        write_whole(self.folder / INDEX, page.encode())
 
     def write_records(self) -> None:
         """Write all records of the tables and the figures."""
+        records = self.whole.records
         kept = kept_before(
-            self.wishes.root, list(self.records), replace(self.execution.keeping, fresh=False)
+            self.wishes.root, list(records), replace(self.execution.keeping, fresh=False)
         )
-        every = [kept.get(run) or Kept(record, {}) for run, record in self.records.items()]
+        every = [kept.get(run) or Kept(record, {}) for run, record in records.items()]
         text = "".join(f"{to_line(one)}\n" for one in every)
         write_whole(self.folder / RECORDS, text.encode())
 
 
 def reproduce(
-    folder: Path, wishes: Wishes, execution: Execution, command: str, making: Making
+    folder: Path, wishes: Wishes, execution: Execution, command: str
 ) -> PaperReproduction:
     """Write all tables and figures into a folder: first by replays, then by live runs if allowed.
 
-    A run that lacks features or fails leaves its number out, and the others go on. `making` gives
-    the command that makes the features of sets, by the folder of their encoder.
+    A run that lacks features or fails leaves its number out, and the others go on.
     """
     execution = replace(execution, goes_on=True)
-    whole = PaperReproduction(folder, wishes, execution, command, making)
+    result = PaperReproduction(folder, wishes, execution, command)
     passes = [replace(execution, live=None)] + [execution] * bool(execution.live)
     for one_pass in passes:
         for table in TABLES:
-            if not whole.unfinished and (table.is_measured or one_pass is passes[0]):
-                whole.add_table(table, one_pass)
+            if not result.whole.unfinished and (table.is_measured or one_pass is passes[0]):
+                result.add_table(table, one_pass)
         for number in SHOWN_FIGURES:
-            if not whole.unfinished:
-                whole.add_figure(number, one_pass)
-    whole.write_records()
-    return whole
+            if not result.whole.unfinished:
+                result.add_figure(number, one_pass)
+    result.write_records()
+    return result

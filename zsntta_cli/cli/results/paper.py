@@ -262,7 +262,7 @@ def _check_usage(
     check, everything = checks_or_writes_all
     whole = "check" if check else "all" if everything else ""
     if check and everything:
-        raise misused("--all has what --check says in its summary: leave one of them out.")
+        raise misused("--all and --check are both of all tables: leave one of them out.")
     if published and whole:
         raise misused(f"--published shows what is printed: leave --{whole} out.")
     if published and name is None:

@@ -160,16 +160,14 @@ def show_check(
 
 def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given: "Given") -> None:
     """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
-    from zsntta_cli.cli.line.hints import making_all
-    from zsntta_cli.paper.reproduction import reproduce
+    from zsntta_cli.paper.reproduction import INDEX, reproduce
 
-    whole = reproduce(
-        folder, wishes, execution, command_line(), lambda missing: making_all(missing, given)
-    )
-    say(whole.sentence)
-    say(str(folder / "summary.html"))
-    _stop_if(whole.unfinished)
-    if not whole.tally.measured:
+    made = reproduce(folder, wishes, execution, command_line())
+    _say_what_is_left(made.whole, given)
+    say(made.sentence)
+    say(str(folder / INDEX))
+    _stop_if(made.whole.unfinished)
+    if not made.tally.measured:
         raise typer.Exit(1)
 
 
@@ -187,6 +185,8 @@ def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
             "left out: --live runs them",
             err=True,
         )
+    for run, reason in obtained.failures.items():
+        say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
 
 
 def _stop_if(unfinished: bool) -> None:
