@@ -29,5 +29,5 @@ def named(cached, ours, tmp_path):
 
 @pytest.fixture
 def whole(monkeypatch):
-    """Let the few images stand for whole sets, so that numbers are judged."""
+    """Let the few images stand for whole sets, so that differences are marked."""
     monkeypatch.setattr(datasets, "miscounted", lambda name, images: "")

@@ -1,6 +1,6 @@
-"""Measured numbers beside published ones: the difference, and whether chance alone explains it.
+"""Measured numbers beside published ones: the difference, and whether seeds explain it.
 
-spreads.py computes the differences that chance makes. This module does not import NumPy.
+This module does not import NumPy.
 """
 
 import math
@@ -10,15 +10,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from zsntta_cli.paper.cells import PaperCell
-from zsntta_cli.paper.printed.published import PaperNumber, Remark, remark_on
-from zsntta_cli.paper.sampling import UNKNOWN_VARIANCE, Variance
+from zsntta_cli.paper.printed.published import AVERAGE, PaperNumber, Remark, remark_on
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
-WITHIN, OUTSIDE, UNKNOWN, MISPRINT = "within", "outside", "no spread known", "misprint"
-OTHER_IMAGES = "other images"  # the number of images shows that a set is not the published one
-ROUNDING = 0.005  # percent: the largest error of a number that is printed with two digits
+_CONFIDENCE = 0.95
+_ROUNDING = 0.005  # percent: the largest error of a number that is printed with two digits
 
 
 @dataclass(frozen=True)
@@ -36,18 +34,12 @@ class Measured:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A metric of a cell with its measured and published values, and the verdict on them."""
+    """A metric of a cell with its measured and published values."""
 
     cell: PaperCell
     metric: str
     measured: Measured | None
     published: PaperNumber | None
-    variance: Variance = UNKNOWN_VARIANCE  # of the difference
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the difference of two runs; nan if it is not known."""
-        return math.sqrt(self.variance.value)
 
     @property
     def remark(self) -> Remark | None:
@@ -62,22 +54,33 @@ class Comparison:
         return self.measured.mean - self.published.mean
 
     @property
-    def verdict(self) -> str:
-        """WITHIN, OUTSIDE, or why it is neither; empty if there is no difference."""
-        if math.isnan(self.difference):
-            return ""
-        if self.remark and self.remark.is_wrong:
-            return MISPRINT
-        if self.measured and self.measured.miscounted:
-            return OTHER_IMAGES
-        if math.isnan(self.deviation):
-            return UNKNOWN
-        return WITHIN if abs(self.difference) <= self.most + 1e-9 else OUTSIDE
+    def most(self) -> float:
+        """The largest difference that seeds explain, by Student's t; nan if no spread is known.
+
+        Our standard deviation over n seeds is pooled with the paper's over m, which is 1 where it
+        prints none. The ± that it prints of an average is not the average's, so that is left out.
+        """
+        if math.isnan(self.difference) or not (self.measured and self.published):
+            return math.nan
+        n, m = len(self.measured.seeds), len(self.cell.table.seeds)
+        theirs = math.nan if self.cell.of.ood_set == AVERAGE else self.published.std
+        spreads = [(self.measured.std, n - 1), (theirs, m - 1)]
+        known = [(std, freedom) for std, freedom in spreads if freedom and not math.isnan(std)]
+        if not known:
+            return math.nan
+        from scipy.special import stdtrit
+
+        freedom = sum(freedom for _, freedom in known)
+        std = math.sqrt(sum(freedom * std**2 for std, freedom in known) / freedom)
+        t = float(stdtrit(freedom, (1 + _CONFIDENCE) / 2))
+        return t * std * math.sqrt(1 / n + 1 / m) + _ROUNDING
 
     @property
-    def most(self) -> float:
-        """The largest difference that chance alone makes in 95 % of all reproductions."""
-        return self.variance.deviations * self.deviation + ROUNDING
+    def is_beyond_seeds(self) -> bool:
+        """Whether seeds do not explain the difference; misprints and other images say nothing."""
+        is_misprint = self.remark is not None and self.remark.is_wrong
+        is_of_others = self.measured is not None and bool(self.measured.miscounted)
+        return not (is_misprint or is_of_others) and abs(self.difference) > self.most + 1e-9
 
 
 def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:
@@ -87,3 +90,18 @@ def compare_published(cells: Sequence[PaperCell]) -> list[Comparison]:
         for cell in cells
         for metric, number in zip_longest(cell.metrics, cell.published)
     ]
+
+
+def counts(comparisons: Sequence[Comparison]) -> str:
+    """Say how many numbers are measured, compared and marked."""
+    if not any(c.published for c in comparisons):
+        return f"{count_measured(comparisons):,} numbers measured, nothing is published of them"
+    printed = sum(not math.isnan(c.published.mean) for c in comparisons if c.published)
+    compared = sum(not math.isnan(c.difference) for c in comparisons)
+    beyond = sum(c.is_beyond_seeds for c in comparisons)
+    return f"{compared:,} of {printed:,} numbers compared, {beyond:,} marked !"
+
+
+def count_measured(comparisons: Sequence[Comparison]) -> int:
+    """Count the numbers that are measured."""
+    return sum(not math.isnan(c.measured.mean) for c in comparisons if c.measured)

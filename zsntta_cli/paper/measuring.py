@@ -10,8 +10,6 @@ from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
 from zsntta_cli.paper.printed.tables import METHOD_NAMES, set_name
 from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, needed_files, streams
-from zsntta_cli.paper.sampling import UNKNOWN_VARIANCE
-from zsntta_cli.paper.spreads import difference_variance, order_spreads
 from zsntta_cli.results import frame
 from zsntta_cli.results.planning import NeededFile
 from zsntta_cli.simulation.record import Record
@@ -24,7 +22,6 @@ _MINUS = "_minus_zs-clip"
 
 def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> list[Comparison]:
     """Compare all metrics of a table's cells with what is published."""
-    printed = order_spreads(wishes) if any(cell.published for cell in every) else None
     miscounted = miscounted_files(wishes.root, results)
     comparisons = []
     for cell in every:
@@ -33,13 +30,7 @@ def compare(every: Sequence[PaperCell], wishes: Wishes, results: Results) -> lis
             measured = measure(runs, base, results, metric)
             if measured and miscounted:
                 measured = replace(measured, miscounted=_counts((*runs, *base), miscounted))
-            variance = UNKNOWN_VARIANCE
-            if measured and printed and not measured.lacks:
-                variance = difference_variance(
-                    measured, [part for part in (runs, base) if part], results,
-                    metric.removesuffix(_MINUS), printed, len(cell.table.seeds),
-                )  # fmt: skip
-            comparisons.append(Comparison(cell, metric, measured, number, variance))
+            comparisons.append(Comparison(cell, metric, measured, number))
     return comparisons
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 from zsntta_cli.files import write_whole
+from zsntta_cli.paper.comparing import Comparison, count_measured, counts
 from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.figures import found as find_figure
 from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.paper.sheets import TableContent, published_content, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
-from zsntta_cli.paper.tally import CheckTally, tally_all
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.keeping import kept_before
 from zsntta_cli.results.kept import Kept
@@ -49,16 +49,21 @@ class PaperReproduction:
     undrawn: dict[int, str] = field(default_factory=dict)  # figures that are not drawn, and why
 
     @property
-    def tally(self) -> CheckTally:
-        """The counts of numbers in all tables."""
-        return tally_all({table: of.comparisons for table, of in self.contents.items()})
+    def comparisons(self) -> list[Comparison]:
+        """The comparisons of all tables."""
+        return [one for content in self.contents.values() for one in content.comparisons]
+
+    @property
+    def measured(self) -> int:
+        """How many numbers are measured."""
+        return count_measured(self.comparisons)
 
     @property
     def sentence(self) -> str:
         """One line on what there is so far."""
         figures = len(self.drawn)
         drawn = f"{figures} figure{'s' * (figures != 1)}"
-        return f"{len(self.contents)} tables, {drawn}; {self.tally.sentence}"
+        return f"{len(self.contents)} tables, {drawn}; {counts(self.comparisons)}"
 
     @property
     def drawn(self) -> list[int]:
@@ -117,8 +122,10 @@ class PaperReproduction:
         for table, content in self.contents.items():
             name = f"table{table.number}"
             links = " ".join(f'<a href="{name}{ending}">{ending}</a>' for ending in _FORMS)
-            counts = CheckTally(content.comparisons).sentence
-            items.append(f"<li>Table {table.number}, {escape(table.title)} ({links}): {counts}")
+            items.append(
+                f"<li>Table {table.number}, {escape(table.title)} ({links}): "
+                f"{counts(content.comparisons)}"
+            )
         for number, _, shows in FIGURES:
             if number in self.drawn:
                 items.append(f'<li><a href="fig{number}.svg">Figure {number}</a>, {escape(shows)}')

@@ -4,15 +4,13 @@ The paper's columns come after the columns of every CSV; docs/paper.md lists the
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE, LEAD, PaperNumber, Printed, printed
 from zsntta_cli.paper.printed.tables import (
-    ACCURACIES,
-    DETECTION,
     LEADS,
     PaperTable,
     set_name,
@@ -25,17 +23,14 @@ from zsntta_cli.settings import EncoderChoice
 
 _COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
 _OWN_METRICS = (*_COSTS, LEAD, *LEADS)
-_METRICS = (*ACCURACIES, *DETECTION, *_OWN_METRICS)
 _OVER_CORRUPTIONS = "corruptions"  # table 15's cells are averages over these
-_JUDGED = ("difference", "difference_std", "verdict")  # each metric has these three columns
 
 
 def columns() -> tuple[str, ...]:
     """The names of all columns, in order."""
     names = map(_name, _OWN_METRICS)
-    judged = (f"{_name(m)}_{kind}" for m in _METRICS for kind in _JUDGED)
     values = (column for name in names for column in (name, f"{name}_std"))
-    return (*tidy.columns(), "table", "part", "row", "column", "text", *values, *judged, "note")
+    return (*tidy.columns(), "table", "part", "row", "column", "text", *values, "note")
 
 
 def _name(metric: str) -> str:
@@ -70,7 +65,7 @@ def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
         measured = {c.metric: c.measured for c in comparisons if c.measured}
         if measured:
             cell = comparisons[0].cell
-            yield {**_measured_row(cell, measured), **place, **_judgements(comparisons)}
+            yield {**_measured_row(cell, measured), **place}
         published = {c.metric: c.published for c in comparisons if c.published}
         if published:
             note = "; ".join(dict.fromkeys(c.remark.reason for c in comparisons if c.remark))
@@ -122,15 +117,3 @@ def _scaled(metric: str, number: float) -> float | None:
     if math.isnan(number):
         return None
     return number if metric in _COSTS else round(number / 100, 12)
-
-
-def _judgements(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """The difference of each metric, its standard deviation and the verdict."""
-    judgements: dict[str, Any] = {}
-    for c in comparisons:
-        difference, deviation = _scaled(c.metric, c.difference), _scaled(c.metric, c.deviation)
-        values = (difference, deviation, c.verdict or None)
-        judgements |= dict(
-            zip((f"{_name(c.metric)}_{kind}" for kind in _JUDGED), values, strict=True)
-        )
-    return judgements

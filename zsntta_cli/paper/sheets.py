@@ -11,26 +11,17 @@ from string import ascii_lowercase
 
 from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
-from zsntta_cli.paper.comparing import (
-    OTHER_IMAGES,
-    OUTSIDE,
-    WITHIN,
-    Comparison,
-    compare_published,
-)
+from zsntta_cli.paper.comparing import Comparison, compare_published, counts
 from zsntta_cli.paper.printed.published import printed
 from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
-from zsntta_cli.paper.tally import CheckTally
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
-_MARKS = {WITHIN: "=", OUTSIDE: "!", OTHER_IMAGES: "?"}
 _DIGITS = {"time_s": 4}  # decimal places of a metric; all others have two
-RULE = (
-    f"{_MARKS[WITHIN]} within: chance makes such a difference in more than 5 % of all perfect "
-    f"reproductions; {_MARKS[OUTSIDE]} outside: in fewer. Chance is the order (the measured seeds, "
-    "or else the paper's ± of the stream, or of its method, in tables 20 and 21), which OOD images "
-    "take part, and rounding. The half precision of the paper's GPU is not in it"
+_BEYOND = "! is beyond what seeds explain: by Student's t in less than 5 % of equal experiments"
+_ONE_SEED = (
+    "a difference of one seed, where the paper prints no ± to judge it by, is not marked: --seed "
+    "0-4 measures five"
 )
 _SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
 
@@ -85,7 +76,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
         sheets = _parts(content, letters)
         remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
         sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
-        sheets[-1].notes += [] if content.is_published_alone else [CheckTally(comparisons).sentence]
+        sheets[-1].notes += [] if content.is_published_alone else [counts(comparisons)]
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
         sheet.command = content.command
@@ -176,10 +167,9 @@ def _paper_text(comparison: Comparison, letters: Letters) -> str:
 
 
 def _difference_text(comparison: Comparison) -> str:
-    """The difference, with the mark of its verdict."""
+    """The difference, with a mark if seeds do not explain it."""
     text = _number_text(comparison.metric, comparison.difference, is_signed=True)
-    mark = _MARKS.get(comparison.verdict)
-    return Marked(text + mark) if mark else text
+    return Marked(f"{text}!") if comparison.is_beyond_seeds else text
 
 
 def text_sheet(table: PaperTable) -> Sheet:
@@ -208,18 +198,14 @@ def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:
         from zsntta_cli.simulation.notes import strongest
 
         notes += [f"note: {text}" for text in strongest(n for r in records for n in r.notes)]
-    sets = dict.fromkeys(
-        name
-        for c in comparisons
-        if c.measured and c.verdict == OTHER_IMAGES
-        for name in c.measured.miscounted
-    )
+    sets = dict.fromkeys(n for c in comparisons if c.measured for n in c.measured.miscounted)
     if sets:
-        notes.append(
-            f"{_MARKS[OTHER_IMAGES]} not judged, for it is of other images: {', '.join(sets)}"
-        )
-    if any(c.verdict in (WITHIN, OUTSIDE) for c in comparisons):
-        notes.append(RULE)
+        notes.append(f"note: of other images than the paper's, so not marked: {', '.join(sets)}")
+    compared = [c for c in comparisons if not math.isnan(c.difference)]
+    if any(math.isnan(c.most) for c in compared):
+        notes.append(f"note: {_ONE_SEED}")
+    if any(c.is_beyond_seeds for c in compared):
+        notes.append(_BEYOND)
     return notes
 
 

@@ -36,7 +36,7 @@ SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "paper": {
         "What is measured": (
-            "name", "--published", "--check", "--all", "--seed", "--method", "--preset", "--live",
+            "name", "--published", "--all", "--seed", "--method", "--preset", "--live",
         ),
         "On which features": ("--model", "--encoder", "--features-dir"),
         "What comes out": (

@@ -24,7 +24,7 @@ from zsntta_cli.cli.line.output import Form, Width, form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import check_method
 from zsntta_cli.paper.printed.tables import SAMPLES
-from zsntta_cli.report.forms import ENDINGS, FORMS
+from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.ratios import parse_ratio
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.running import Jobs
-
-_OF_ROWS = {form.ending: name for name, form in FORMS.items() if form.of_rows}
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class RowOptions:
     seed: Annotated[
         list[int] | None,
         typer.Option(
-            help="Seed of the streams; several seeds give a spread by which numbers are judged. "
+            help="Seed of the streams; several seeds say what they explain of differences. "
             "[the table's own]",
             min=0,
         ),
@@ -112,14 +110,6 @@ def paper(
     published: Annotated[
         bool, typer.Option("--published", help="Print only the paper's numbers, and run nothing.")
     ] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check",
-            help="Check all tables, in one line each; exit with 1 if a number is outside or none "
-            "is judged.",
-        ),
-    ] = False,
     everything: Annotated[
         bool,
         typer.Option("--all", help="Write all tables and figures to files in the folder --output."),
@@ -151,7 +141,7 @@ def paper(
 ) -> None:
     """Measure the paper's tables and compare with what it prints.
 
-    A verdict says whether the difference is more than chance.
+    A difference that seeds do not explain is marked.
 
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.
@@ -161,7 +151,7 @@ def paper(
 
     choice = encoder.choice() if encoder.is_named else None
     is_of_one = bool(output) or form not in (None, "table")
-    _check_usage(name, published, (check, everything), is_of_one, encoder.is_named)
+    _check_usage(name, published, everything, is_of_one, encoder.is_named)
     tables, figures = parse_names(name) if name is not None else ([], [])
     if figures and (form or (output and (tables or len(figures) > 1))):
         raise misused(
@@ -173,7 +163,7 @@ def paper(
         form_of(output or Path("fig.pdf"), plots.FORMS)
     written = "table"
     if not figures and not everything:
-        written = form_of(output, _OF_ROWS if check else ENDINGS, form, "table")
+        written = form_of(output, ENDINGS, form, "table")
     if published:
         results.show_published_figures(figures, output)
         results.show_published(tables, written, output, width or "")
@@ -185,7 +175,7 @@ def paper(
     if wishes.ratios and not tables:
         raise misused("--ratio is for a table that names none: zsntta paper 5 --ratio natural.")
     settings = live_options.settings(choice)
-    if name is None and not check and not everything:
+    if name is None and not everything:
         results.show_overview(wishes, store.keeping())
         return
     if dry_run:
@@ -194,8 +184,6 @@ def paper(
     execution = _execution(store.keeping(), jobs.chosen(), settings, live, samples)
     if everything:
         results.reproduce_all(output or Path("reproduction"), wishes, execution, ctx.params)
-    elif check:
-        results.show_check(wishes, execution, written, output, ctx.params)
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
         results.show_tables(tables, wishes, execution, (written, output, width or ""), ctx.params)
@@ -248,30 +236,22 @@ def _paper_encoder(options: EncoderOptions, root: Path, preset: str) -> "PaperEn
 
 
 def _check_usage(
-    name: str | None,
-    published: bool,
-    checks_or_writes_all: tuple[bool, bool],
-    is_of_one: bool,
-    is_named: bool,
+    name: str | None, published: bool, everything: bool, is_of_one: bool, is_named: bool
 ) -> None:
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
         UsageError: which option, and why.
     """
-    check, everything = checks_or_writes_all
-    whole = "check" if check else "all" if everything else ""
-    if check and everything:
-        raise misused("--all and --check are both of all tables: leave one of them out.")
-    if published and whole:
-        raise misused(f"--published shows what is printed: leave --{whole} out.")
+    if published and everything:
+        raise misused("--published shows what is printed: leave --all out.")
     if published and name is None:
         raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
     if published and is_named:
         raise misused("--published shows what is printed: leave --model, or another encoder, out.")
-    if whole and name is not None:
-        raise misused(f"--{whole} is of all tables: leave '{name}' out.")
-    if name is None and not whole and is_of_one:
+    if everything and name is not None:
+        raise misused(f"--all is of all tables: leave '{name}' out.")
+    if name is None and not everything and is_of_one:
         raise misused("--format and --output are of tables: name one, as in zsntta paper 2.")
 
 

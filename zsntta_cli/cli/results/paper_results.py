@@ -135,29 +135,6 @@ def show_figures(
         put_figure(illustration.figure(), found(number).width, drawn)
 
 
-def show_check(
-    wishes: "Wishes", execution: "Execution", form: str, output: Path | None, given: "Given"
-) -> None:
-    """Show what all tables come to; exit code 1 where a number is outside or none is judged."""
-    from zsntta_cli.paper.printed.tables import TABLES
-    from zsntta_cli.paper.standing import stand
-    from zsntta_cli.paper.tally import COLUMNS, tally_all, tally_lines, tally_rows
-    from zsntta_cli.report.forms import FORMS, write_rows
-
-    measured = [table for table in TABLES if table.is_measured]
-    standing = stand(measured, wishes, execution)
-    _say_what_is_left(standing, given)
-    by_table = {table: standing.content(table).comparisons for table in measured}
-    if FORMS[form].of_rows:
-        put(write_rows(tally_rows(by_table), form, COLUMNS), output)
-    else:
-        for line in tally_lines(by_table):
-            say(line)
-    _stop_if(standing.unfinished)
-    if not tally_all(by_table).is_passed:
-        raise typer.Exit(1)
-
-
 def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given: "Given") -> None:
     """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
     from zsntta_cli.paper.reproduction import INDEX, reproduce
@@ -167,7 +144,7 @@ def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given:
     say(made.sentence)
     say(str(folder / INDEX))
     _stop_if(made.whole.unfinished)
-    if not made.tally.measured:
+    if not made.measured:
         raise typer.Exit(1)
 
 
