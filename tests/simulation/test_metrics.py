@@ -16,7 +16,6 @@ from sklearn.metrics import (
 
 from zsntta_cli.simulation.metrics import (
     METRICS,
-    PLACEMENT_STD,
     REPORTS,
     Judged,
     Measures,
@@ -191,7 +190,7 @@ def test_counts_are_as_small_as_a_long_stream_allows():
 def test_no_sample_at_all_has_no_metric():
     nothing = np.zeros(0, int)
     groups = measure(Judged(nothing, nothing, nothing > 0, nothing * 1.0, True, nothing * 1.0))
-    assert {name for group in groups.values() for name in group} == {*METRICS, "placement_std"}
+    assert {name for group in groups.values() for name in group} == {*METRICS}
     assert all(math.isnan(value) for group in groups.values() for value in group.values())
 
 
@@ -293,19 +292,6 @@ def test_calibration_is_that_of_references(rows):
     brier = brier_score_loss(is_named, of_class, pos_label=True)
     assert result.brier_class == pytest.approx(brier)
     assert result.ece_class == pytest.approx(slow_ece(of_class, is_named))
-
-
-@given(rows)
-def test_auroc_is_the_mean_of_placements_whose_deviation_is_kept(rows):
-    samples = judged(rows)
-    result, is_id = measure(samples)["detection"], samples.is_id
-    id_scores, ood_scores = samples.id_score[is_id], samples.id_score[~is_id][:, None]
-    if not samples.has_both:
-        assert math.isnan(result[PLACEMENT_STD])
-        return
-    placements = ((id_scores > ood_scores) + 0.5 * (id_scores == ood_scores)).mean(axis=1)
-    assert result.auroc == pytest.approx(placements.mean())
-    assert result[PLACEMENT_STD] == pytest.approx(placements.std(), abs=1e-7)
 
 
 @pytest.mark.parametrize("run", [1, 3, 50])

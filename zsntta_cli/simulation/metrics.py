@@ -182,25 +182,6 @@ def _area(curve: Iterable[tuple[Rates, Rates]]) -> float:
     return float(sum(np.trapezoid(y, x) for y, x in curve))
 
 
-def _placement_std(samples: Judged) -> float:
-    """The standard deviation of the share of ID samples above an OOD sample.
-
-    The mean of these shares is AUROC, so it says how much AUROC depends on the OOD samples that
-    take part (DeLong et al. 1988).
-    """
-    if samples.hits is None:
-        return math.nan
-    mean = sum(share @ above for share, above in _placements(samples.hits))
-    square = sum(share @ (above - mean) ** 2 for share, above in _placements(samples.hits))
-    return float(np.sqrt(square))
-
-
-def _placements(hits: Hits) -> Iterator[tuple[Rates, Rates]]:
-    """The share of OOD samples at each distinct score, and of ID samples above it, in blocks."""
-    for fpr, tpr in hits.curve():
-        yield np.diff(fpr), (tpr[:-1] + tpr[1:]) / 2  # of equal scores half
-
-
 def _fpr95(hits: Hits | None) -> float:
     """The false positive rate at the first threshold with a true positive rate of 95 %."""
     if hits is None:
@@ -370,7 +351,6 @@ METRICS = {
         ),
     )
 }  # fmt: skip
-PLACEMENT_STD = "placement_std"  # beside the metrics of a record's DETECTION: no table shows it
 REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--report` may be
 
 
@@ -390,7 +370,6 @@ def measure(samples: Judged) -> dict[str, Measures]:
     for metric in METRICS.values():
         undecided = samples.is_noise is None and metric.group != DETECTION
         groups[metric.group][metric.name] = math.nan if undecided else metric.value(samples)
-    groups[DETECTION][PLACEMENT_STD] = _placement_std(samples)
     return groups
 
 

@@ -19,7 +19,7 @@ from zsntta_cli import __version__
 from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
-from zsntta_cli.simulation.metrics import METRICS, PLACEMENT_STD, Judged, Measures, Metric, measure
+from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.recorded import changed_settings
 from zsntta_cli.simulation.revision import revision, source_digests
@@ -81,11 +81,6 @@ class Record:
     def tests(self) -> int:
         """How many test samples the stream has."""
         return self.counts["id"] + self.counts["ood"]
-
-    @property
-    def placement_std(self) -> float:
-        """The standard deviation of the values behind AUROC; nan in older records."""
-        return self.detection.get(PLACEMENT_STD, math.nan)
 
     @property
     def decides(self) -> bool:
