@@ -1,6 +1,5 @@
 """Features in a repository of the hub, by a server on this machine that answers as the hub does."""
 
-import json
 from types import SimpleNamespace
 
 import httpx
@@ -160,21 +159,6 @@ def test_no_network_is_told_at_once(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(StoreError, match="no network"):
         read_index(open_store(ADDRESS))
-
-
-def test_simulate_fetches_what_it_needs(hub, zsntta, tmp_path):
-    result = zsntta("simulate", "--method", "zs-clip", "--id", "pets", "--ood", "sky", "--features",
-                    ADDRESS, "--output", "r.json")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert {p.name for p in (tmp_path / "features/made").glob("*.h5")} == {
-        "pets.h5", "sky.h5", "noise-gaussian.h5",
-    }  # fmt: skip
-    (record,) = json.loads((tmp_path / "r.json").read_text())
-    assert record["features"]["shared"]["pulled"] == f"{ADDRESS}@{REVISION}"
-    elsewhere = ("simulate", "--from", "r.json", "--features-dir", "elsewhere")
-    assert zsntta(*elsewhere).exit_code == 1
-    other = zsntta(*elsewhere, "--features", record["features"]["shared"]["pulled"])
-    assert other.exit_code == 0, other.output
 
 
 def test_a_repository_that_there_is_not_yet_can_be_pushed_to(hub, features, monkeypatch):

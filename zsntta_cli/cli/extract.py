@@ -1,7 +1,7 @@
 """`zsntta extract`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -182,14 +182,6 @@ def extract(
             help="Store TPT's answer for each image, which takes long; its runs are then replays.",
         ),
     ] = False,
-    published: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="ADDRESS",
-            help="Address of published features, hf://USER/REPO; the rest is encoded here.",
-        ),
-    ] = None,
     paper: Annotated[
         bool,
         typer.Option(
@@ -207,10 +199,10 @@ def extract(
     """
     parts.check(wanted.dataset or (), {
         "--words": wanted.words, "--noise": wanted.noise, "--noise-count": wanted.noise_count,
-        "--class-photos": class_photos, "--tpt": tpt, "--from": published, "--paper": paper,
+        "--class-photos": class_photos, "--tpt": tpt, "--paper": paper,
         "--dry-run": dry_run, "--overwrite": encoding.overwrite,
     })  # fmt: skip
-    _check_wanted(wanted, class_photos, published, paper)
+    _check_wanted(wanted, class_photos, paper)
     from zsntta_cli.progress import ConsoleReporter
 
     plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
@@ -221,12 +213,10 @@ def extract(
     elif paper:
         extraction.extract_paper(choice if model.names_model else None, dry_run)
     else:
-        extraction.without_published(published, dry_run).extract(wanted.dataset or (), dry_run)
+        extraction.extract(wanted.dataset or (), dry_run)
 
 
-def _check_wanted(
-    wanted: WantedOptions, class_photos: Path | None, published: str | None, paper: bool
-) -> None:
+def _check_wanted(wanted: WantedOptions, class_photos: Path | None, paper: bool) -> None:
     """Refuse options that say nothing to extract, or that do not go together.
 
     Raises:
@@ -234,8 +224,6 @@ def _check_wanted(
     """
     if paper and (wanted.given or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
-    if paper and published:
-        raise misused(f"--paper encodes: zsntta cache pull {published} fetches before it.")
     if not (wanted.dataset or wanted.words or wanted.noise or paper):
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(wanted.dataset or ()) != 1:
@@ -260,15 +248,6 @@ class _Extraction:
     reporter: "Reporter"
     class_photos: Path | None  # example photos of the first set's classes
     asks_tpt: bool
-
-    def without_published(self, address: str | None, is_dry: bool) -> "_Extraction":
-        """The same without what is fetched from an address, if there is one."""
-        if address is None:
-            return self
-        from zsntta_cli.cli.published import PublishedFeatures
-
-        features = PublishedFeatures(address, self.root, is_dry)
-        return replace(self, plan=features.without_published(self.plan, self.choice))
 
     def extract_paper(self, named: EncoderChoice | None, is_dry: bool) -> None:
         """Extract what the paper needs, of all its encoders or of the one that is named."""

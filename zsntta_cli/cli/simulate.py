@@ -23,7 +23,6 @@ from zsntta_cli.cli.line.options import (
     with_groups,
 )
 from zsntta_cli.cli.line.output import Form, Width, command_line, form_of, put
-from zsntta_cli.cli.published import PublishedFeatures, PublishedOption
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
@@ -177,7 +176,6 @@ def simulate(
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
-    features: PublishedOption = None,
     store: KeepingOptions,
     keep_items: Annotated[
         bool,
@@ -208,9 +206,6 @@ def simulate(
     form_of(scores, _SCORES, option="--scores")
     view = table.view()
     choice = encoder.choice()
-    published = PublishedFeatures(features, features_dir, dry_run) if features else None
-    if published and not record:
-        choice = published.encoder(choice, encoder.is_named)
     live_settings, workers = live.settings(choice), jobs.chosen()
     grid = wanted.grid(choice, values)
     keeping = store.keeping(keep_items)
@@ -218,10 +213,6 @@ def simulate(
     if record:
         recorded = _recorded_runs(record, values.get("no_text", ()))
         keeping = replace(keeping, again=frozenset(r.record.created for r in recorded if r.record))
-    if published and record:
-        published.fetch_for_records(recorded)
-    elif published:
-        published.fetch_for_grid(grid)
     runs = list(dict.fromkeys(run.settings for run in recorded)) or grid.runs(features_dir)
     for note in () if recorded else grid.notes(features_dir):
         say(note, err=True)

@@ -153,10 +153,6 @@ class Extractor:
         if processes := vars(self).get("processes"):
             processes.close()
 
-    def fetched(self, name: str, images: int) -> Extracted:
-        """The result for a set whose features were fetched: its images are not read."""
-        return Extracted(feature_path(self.root, self._folder, name), images, 0, 0.0)
-
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 

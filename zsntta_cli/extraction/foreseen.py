@@ -49,10 +49,6 @@ def foresee(
         return f"{path}: {how_many} to encode{origin}{begun}"
 
     def file(spec: str, prompts: int = 0, about: str = "") -> ForeseenFile:
-        if header := plan.published.get(str(SetName.parse(spec))):
-            path = feature_path(root, folder, str(SetName.parse(spec)))
-            state = "there already" if path.exists() else "to fetch"
-            return ForeseenFile(f"{path}: {counted(header.images, 'image')}, {state}")
         name, (count, _, origin) = SetName.parse(spec), _images(spec, plan)
         is_there = feature_path(root, folder, str(name)).exists() and not overwrite
         more = f"; class names under {prompts} more prompts to embed" * bool(prompts and is_there)
@@ -60,10 +56,7 @@ def foresee(
         return ForeseenFile(line(str(name), count, origin=origin + about) + more, by_hand)
 
     for spec in plan.datasets:
-        header = plan.published.get(str(SetName.parse(spec)))
-        count, is_id = (
-            (header.images, bool(header.templates)) if header else _images(spec, plan)[:2]
-        )
+        count, is_id, _ = _images(spec, plan)
         largest_id_set = max(largest_id_set, count * is_id)
         path = feature_path(root, folder, str(SetName.parse(spec)))
         yield file(spec, _lacking_prompts(path, plan) if is_id else 0)

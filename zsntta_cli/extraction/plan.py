@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.features import Header
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.names import SetName, noise_name
 from zsntta_cli.datasets.readers.levels import deeper_classes
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, remote_shards, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
@@ -65,8 +64,6 @@ class ExtractPlan:
     class_names: Path | None = None  # of the sets that are not in the catalogue
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
-    published: Mapping[str, Header] = field(default_factory=dict)  # sets that were fetched, by name
-
     sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
     as_is: bool = False  # known sets are taken with other checksums and missing images
 
@@ -115,7 +112,7 @@ def extract(
         raise EncoderError(f"{clause}.")
     for spec in plan.datasets:
         name = SetName.parse(spec)
-        if not name.says_where and str(name) not in plan.published:
+        if not name.says_where:
             datasets.known(str(name))
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: these are random weights: features mean nothing.")
@@ -144,10 +141,6 @@ def _extract(
     templates = plan.templates
     largest_id_set = 0
     for spec in plan.datasets:
-        if header := _published(str(SetName.parse(spec)), plan, templates):
-            largest_id_set = max(largest_id_set, header.images if header.templates else 0)
-            yield extractor.fetched(str(SetName.parse(spec)), header.images)
-            continue
         try:
             if extractor.is_joined(str(SetName.parse(spec))):
                 sharded = sharded_set(spec, plan, extractor.reporter)
@@ -212,25 +205,6 @@ def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) ->
                 f"note: {sentences.name} has sentences for {surplus} that are no class of "
                 f"{images.name}: they are left out."
             )
-
-
-def _published(name: str, plan: ExtractPlan, templates: Sequence[str]) -> Header | None:
-    """The fetched features of a set, if its class names have all requested prompts."""
-    header = plan.published.get(name)
-    if header is None or not header.templates:  # of an OOD set nothing more is wanted
-        return header
-    wanted = templates or [datasets.default_prompt(name)]
-    return header if {*wanted} <= {*header.templates} else None
-
-
-def planned_names(plan: ExtractPlan) -> list[str]:
-    """The names of all feature files of a plan."""
-    lists = [lists_of(spec) or [named_words(spec)[0]] for spec in map(str, plan.words)]
-    words = [name for names in lists for name in names]
-    noise = [noise_type for noise_type, _ in plan.pools] or plan.noise or NOISE_TYPES[:1]
-    sets = [str(SetName.parse(spec)) for spec in plan.datasets]
-    pools = [noise_name(noise_type) for noise_type in noise if noise_type != NO_NOISE]
-    return [*sets, *map(words_name, words), *pools, *wanted_partners(plan)]
 
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
@@ -349,9 +323,6 @@ def noise_pools(plan: ExtractPlan, largest_id_set: int) -> list[tuple[str, int]]
 def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extracted]:
     """Extract the OOD sets that belong to the named ID sets, if they are available."""
     for name in wanted_partners(plan):
-        if header := plan.published.get(name):
-            yield extractor.fetched(name, header.images)
-            continue
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
             images = datasets.load_images(name, plan.data_root, plan.as_shown, plan.as_is)

@@ -15,7 +15,7 @@ COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
 SHORT_PAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "extract": {
         "What is encoded": (
-            "--dataset", "--words", "--class-names", "--limit", "--from", "--paper",
+            "--dataset", "--words", "--class-names", "--limit", "--paper",
         ),
         "By which encoder": ("--model", "--pretrained", "--precision", "--prompt", "--device"),
         "Where from, and where to": (
