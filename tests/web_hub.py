@@ -53,7 +53,8 @@ class _Answers(BaseHTTPRequestHandler):
             names = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())["paths"]
             entries = [_entry(name, files) for name in names if name in files]
             return self._send(200, json.dumps(entries).encode())
-        about = {"id": match[1], "sha": REVISION, "siblings": [], "private": False, "tags": []}
+        names = [{"rfilename": name} for name in files]
+        about = {"id": match[1], "sha": REVISION, "siblings": names, "private": False, "tags": []}
         return self._send(200, json.dumps(about).encode())
 
     def _file(self, content):

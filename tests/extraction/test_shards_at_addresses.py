@@ -152,26 +152,6 @@ def test_other_class_names_are_other_parts(zsntta, server, pets):
         names.write_text(before)
 
 
-def test_parts_from_an_address(zsntta, pets, tmp_path):
-    options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
-    assert zsntta("extract", *options, "--parts", 3, "--features-dir", "there").exit_code == 0
-    address = f"file://{tmp_path}/there/tiny/pets.parts"
-    result = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "here")
-    assert result.exit_code == 0, result.stderr
-    assert_same(features("here"), features("there"))
-    fails(
-        zsntta("cache", "join", "pets", "--from", f"file://{tmp_path}/there/tiny"),
-        "the address must be that of NAME.parts",
-    )  # fmt: skip
-    fails(zsntta("cache", "join", "pets", "--from", "there"), "is no address", code=2)
-    (tmp_path / "there/tiny/pets.parts/00002.h5").unlink()
-    other = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "x")
-    fails(other, f"there is no {address}/00002.h5")
-    (tmp_path / "there/tiny/pets.parts/identity.json").write_text('{"of": 3}')
-    broken = zsntta("cache", "join", "pets", "--from", address, "--features-dir", "y")
-    fails(broken, "identity.json is broken")
-
-
 def test_a_set_in_parts_is_exported_whole(zsntta, pets):
     options = ("--dataset", f"pets={pets}/{{0..4}}.tar", *TINY)
     assert zsntta("extract", *options, "--parts", 3).exit_code == 0

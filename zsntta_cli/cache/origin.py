@@ -4,8 +4,8 @@ The encoder's identity and the source of a feature file decide its features, up 
 which depend on more: versions, threads, the processor, the batch size. The *origin* of a set is all
 of this together, as one flat mapping of plain values, without any path of the machine.
 
-A pulled file is left as it was published: a note `.SET.pulled.json` beside `SET.h5` has the address
-that it is from, and counts as long as the file holds what was pulled.
+A pulled file is left as it was published: a note `.SET.pulled.json` beside `SET.h5` has the
+repository that it is from, and counts as long as the file holds what was pulled.
 """
 
 import functools
@@ -13,7 +13,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from zsntta_cli import __version__
@@ -29,10 +29,9 @@ ENCODING = {  # libraries that encode images and class names, by module, with th
     "pillow": "pillow",
 }
 _CPU_INFO = Path("/proc/cpuinfo")
-PULLED = "pulled"  # the key in a record; its value is ADDRESS@REVISION
-_FOLDER = "file://"
+PULLED = "pulled"  # the key in a record; its value is ORG/NAME@COMMIT
 _LARGEST_NOTE = 2**14  # bytes
-_ADDRESS = re.compile(r"[a-z][a-z0-9+]{0,9}://[\w./:@%+=~-]{1,300}")
+_SOURCE_PLACE = re.compile(r"[\w./-]{1,200}@\w{1,64}")
 
 # The keys of an origin, in the order in which differences are listed.
 _MACHINE = (
@@ -273,32 +272,17 @@ def note_path(path: Path) -> Path:
     return path.with_name(f".{path.stem}.pulled.json")
 
 
-def note_source(path: Path, address: str, revision: str | None, digest: str) -> None:
-    """Note where a feature file was pulled from; `digest` is that of its features and labels."""
-    note = {"from": address, "revision": revision, "digest": digest}
-    write_whole(note_path(path), json.dumps(note).encode())
+def note_source(path: Path, source: str, digest: str) -> None:
+    """Note that a file was pulled from `source`; `digest` is that of its features and labels."""
+    write_whole(note_path(path), json.dumps({"from": source, "digest": digest}).encode())
 
 
 def pulled_from(path: Path, digest: str) -> str | None:
-    """ADDRESS@REVISION of a feature file; None if it was made here or holds something else now.
-
-    For a folder of this machine only its last name is given, as records leave the machine.
-    """
+    """ORG/NAME@COMMIT of a feature file; None if it was made here or holds something else now."""
     try:
         note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
-    except (OSError, ValueError):
+        source = str(note["from"])
+        is_of = note["digest"] == digest and _SOURCE_PLACE.fullmatch(source) is not None
+    except (OSError, ValueError, TypeError, KeyError):
         return None
-    return _address(note) if isinstance(note, dict) and note.get("digest") == digest else None
-
-
-def _is_address(value: Any) -> bool:
-    """Whether a value, which may be a stranger's, is an address that features are pulled from."""
-    return isinstance(value, str) and _ADDRESS.fullmatch(value) is not None
-
-
-def _address(note: dict[str, Any]) -> str | None:
-    address, revision = note.get("from"), note.get("revision")
-    if isinstance(address, str) and address.startswith(_FOLDER):
-        return f"{_FOLDER}…/{PurePath(address).name}"
-    whole = f"{address}@{revision}" if revision else address
-    return whole if _is_address(whole) else None
+    return source if is_of else None

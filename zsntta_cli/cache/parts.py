@@ -7,14 +7,13 @@ parts stay where they are until somebody removes them.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from zsntta_cli.addresses import fetch_file, read_text
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, difference
 from zsntta_cli.cache.folder import part_path, parts_folder
@@ -77,11 +76,6 @@ def read_identity(path: Path) -> PartsIdentity:
         content = read_input(file, _LARGEST)
     except OSError as error:
         raise StoreError(f"cannot read {file} ({first_line(error)}).") from error
-    return _identity(content, str(file))
-
-
-def _identity(content: bytes, where: str) -> PartsIdentity:
-    """Parse an identity file: StoreError if it is none."""
     try:
         values = json.loads(content)
         identity = PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
@@ -89,28 +83,7 @@ def _identity(content: bytes, where: str) -> PartsIdentity:
             raise ValueError("no digest, or no number of parts")
         return identity
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(f"{where} is broken: remove it and extract again.") from error
-
-
-def fetch_parts(address: str, path: Path, advance: Callable[[int], None]) -> None:
-    """Fetch the parts of a set from an address into the parts folder of the set at `path`.
-
-    Parts that exist are not fetched again, and what came of a file before an error is kept.
-
-    Raises:
-        StoreError: the parts are those of another set or encoder, are missing or cannot be read.
-    """
-    address = address.rstrip("/")
-    content = read_text(f"{address}/{_IDENTITY}", _LARGEST)
-    if content is None:
-        raise StoreError(
-            f"there is no {address}/{_IDENTITY}: the address must be that of NAME.parts."
-        )
-    claim_parts(path, _identity(content, f"{address}/{_IDENTITY}"))
-    for number in range(1, read_identity(path).of + 1):
-        file = part_path(path, number)
-        fetch_file(f"{address}/{file.name}", file)
-        advance(1)
+        raise StoreError(f"{file} is broken: remove it and extract again.") from error
 
 
 def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:

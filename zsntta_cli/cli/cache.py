@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from zsntta_cli.cli.exporting import export
-from zsntta_cli.cli.line.command import Command, group, misused, say
+from zsntta_cli.cli.line.command import Command, group, say
 from zsntta_cli.cli.line.hints import NOTHING_CACHED
 from zsntta_cli.cli.line.options import (
     EncoderName,
@@ -16,7 +16,7 @@ from zsntta_cli.cli.line.options import (
     ModelOptions,
     with_groups,
 )
-from zsntta_cli.cli.sharing import list_published, pull, push
+from zsntta_cli.cli.sharing import pull, push
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
 
@@ -29,20 +29,10 @@ app = group("List, check, split, import, export and share features.")
 
 @app.command("list", cls=Command)
 def list_files(
-    address: Annotated[
-        str | None,
-        typer.Argument(help="Address of published features: hf://USER/REPO … [those here]"),
-    ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """List feature files, unfinished extractions, TPT's answers.
-
-    With an address, it lists what is published there.
-    """
-    if address is not None:
-        list_published(address, encoder)
-        return
+    """List feature files, unfinished extractions, TPT's answers."""
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, stored
     from zsntta_cli.progress import console
@@ -173,14 +163,6 @@ def _parts(paths: Sequence[Path], id_classes: str, seed: int, new: str | None) -
 @app.command(cls=Command)
 def join(
     name: Annotated[str, typer.Argument(help="A set whose parts zsntta extract --part has made.")],
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="ADDRESS",
-            help="Address from which the parts are fetched first: s3://BUCKET/…/NAME.parts.",
-        ),
-    ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -188,25 +170,9 @@ def join(
     from zsntta_cli.cache.folder import parts_of
     from zsntta_cli.cache.parts import join_parts
 
-    if address is not None:
-        _fetch_parts(name, address, encoder, features_dir)
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
         say(f"{path}: {counted(joined.images, 'image')}, {joined.digest[:16]}")
-
-
-def _fetch_parts(name: str, address: str, encoder: str | None, features_dir: Path) -> None:
-    """Fetch the parts of a set, of the encoder whose folder they lie in where none is named."""
-    from zsntta_cli.addresses import is_address
-    from zsntta_cli.cache.folder import feature_path
-    from zsntta_cli.cache.parts import fetch_parts
-    from zsntta_cli.progress import ConsoleReporter
-
-    if not is_address(address):
-        raise misused(f"'{address}' is no address: must be s3://…, https://…, hf://… or file://….")
-    folder = encoder or address.rstrip("/").split("/")[-2]
-    with ConsoleReporter().track(name, 0, "parts") as advance:
-        fetch_parts(address, feature_path(features_dir, folder, name), advance)
 
 
 @app.command("import", cls=Command)

@@ -1,0 +1,227 @@
+"""Published features: what is pushed comes back to the bit, and nothing else is taken for it."""
+
+import shutil
+from types import SimpleNamespace
+
+import httpx
+import huggingface_hub
+import numpy as np
+import pytest
+from huggingface_hub import constants
+from made import Notes, fails
+from web_hub import REVISION, local_hub
+
+from zsntta_cli.cache import hdf5
+from zsntta_cli.cache.features import DATASET
+from zsntta_cli.cache.origin import note_path, origin_of
+from zsntta_cli.errors import StoreError
+from zsntta_cli.sharing import PushPlan, pull, push
+
+REPOSITORY = "someone/features"
+SETS = {"pets", "birds", "sky", "sand", "noise-gaussian", "words-nouns"}
+
+
+@pytest.fixture
+def uploads(tmp_path, monkeypatch):
+    """What is uploaded lies in `published`; a repository that there is already has a card."""
+
+    class Api:
+        def create_repo(self, name, *, repo_type, exist_ok):
+            assert (name, repo_type, exist_ok) == (REPOSITORY, "dataset", True)
+
+        def file_exists(self, name, path, *, repo_type):
+            assert (name, path, repo_type) == (REPOSITORY, "README.md", "dataset")
+            return (tmp_path / "published" / path).exists()
+
+        def upload_folder(self, *, repo_id, repo_type, folder_path, commit_message):
+            assert (repo_id, repo_type, bool(commit_message)) == (REPOSITORY, "dataset", True)
+            shutil.copytree(folder_path, tmp_path / "published", dirs_exist_ok=True)
+            return SimpleNamespace(oid=REVISION)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Api)
+    return tmp_path / "published"
+
+
+@pytest.fixture
+def serve(uploads, tmp_path, monkeypatch):
+    """Serves what was uploaded, to a library of the hub whose cache is empty."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.delenv("HF_ENDPOINT", raising=False)
+    return lambda: local_hub(monkeypatch, {REPOSITORY: uploads})
+
+
+@pytest.fixture
+def hub(serve, features):
+    """A repository with all of the made-up features."""
+    pushed(features)
+    with serve() as server:
+        yield server
+
+
+def pushed(root, names=(), **values):
+    return push(REPOSITORY, PushPlan(root, names, may=True, **values), Notes())
+
+
+def pulled(root, names=(), encoder=None, at=""):
+    return list(pull(REPOSITORY + at, root, names, encoder, Notes()))
+
+
+def write(root, name, ids=("0", "1"), source=(), **encoder):
+    """A file of two images of no class."""
+    hdf5.write_features(
+        root / f"made/{name}.h5", kind=DATASET, name=name, source=dict(source),
+        encoder={"model": "made-up", "logit_scale": 20.0} | encoder,
+        blocks=[np.eye(2, 16, dtype=np.float16)], labels=np.full(2, -1, np.int32), sample_ids=ids,
+    )  # fmt: skip
+
+
+def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
+    done = pulled(tmp_path / "here")
+    assert {one.path.stem for one in done} == SETS
+    assert all(one.is_new for one in done)
+    for one in done:
+        mine = features / "made" / one.path.name
+        assert hdf5.read_header(mine) == hdf5.read_header(one.path) == one.header
+        assert hdf5.read_sample_ids(mine) == hdf5.read_sample_ids(one.path)
+        before, after = hdf5.read_features(mine), hdf5.read_features(one.path)
+        assert (before.image_features == after.image_features).all()
+        assert (before.class_names, before.machine) == (after.class_names, after.machine)
+        for template, text in before.text_features.items():
+            assert (text == after.text_features[template]).all()
+    again = pulled(tmp_path / "here", at=f"@{REVISION}")
+    assert not any(one.is_new for one in again)
+    assert again[0].line.endswith("birds.h5: 400 images, there already")
+
+
+def test_some_sets_and_encoders_are_chosen(hub, tmp_path):
+    assert [one.path.stem for one in pulled(tmp_path, ["sky", "pets"], "made")] == ["sky", "pets"]
+    assert [path for _, path in hub.asked if path.endswith("birds.h5")] == []
+    for names, encoder, said in ((["dogs"], None, "has no .*dogs.h5"), ([], "x", "has no x/")):
+        with pytest.raises(StoreError, match=said):
+            pulled(tmp_path, names, encoder)
+
+
+def test_other_features_are_never_replaced(hub, features, tmp_path):
+    root = tmp_path / "here"
+    (root / "made").mkdir(parents=True)
+    shutil.copy(features / "made/birds.h5", root / "made/pets.h5")
+    before = (root / "made/pets.h5").read_bytes()
+    with pytest.raises(StoreError, match=r"pets\.h5 holds other features"):
+        pulled(root, ["pets"])
+    assert (root / "made/pets.h5").read_bytes() == before
+
+
+def test_a_folder_of_another_encoder_takes_nothing(hub, tmp_path):
+    root = tmp_path / "here"
+    write(root, "own", logit_scale=21.0)
+    with pytest.raises(StoreError, match=r"than 'pets' \(logit_scale: 21.0, not 20.0\)"):
+        pulled(root, ["pets"])
+    assert [path.name for path in (root / "made").glob("*.h5")] == ["own.h5"]
+
+
+@pytest.mark.parametrize("where", ["features", "name", "end"])
+def test_a_file_that_fails_its_digest_is_not_kept(serve, features, uploads, tmp_path, where):
+    pushed(features, ("pets",))
+    path = uploads / "made" / "pets.h5"
+    content = bytearray(path.read_bytes())
+    if where == "features":
+        content[content.index(hdf5.read_features(path).image_features[7:8].tobytes())] ^= 1
+    elif where == "name":
+        content = (features / "made/birds.h5").read_bytes()
+    else:
+        content = content[:-2000]
+    path.write_bytes(content)
+    with serve(), pytest.raises(StoreError, match=r"does not match|of 'birds'|not a whole"):
+        pulled(tmp_path / "here")
+    assert not list((tmp_path / "here").rglob("*.h5"))
+
+
+def test_what_broke_off_goes_on(hub, tmp_path):
+    hub.cuts = [5_000]
+    assert pulled(tmp_path / "here", ["pets"])[0].is_new
+    assert not hub.cuts
+
+
+def test_where_a_file_came_from_is_known_until_it_holds_something_else(hub, features, tmp_path):
+    (done,) = pulled(tmp_path / "here", ["pets"])
+    assert origin_of(hdf5.read_features(done.path))["pulled"] == f"{REPOSITORY}@{REVISION}"
+    assert note_path(done.path).exists()
+    shutil.copy(features / "made/birds.h5", done.path)
+    assert "pulled" not in origin_of(hdf5.read_features(done.path))
+
+
+def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, monkeypatch):
+    pulled(tmp_path / "here", ["pets"])
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert pulled(tmp_path / "there", ["pets"])[0].is_new
+    with pytest.raises(StoreError, match="cannot reach other/one on the hub"):
+        list(pull("other/one", tmp_path, (), None, Notes()))
+
+
+def test_what_the_hub_refuses_is_told_in_a_line(hub, tmp_path):
+    for name, said in (("other/one", "has no data set other/one"), ("a b", "cannot reach a b")):
+        with pytest.raises(StoreError, match=said) as raised:
+            list(pull(name, tmp_path, (), None, Notes()))
+        assert "\n" not in str(raised.value)
+
+
+def test_an_upload_that_is_refused_is_told_in_a_line(uploads, features, monkeypatch):
+    def refuse(*_, **__):
+        response = httpx.Response(403, request=httpx.Request("POST", "http://127.0.0.1"))
+        raise huggingface_hub.errors.HfHubHTTPError("403 Forbidden", response=response)
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", refuse)
+    with pytest.raises(StoreError, match=r"cannot reach someone/features .*403 Forbidden"):
+        pushed(features, ("pets",))
+
+
+def test_a_second_push_keeps_the_first_and_the_card(uploads, features):
+    pushed(features, ("pets",))
+    card = uploads / "README.md"
+    assert f"zsntta cache pull {REPOSITORY}" in card.read_text()
+    card.write_text("of my own")
+    paths, commit = pushed(features, ("sky",))
+    assert ([path.name for path in paths], commit) == (["sky.h5"], REVISION)
+    assert {p.name for p in uploads.rglob("*.*")} == {"pets.h5", "sky.h5", "README.md"}
+    assert card.read_text() == "of my own"
+
+
+def test_sets_that_not_everybody_may_pass_on_are_named(uploads, features):
+    with pytest.raises(StoreError, match=r"the terms of .*pets \(not known\).*--i-may"):
+        push(REPOSITORY, PushPlan(features), Notes())
+    assert not uploads.exists()
+    push(REPOSITORY, PushPlan(features, ("noise-gaussian",)), Notes())  # of our own making
+
+
+def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
+    root = tmp_path / "mine"
+    ids = [f"/home/someone/{name}.jpg" for name in ("holiday", "wedding")]
+    write(
+        root, "own", ids, {"images": 2, "skipped": ["/home/someone/broken.jpg"]},
+        model="local-dir:/home/someone/clip", pretrained="/home/someone/w.pt",
+    )  # fmt: skip
+    with pytest.raises(StoreError, match=r"sample ids with folders .*--without-ids"):
+        pushed(root)
+    assert not uploads.exists()
+    pushed(root, without_ids=True)
+    content = (uploads / "made/own.h5").read_bytes()
+    assert b"/home" not in content
+    assert b"wedding" not in content
+    with serve():
+        (done,) = pulled(tmp_path / "here")
+        assert done.header.digest == hdf5.read_header(root / "made/own.h5").digest
+        assert hdf5.read_sample_ids(done.path) == ("00000", "00001")
+        assert hdf5.read_features(done.path).identity["pretrained"] == "w.pt"
+        assert not pulled(root)[0].is_new, "the model in its folder is the same one elsewhere"
+
+
+def test_the_commands(hub, features, zsntta):
+    result = zsntta(
+        "cache", "push", REPOSITORY, "--set", "sky", "--i-may", "--features-dir", features
+    )
+    assert result.stdout.endswith(f"to read them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
+    result = zsntta("cache", "pull", REPOSITORY, "sky")
+    assert result.stdout == "features/made/sky.h5: 300 images\n"
+    fails(zsntta("cache", "pull", REPOSITORY, "dogs"), "has no */dogs.h5")
