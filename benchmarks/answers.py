@@ -1,8 +1,8 @@
-"""TPT live beside its replays from kept answers: seconds a stream, and what asking once costs.
+"""TPT live beside its replays from kept answers: seconds a stream, and what keeping them costs.
 
 On the built-in sets with the embedded encoder: streams of two ratios by three pipelines, each run
-live with nothing kept, then by `extract --tpt` once and replays of the same streams. Prints medians
-over the streams and their ratio, and checks that all decisions are equal.
+live with nothing kept, then a live run that keeps an answer for every image, and replays of the
+same streams. Prints medians over the streams and their ratio; checks that all decisions are equal.
 Usage: answers.py [--images 20] [--views 64] [--device cpu]
 """
 
@@ -21,7 +21,6 @@ from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session
-from zsntta_cli.simulation.answering import extract_tpt
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -48,11 +47,10 @@ def main(
         list(extract(plan, choice, device, root, settings, Silent()))
         simulator = Simulator(root, session)
         simulator.prepare(runs)
-        with patch("zsntta_cli.simulation.simulator.kept_tuning", lambda *_: None):
+        with patch("zsntta_cli.simulation.tuned.kept_tuning", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]
         started = time.perf_counter()
-        asked = [(runs[0], name) for name in ("shapes", "glyphs")]
-        list(extract_tpt(root, asked, live, Silent()))
+        simulator.replay(runs[STREAMS.index((0.5, "all"))])
         asking = time.perf_counter() - started
         replayed = [simulator.replay(run) for run in runs]
     for one, other in zip(lived, replayed, strict=True):

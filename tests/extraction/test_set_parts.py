@@ -269,7 +269,7 @@ def test_parts_are_runs_of_all_shards(count, of):
         (("--part", "1/2", "--parts", "2"), "leave one of them out"),
         (("--parts", "0"), "parts is 0"),
         (("--part", "1/2", "--overwrite"), "leave --overwrite out"),
-        (("--part", "1/2", "--noise", "gaussian", "--tpt"), "leave --noise, --tpt out"),
+        (("--part", "1/2", "--noise", "gaussian", "--dry-run"), "leave --noise, --dry-run out"),
         (("--part", "x"), "must be like 3/64"),
         (("--parts", "2", "--dataset", "glyphs"), "name one --dataset"),
     ],

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cache.answers import Answers
+from zsntta_cli.cache.answers import AnswerFile, Answers
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.paper import standing
 from zsntta_cli.paper.timing import measure
 from zsntta_cli.report.forms import FORMS
+from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.tuned import answer_file
+from zsntta_cli.simulation.tuned import question
 
 OURS = "ViT-B-16-openai"
 
@@ -377,17 +378,20 @@ def test_gradients_are_kept_where_a_figure_wants_them(cached, tmp_path):
 
 
 def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
-    """Answers as `extract --tpt` files them, of classes that the frozen model gives."""
+    """Answers as live runs keep them, of classes that the frozen model gives."""
     root = tmp_path / "features"
     without = named("paper", "10")
     assert "12 live runs of 7,200 items were left out: --live runs them\n" in without.stderr
     run = build_run("tpt", OURS, "cifar10", None, "a photo of a {}.", ratio=0.0)
+    foreseen = Foreseen(root)
+    identity = foreseen.header(OURS, "cifar10").identity
+    asked = question(run, identity, foreseen.digests(run))
     for name in ("cifar10", "svhn", "lsun", "texture"):
         source = read_features(root / OURS / f"{name}.h5")
         rows = np.arange(len(source))
         classes = (rows % 10).astype(np.int32)
         answers = Answers(classes, rows / 1000, classes, rows / 10, rows / 100)
-        file = answer_file(root, run, source)
+        file = AnswerFile(source.path, asked, source.digest, len(source), "cifar10")
         file.add(rows, answers)
         file.merge()
     result = named("paper", "10")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made import PROMPT
 from PIL import Image
 
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, read_state, write_features
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.plan import ExtractPlan, extract
@@ -27,13 +27,11 @@ from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
-from zsntta_cli.simulation.answering import extract_tpt
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, live_among
 
-SETS = ("shapes", "glyphs", "noise-gaussian")
 LIVE = LiveSettings(device="cpu", workers=1)
 session = cache(lambda: live_session(LIVE))
 
@@ -48,9 +46,10 @@ def extract_tiny(root, limit, names=("shapes", "glyphs")):
     list(extract(plan, EncoderChoice("tiny"), "cpu", root, settings, Silent()))
 
 
-def ask(root, *names, device="cpu", run=None):
-    live = replace(LIVE, device=device)
-    return list(extract_tpt(root, [(run or tpt_run(), name) for name in names], live, Silent()))
+def ask(root, run=None, live=session):
+    """Keep the answers for all images, the noise too: a live run that asks about each."""
+    run = run or tpt_run(pipeline="all", noise="gaussian", noise_every=4)
+    return Simulator(root, live).replay(run)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +65,7 @@ def asked(unasked, tmp_path_factory):
     """The same, with TPT's answers for all of them."""
     root = tmp_path_factory.mktemp("asked") / "features"
     shutil.copytree(unasked, root)
-    ask(root, *SETS)
+    ask(root)
     return root
 
 
@@ -142,7 +141,7 @@ def test_one_image_of_many_places_is_asked_once(root, monkeypatch):
 
 
 def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeypatch):
-    ask(root, "shapes")
+    ask(root, tpt_run(ood_set=None, ratio=0.0, pipeline="all"))
     run = tpt_run(pipeline="all")
     assert live_among(root, [run])
     assert not live_among(root, [tpt_run(pipeline="gt")])
@@ -188,7 +187,7 @@ def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
 
 
 def test_views_by_the_stream_are_another_run_that_keeps_nothing(root):
-    ask(root, *SETS)
+    ask(root)
     by_stream = [tpt_run(views_by="stream", seed=seed, pipeline="all") for seed in (0, 1)]
     assert live_among(root, by_stream) == set(by_stream)
     before = [path.read_bytes() for path in answer_files(root)]
@@ -226,7 +225,7 @@ def test_records_from_before_are_of_views_by_the_stream_and_keep_their_keys(key)
 
 
 def test_answers_on_other_features_are_not_used(root):
-    ask(root, *SETS)
+    ask(root)
     [shapes] = (root / "tiny").glob("shapes.*.tpt")
     extract_tiny(root, 10)
     run = tpt_run(pipeline="all")
@@ -236,41 +235,28 @@ def test_answers_on_other_features_are_not_used(root):
     assert_equal_items(renewed, live(root, run))
     assert [path for path in answer_files(root) if path.name.startswith("shapes")] == [shapes]
     assert_equal_items(replayed(root, run), renewed)
-    assert [one.tuned for one in ask(root, "shapes", "glyphs", "noise-gaussian")] == [0, 0, 0]
 
 
-def test_other_classes_prompts_and_settings_have_answers_of_their_own(root):
-    ask(root, "glyphs")
-    path = root / "tiny" / "shapes.h5"
+def test_other_classes_and_settings_have_answers_of_their_own(root):
+    folder, run = root / "tiny", tpt_run(pipeline="all")
+    ask(root, run)
+    for file in folder.glob("shapes.*"):
+        shutil.copyfile(file, folder / file.name.replace("shapes", "twin"))
+    replayed(root, replace(run, id_set="twin"))  # of equal classes and prompt
+    others = [tpt_run(pipeline="all", keep=1.0), tpt_run(pipeline="all", learning_rate=0.01)]
+    assert {ask(root, one).machine.device for one in others} == {"cpu"}
+    path = folder / "shapes.h5"
     whole = read_features(path)
     [text] = whole.texts()
     swapped = replace(text, features=text.features[::-1].copy())
     write_features(
-        root / "tiny" / "others.h5", kind=whole.kind, name="others", encoder=whole.identity,
+        path, kind=whole.kind, name=whole.name, encoder=whole.identity,
         source=whole.source, blocks=[whole.image_features], labels=whole.labels,
         sample_ids=read_sample_ids(path), class_names=whole.class_names[::-1], texts=[swapped],
     )  # fmt: skip
-    run = tpt_run(ood_set="glyphs")
-    runs = [replace(run, id_set="others"), tpt_run(keep=1.0), tpt_run(learning_rate=0.01)]
-    for one in runs:
-        ask(root, "glyphs", run=one)
-    assert len(answer_files(root)) == 4
-    answers = {tuple(tuned.answer_file(root, one, read_features(root / "tiny" / "glyphs.h5"))
-                     .read()[1].noise_score) for one in (run, *runs)}  # fmt: skip
-    assert len(answers) == 4
-    same = replace(run, id_set="twin")  # of equal classes and prompt
-    shutil.copyfile(path, path.with_name("twin.h5"))
-    assert ask(root, "glyphs", run=same)[0].tuned == 0
-
-
-def test_several_processes_give_the_answers_of_one(root, asked):
-    [answered] = ask(root, "shapes", device="cpu,cpu")
-    assert answered.tuned == 12
-    source = read_features(root / "tiny" / "shapes.h5")
-    ours, theirs = (tuned.answer_file(r, tpt_run(), source).read() for r in (root, asked))
-    assert np.array_equal(ours[0], theirs[0])
-    for column, other in zip(ours[1], theirs[1], strict=True):
-        np.testing.assert_allclose(column, other, rtol=1e-4)
+    assert ask(root, run).machine.device == "cpu"
+    scores = {tuple(read_state(path)[1]["noise_score"]) for path in folder.glob("glyphs.*.tpt")}
+    assert len(scores) == 4
 
 
 def test_replays_take_several_processes_and_live_runs_do_not(asked, unasked):
@@ -323,8 +309,8 @@ def test_images_of_one_name_have_answers_of_their_own(tiny):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_answers_as_its_live_runs_do(root):
-    ask(root, *SETS, device="cuda")
     on_gpu = partial(live_session, replace(LIVE, device="cuda"))
+    ask(root, live=on_gpu)
     for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
         run = tpt_run(**values)
         with pytest.MonkeyPatch.context() as patch:

@@ -224,8 +224,8 @@ def _read_whole(path: Path) -> tuple[AnswersHeader, NDArray[np.int64], Answers]:
             raise ValueError("an answer is for no image")
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(
-            f"{path} holds no whole answers of TPT ({error}): delete it, `zsntta extract --tpt` "
-            f"makes them again."
+            f"{path} holds no whole answers of TPT ({error}): delete it, the next live "
+            f"run of TPT makes them again."
         ) from error
     return header, rows, Answers(**arrays)
 
@@ -282,7 +282,7 @@ def stored_answers(path: Path) -> StoredAnswers:
     try:
         header = read_answers_header(files[0])
     except (StoreError, IndexError):
-        return StoredAnswers(path, size, len(parts), problem="broken: delete it, extract --tpt")
+        return StoredAnswers(path, size, len(parts), problem="broken: delete it")
     problem = _staleness(path, header)
     return StoredAnswers(path, size, len(parts), header, problem)
 
@@ -309,4 +309,4 @@ def _staleness(path: Path, header: AnswersHeader) -> str:
         return str(error)
     if (header.features, header.images) == (now.digest, now.images):
         return ""
-    return f"answers on other features than {features.name} has now: delete it, extract --tpt"
+    return f"answers on other features than {features.name} has now: delete it"

@@ -14,14 +14,13 @@ from zsntta_cli.cli.line.hints import simulate_command
 from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.cli.parts import PartOptions
 from zsntta_cli.errors import DatasetError, counted, first_line
-from zsntta_cli.settings import DATA, FEATURES, NO_NOISE, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
     from zsntta_cli.detection.classes.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
-    from zsntta_cli.settings import LiveSettings
     from zsntta_cli.settings.sentences import Sentences
 
 _EXTRACT = ExtractSettings()
@@ -175,13 +174,6 @@ def extract(
             help="Example photos, in a folder for each class, for `simulate --prompt photos`."
         ),
     ] = None,
-    tpt: Annotated[
-        bool,
-        typer.Option(
-            "--tpt",
-            help="Store TPT's answer for each image, which takes long; its runs are then replays.",
-        ),
-    ] = False,
     paper: Annotated[
         bool,
         typer.Option(
@@ -199,14 +191,14 @@ def extract(
     """
     parts.check(wanted.dataset or (), {
         "--words": wanted.words, "--noise": wanted.noise, "--noise-count": wanted.noise_count,
-        "--class-photos": class_photos, "--tpt": tpt, "--paper": paper,
+        "--class-photos": class_photos, "--paper": paper,
         "--dry-run": dry_run, "--overwrite": encoding.overwrite,
     })  # fmt: skip
     _check_wanted(wanted, class_photos, paper)
     from zsntta_cli.progress import ConsoleReporter
 
     plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
-    extraction = _Extraction(plan, choice, features_dir, encoding, reporter, class_photos, tpt)
+    extraction = _Extraction(plan, choice, features_dir, encoding, reporter, class_photos)
     if parts.are_asked:
         settings = encoding.settings()
         parts.extract(plan, choice, encoding.device, features_dir, settings, reporter)
@@ -247,7 +239,6 @@ class _Extraction:
     encoding: EncodingOptions
     reporter: "Reporter"
     class_photos: Path | None  # example photos of the first set's classes
-    asks_tpt: bool
 
     def extract_paper(self, named: EncoderChoice | None, is_dry: bool) -> None:
         """Extract what the paper needs, of all its encoders or of the one that is named."""
@@ -255,7 +246,6 @@ class _Extraction:
 
         wish = PaperWish(
             self.plan.data_root, self.root, named, self.plan.limit, self.choice.precision,
-            self._live_settings() if self.asks_tpt else None,
         )  # fmt: skip
         device, settings = self.encoding.device, self.encoding.settings()
         extract_paper(wish, device, settings, self.reporter, is_dry)
@@ -267,9 +257,7 @@ class _Extraction:
             return
         photos = self._photos()
         failures: Failures = {}
-        names = self._extract_sets(photos, failures)
-        if self.asks_tpt:
-            self._ask_tpt(names)
+        self._extract_sets(photos, failures)
         if line := simulate_command(typed, self.choice, self.root):
             self.reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
         for name, error in failures.items():
@@ -280,8 +268,8 @@ class _Extraction:
                 f"{', '.join(failures)}."
             )
 
-    def _extract_sets(self, photos: "PhotoClasses | None", failures: "Failures") -> list[str]:
-        """Extract all sets; their names. Where there are several, one that fails ends no other."""
+    def _extract_sets(self, photos: "PhotoClasses | None", failures: "Failures") -> None:
+        """Extract all sets. Where there are several, one that fails ends no other."""
         from zsntta_cli.cli.cache import say_accuracies
         from zsntta_cli.extraction.extractor import summary
         from zsntta_cli.extraction.plan import extract
@@ -301,7 +289,6 @@ class _Extraction:
 
                 add_to_set(extracted.path, self.class_photos, photos)
             names.append(name)
-        return names
 
     def _photos(self) -> "PhotoClasses | None":
         """The example photos, before the set: what is wrong with photos is told at once."""
@@ -316,33 +303,6 @@ class _Extraction:
         with encoding.store, limited_to(None):
             return photo_classes(self.class_photos, encoding)
 
-    def _ask_tpt(self, names: Sequence[str]) -> None:
-        """Ask TPT about the images of the sets that were extracted; say what became of each."""
-        from zsntta_cli.cache.folder import folder_name
-        from zsntta_cli.simulation.answering import extract_tpt, sets_to_ask
-
-        folder, prompts = folder_name(self.choice), self.plan.templates
-        asked = sets_to_ask(self.root, folder, names, self._named(), prompts)
-        for answered in extract_tpt(self.root, asked, self._live_settings(), self.reporter):
-            say(answered.line)
-
-    def _live_settings(self) -> "LiveSettings":
-        """How TPT gets at the images that were extracted, and at the encoder."""
-        from zsntta_cli.datasets.names import SetName
-        from zsntta_cli.settings import LiveSettings
-
-        weights = self.choice.pretrained if self.choice.is_file else None
-        specs = tuple(spec for spec in self.plan.datasets if SetName.parse(spec).says_where)
-        device, workers = self.encoding.device, self.encoding.workers
-        return LiveSettings(str(self.plan.data_root), specs, device, workers, weights)
-
-    def _named(self) -> list[str]:
-        """The sets and the noise that the user has named, as they are called."""
-        from zsntta_cli.datasets.names import SetName, noise_name
-
-        sets = [str(SetName.parse(spec)) for spec in self.plan.datasets]
-        return [*sets, *(noise_name(n) for n in self.plan.noise or () if n != NO_NOISE)]
-
     def _foresee(self) -> None:
         """Say what is there, what would be encoded, and where its images come from."""
         from zsntta_cli.extraction.foreseen import foresee
@@ -356,9 +316,4 @@ class _Extraction:
             counts = [len(items) for items in photo_items(self.class_photos).values()]
             classes = counted(len(counts), "class", "classes")
             say(f"{self.class_photos}: {counted(sum(counts), 'example photo')} of {classes}")
-        if self.asks_tpt:
-            from zsntta_cli.extraction.plan import wanted_partners
-
-            names = ", ".join([*self._named(), *wanted_partners(self.plan)])
-            say(f"TPT would be asked about the images of {names}, each once.")
         say(NOTHING_DONE)

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import pickle
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -13,8 +13,6 @@ from zsntta_cli.children import ctrl_c_ignored, end_with_parent
 from zsntta_cli.errors import EncoderError, ZsnttaError
 from zsntta_cli.extraction.jobs import Advance, work_on
 from zsntta_cli.plugins import LoadedScripts
-
-Work = Callable[[bytes, str, Any, Advance], Iterator[Any]]  # a pickled job, a device, its parts
 
 
 @dataclass(frozen=True)
@@ -27,14 +25,13 @@ class _Worker:
 class Processes:
     """One process for each device, each with its own encoder, which is kept from set to set."""
 
-    def __init__(self, names: Sequence[str], work: Work = work_on) -> None:
-        """`work` is what each process does with its parts of a pickled job."""
-        self._devices, self._work, self._workers = names, work, list[_Worker]()
+    def __init__(self, names: Sequence[str]) -> None:
+        self._devices, self._workers = names, list[_Worker]()
 
     def encode(
         self, job: Any, parts: Sequence[Any], advance: Advance
     ) -> Generator[Any, None, None]:
-        """The features of parts in any order, or other results of the work for each part.
+        """The features of parts in any order.
 
         Raises:
             ZsnttaError: a worker raised it. EncoderError: a worker died.
@@ -81,7 +78,7 @@ class Processes:
             for device in self._devices[len(self._workers) : count]:
                 connection, end = context.Pipe()
                 process = context.Process(
-                    target=_serve, args=(LoadedScripts(), device, end, self._work), daemon=True
+                    target=_serve, args=(LoadedScripts(), device, end), daemon=True
                 )
                 process.start()
                 end.close()
@@ -100,13 +97,13 @@ def _alive(worker: _Worker) -> Iterator[None]:
         ) from error
 
 
-def _serve(_scripts: LoadedScripts, device: str, connection: Connection, work: Work) -> None:
+def _serve(_scripts: LoadedScripts, device: str, connection: Connection) -> None:
     """As a worker process, do its share of every job, until it is stopped."""
     end_with_parent()
     while True:
         content, share = connection.recv()
         try:
-            for part in work(content, device, share, connection.send):
+            for part in work_on(content, device, share, connection.send):
                 connection.send(part)
             connection.send(None)
         except ZsnttaError as error:

@@ -6,7 +6,6 @@ its answers are kept as they are computed.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import AnswerFile, Answers
-from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet
+from zsntta_cli.cache.features import SAME_ENCODER
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.names import noise_name
-from zsntta_cli.errors import MissingText, StoreError
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
 from zsntta_cli.methods.live.tuned import TunedPool, TunedStream
-from zsntta_cli.settings import MATCH, NO_NOISE, StreamSettings
+from zsntta_cli.settings import MATCH, NO_NOISE
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -60,14 +59,9 @@ def question(
 class KeptTuning:
     """The answers for the images of a pool, and the files in which new ones are kept."""
 
-    def __init__(
-        self, files: Sequence[AnswerFile], sizes: Sequence[int], required: bool = False
-    ) -> None:
-        """`sizes` are the image counts of the files' sets, which form the pool in this order.
-
-        `required`: raise an error if new answers cannot be kept.
-        """
-        self._files, self._sizes, self._required = files, sizes, required
+    def __init__(self, files: Sequence[AnswerFile], sizes: Sequence[int]) -> None:
+        """`sizes` are the image counts of the files' sets, which form the pool in this order."""
+        self._files, self._sizes = files, sizes
         self._starts = np.cumsum([0, *sizes[:-1]]).tolist()
         self.pool = TunedPool.empty(sum(sizes), self._keep)
         self.problem = ""  # why new answers are not kept
@@ -85,11 +79,7 @@ class KeptTuning:
             self._write()
 
     def _write(self) -> None:
-        """Keep the new answers as parts of their files.
-
-        Raises:
-            StoreError: answers cannot be kept although `required` is set.
-        """
+        """Keep the new answers as parts of their files."""
         rows = np.array([row for row, _ in self._new], np.int64)
         answers = Answers.joined([answer for _, answer in self._new])
         try:
@@ -99,8 +89,6 @@ class KeptTuning:
                 if self._parts % _PARTS == _PARTS - 1:
                     file.merge()
         except StoreError as error:
-            if self._required:
-                raise
             self.problem = str(error)
         self._new.clear()
         self._kept_at, self._parts = time.monotonic(), self._parts + 1
@@ -118,28 +106,11 @@ def kept_tuning(
     if not keeps_answers(settings):
         return None
     asked = question(settings, sources.id_set.identity, digests)
-    files = [_file_beside(source, asked, settings) for source in sources.present]
+    files = [
+        AnswerFile(source.path, asked, source.digest, len(source), settings.id_set)
+        for source in sources.present
+    ]
     return KeptTuning(files, [len(source) for source in sources.present])
-
-
-def answer_file(root: Path, run: RunSettings, source: FeatureSet) -> AnswerFile:
-    """The file of the answers for a set's images, by the classes of a run's ID set.
-
-    Raises:
-        StoreError: the ID set has no features of its class names under the run's prompt.
-    """
-    foreseen = Foreseen(root)
-    digests = foreseen.digests(run)
-    if digests is None:
-        raise MissingText(
-            run.prompt, run.id_set, foreseen.header(run.encoder, run.id_set).templates
-        )
-    asked = question(run, foreseen.header(run.encoder, run.id_set).identity, digests)
-    return _file_beside(source, asked, run)
-
-
-def _file_beside(source: FeatureSet, asked: Mapping[str, Any], run: RunSettings) -> AnswerFile:
-    return AnswerFile(source.path, asked, source.digest, len(source), run.id_set)
 
 
 def replay_tuned(
@@ -198,17 +169,3 @@ def _tuned_sets(run: RunSettings) -> list[str]:
     ood_set = None if run.options.pipeline == "gt" else run.ood_set
     noise = noise_name(run.stream.noise) if tunes_noise else None
     return [name for name in (run.id_set, ood_set, noise) if name]
-
-
-def questions(root: Path, runs: Iterable[RunSettings]) -> list[tuple[RunSettings, str]]:
-    """The questions of TPT runs about sets that have features, each question once."""
-    asked: dict[tuple[Any, ...], tuple[RunSettings, str]] = {}
-    for run in filter(keeps_answers, runs):
-        settings = tuple(getattr(run.options, name) for name in _ASKED)
-        clean = replace(run, ood_set=None, stream=StreamSettings(ratio=0.0))  # of no other set
-        for name in _tuned_sets(run):
-            paths = (feature_path(root, run.encoder, n) for n in (run.id_set, name))
-            if all(path.exists() for path in paths):
-                key = (run.encoder, run.id_set, run.prompt, settings, name)
-                asked.setdefault(key, (clean, name))
-    return list(asked.values())

@@ -9,12 +9,11 @@ from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.dry import NOTHING_DONE
 from zsntta_cli.errors import DatasetError, EncoderError, first_line
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings, LiveSettings
+from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.extraction.plan import Failures
     from zsntta_cli.paper.extracting import PaperExtraction
-    from zsntta_cli.paper.runs import Wishes
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class PaperWish:
     choice: EncoderChoice | None
     limit: int | None
     precision: str = FP32  # of the paper's encoders, where none is named
-    tpt: LiveSettings | None = None  # how TPT is asked about each image too, where it is
 
 
 def extract_paper(
@@ -68,8 +66,6 @@ def extract_paper(
         except EncoderError as error:
             failures[f"all of {folder}"] = error
         failures |= {f"{folder}/{name}": reason for name, reason in of_encoder.items()}
-    if wish.tpt:
-        _ask_tpt(wishes, wish.tpt, failures, reporter, dry_run)
     _say_what_is_absent(extractions)
     for name, reason in failures.items():
         reporter.note(f"not extracted: {name}: {first_line(reason)}")
@@ -79,23 +75,6 @@ def extract_paper(
         raise DatasetError(
             f"not all available sets were extracted, {len(failures)} failed: {', '.join(failures)}."
         )
-
-
-def _ask_tpt(
-    wishes: "Wishes", live: LiveSettings, failures: "Failures", reporter: Reporter, dry_run: bool
-) -> None:
-    """Ask TPT about the images of the sets that its runs in the paper are on."""
-    from zsntta_cli.paper.runs import all_runs
-    from zsntta_cli.simulation.tuned import questions
-
-    asked = questions(wishes.root, all_runs(wishes))
-    if dry_run:
-        say(f"TPT would be asked about the images of {len(asked)} sets that are extracted already.")
-        return
-    from zsntta_cli.simulation.answering import extract_tpt  # torch
-
-    for answered in extract_tpt(wishes.root, asked, live, reporter, failures):
-        say(answered.line)
 
 
 def _say_what_is_absent(extractions: "Sequence[PaperExtraction]") -> None:
