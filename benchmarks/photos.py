@@ -28,7 +28,6 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from zsntta_cli.datasets.damage import damage_in
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
 
@@ -86,7 +85,6 @@ def parts(files: list[Path]) -> dict[str, float]:
     steps: dict[str, Callable[[int], object]] = {
         "reading, SHA-256": lambda i: hashlib.sha256(files[i].read_bytes()).digest(),
         "decoding (Pillow)": lambda i: decoded(contents[i]),
-        "search for damage (simplejpeg)": lambda i: damage_in(contents[i], images[i]),
         "resizing (Pillow)": lambda i: encoder.resize(images[i]),
     }
     each = {}

@@ -174,7 +174,7 @@ def test_verify_deep_names_what_is_broken(pets):
     fails(result, "'pets' is there, but 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
-    assert two.startswith("broken: dog/0.png: it is a text")
+    assert two.startswith("broken: dog/0.png: it is no picture of a known kind")
 
 
 def test_verify_a_folder_and_an_archive(zsntta, picture_folder):

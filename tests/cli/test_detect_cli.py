@@ -283,9 +283,16 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
     Path("list.txt").write_text("pictures/star/00003.png\nnone.png\npictures/x/00000.png\n")
     result = pictures("detect", "list.txt", *SHAPES)
     errors = [row["error"] for row in rows(result)]
-    assert errors == ["it is a text", "No such file or directory: none.png", None]
+    assert errors == [
+        "it is no picture of a known kind",
+        "No such file or directory: none.png",
+        None,
+    ]
     assert "(ridge, 10 classes), 2 not read.\n" in result.stderr
-    assert "Not read: it is a text (1 file, the first pictures/star/00003.png); " in result.stderr
+    assert (
+        "Not read: it is no picture of a known kind (1 file, the first pictures/star/00003.png); "
+        in result.stderr
+    )
 
 
 # Options
@@ -366,4 +373,7 @@ def test_what_is_known_is_judged_without_torch(pictures):
                               check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})  # fmt: skip
         *said, last = done.stderr.splitlines()
         assert last == "0 False"
-        assert "Not read: it is a text (1 file, the first pictures/x/broken.png)." in said
+        assert (
+            "Not read: it is no picture of a known kind (1 file, the first pictures/x/broken.png)."
+            in said
+        )

@@ -101,7 +101,7 @@ def test_open_files_are_called_by_their_names(online, files):
         found = online.update([named, unnamed, io.BytesIO(files[0].read_bytes()), files[1]])
         np.testing.assert_array_equal(online.score([named, named]), online.score([files[0]] * 2))
     assert [one.source for one in found] == [str(files[0]), None, None, str(files[1])]
-    with pytest.raises(DatasetError, match=r"images\[0\].*it is a text"):
+    with pytest.raises(DatasetError, match=r"images\[0\].*it is no picture of a known kind"):
         online.update(b"no image")
 
 

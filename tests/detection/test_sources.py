@@ -93,7 +93,7 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
     for item, said in ((items[0], "No such file"), (items[1], "regular"), (items[3], "folder")):
         with pytest.raises(OSError, match=said):
             item.load()
-    with pytest.raises(OSError, match=r"cut|trunc|identify"):
+    with pytest.raises(OSError, match="no picture of a known kind"):
         as_shown(items[2].load().data)
 
 

@@ -1,15 +1,13 @@
 """Picture files to RGB: the one place that says how an image is read, and that knows pillow_heif.
 
 What is judged is read as a viewer shows it (`as_shown`): turned as its EXIF says, transparent
-pixels on white, and a file that was cut off as far as it goes. The paper's sets are read as
-published (`as_extracted`): nothing turned, transparency dropped, a damaged file refused. Either way
-images of more than 8 bits are brought to 8; Pillow's own conversion makes all above 255 white.
+pixels on white. The paper's sets are read as published (`as_extracted`): nothing turned,
+transparency dropped. Either way images of more than 8 bits are brought to 8; Pillow's own
+conversion makes all above 255 white. What Pillow cannot read is refused with its reason.
 """
 
 import contextlib
 import io
-import re
-import struct
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -20,30 +18,31 @@ from typing import Any, NamedTuple
 import numpy as np
 import PIL
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 from PIL.Image import Transpose
 from PIL.ImageFile import ImageFile
 
-from zsntta_cli.datasets.damage import ENDS, damage_in, errors_of_libtiff, without_large_texts
-from zsntta_cli.datasets.first_bytes import HEIF, why_unread
-from zsntta_cli.errors import first_line
 from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
 
-# Goes up when a file gives other pixels or notes; 1 was convert("RGB") alone, 2 saw no damage.
-READING = 3
+READING = 4  # goes up when a file gives other pixels or notes
 # What a note's parts begin with.
-BROUGHT, CUT, DAMAGED, LARGE = "brought to 8 bits", "cut off", "damaged", "large"
+BROUGHT, LARGE = "brought to 8 bits", "large"
 _MILLION = 10**6
-_BROKEN = (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error)  # Pillow's own
-_OF_DAMAGE = ("broken data stream", "unrecognized data stream", "decoder error")  # Pillow's words
 # Bits that cameras and scanners put into 16. A picture that looks black in 16 has 12 or fewer; one
 # of 14 looks dark, and as it is meant if it is a dark one of 16.
 _DEPTHS = (8, 10, 12, 16)
 _BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are not their range
-UNKNOWN = "it is no picture of a known kind"
+# ISO/IEC 23008-12: brands of pictures coded by HEVC. Those coded by AV1 Pillow reads itself.
+_HEIF = (
+    b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1",
+)  # fmt: skip
 _NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
-_END_OF_JPEG = b"\xff\xd9"
-_SEGMENT = re.compile(rb"\xff[\xc0-\xcf\xda-\xfe]")  # of JPEG: two bytes of its length follow
+# What may lie in the place of a picture, by how it begins.
+_OTHERS = {
+    b"version https://git-lfs": "it is a git-lfs pointer: git lfs pull fetches the file itself",
+    b"<!doctype html": "it is a web page",
+    b"<html": "it is a web page",
+}
 _ORIENTATION = 274  # EXIF's tag
 _TURNS = {
     2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM,
@@ -67,8 +66,7 @@ class Decoded(NamedTuple):
 def kinds_of(note: str) -> list[str]:
     """What was done to read an image, by the words that the parts of its note begin with."""
     parts = note.split("; ")
-    kinds = (BROUGHT, CUT, DAMAGED, LARGE)
-    return [kind for kind in kinds if any(p.startswith(kind) for p in parts)]
+    return [kind for kind in (BROUGHT, LARGE) if any(p.startswith(kind) for p in parts)]
 
 
 @contextlib.contextmanager
@@ -93,27 +91,15 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
     """A picture as a viewer shows it; a JPEG is decoded no larger than it needs to be for `small`.
 
     Raises:
-        Exception: nothing of it can be read; of a damaged file Pillow raises nearly anything.
+        Exception: it cannot be read; of a damaged file Pillow raises nearly anything.
     """
     if isinstance(source, Image.Image):
         return _shown(source, _is_of_16(source), [])
-    data = source.read_bytes() if isinstance(source, Path) else source
-    with _opened(data) as image:
+    with _opened(source) as image:
         notes, is_of_16 = _about_size(image), _is_of_16(image)
-        damage = "" if small else damage_in(data, image)
         if small:
             image.draft("RGB", small)
-        with errors_of_libtiff() as errors:
-            failure = _failure_to_load(image)
-        notes += _about_damage(damage or next(iter(errors), ""), failure)
-        if not failure:
-            return _shown(image, is_of_16, notes)
-        if image.format not in ("JPEG", "MPO"):
-            return _shown(_with_content(image), is_of_16, notes)
-    with _opened(_ended(data)) as image:
-        if small:
-            image.draft("RGB", small)
-        return _shown(_with_content(image), is_of_16, notes)
+        return _shown(image, is_of_16, notes)
 
 
 def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
@@ -155,19 +141,26 @@ def _heif_version() -> str:
 
 
 def _readable(source: bytes | Path) -> ImageFile:
-    """A file as Pillow opens it; of a PNG without the large texts that Pillow refuses.
+    """A file as Pillow opens it.
 
     Raises:
-        OSError: it is no picture, in words that say what it is instead.
+        OSError: it is no picture, in words that say what it is instead where that is known.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    with contextlib.suppress(OSError, KeyError):  # also of a head that is cut off or damaged
-        return Image.open(io.BytesIO(without_large_texts(data)))
-    if data[4:8] == b"ftyp" and data[8:12] in HEIF:
+    with contextlib.suppress(UnidentifiedImageError, KeyError):  # of a damaged head
+        return Image.open(io.BytesIO(data))
+    if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
         _register_heif()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(UnidentifiedImageError):
             return Image.open(io.BytesIO(data))
-    raise OSError(why_unread(data) or UNKNOWN)
+    raise OSError(_what_else(data))
+
+
+def _what_else(data: bytes) -> str:
+    """What a file is that Pillow does not know."""
+    beginning = data[:64].lstrip().lower()
+    what = next((what for start, what in _OTHERS.items() if beginning.startswith(start)), "")
+    return what or ("it is no picture of a known kind" if data else "it is empty")
 
 
 def _register_heif() -> None:
@@ -179,9 +172,9 @@ def _register_heif() -> None:
     register_heif_opener()
 
 
-def _opened(data: bytes) -> ImageFile:
+def _opened(source: bytes | Path) -> ImageFile:
     """A file whose head was read: OSError where it is no image, or too large."""
-    image = _readable(data)
+    image = _readable(source)
     if _most is not None and image.width * image.height > _most * _MILLION:
         size = f"{image.width * image.height / _MILLION:,.4g} megapixels"
         raise OSError(f"it has {size}, more than {_most:,g}: --max-megapixels allows more")
@@ -194,54 +187,8 @@ def _about_size(image: Image.Image) -> list[str]:
     return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
 
 
-def _failure_to_load(image: ImageFile) -> str:
-    """Decode an image; where that fails it has what was decoded until there. Why it failed.
-
-    Pillow has a switch for this, but one for the whole process.
-    """
-    try:
-        image.load()
-    except _BROKEN as error:
-        image.tile = []  # what is still to be decoded
-        return first_line(error)
-    return ""
-
-
-def _about_damage(damage: str, failure: str) -> list[str]:
-    """A note on a file that is damaged within or cut off, by its checksums and by its decoder."""
-    is_cut = damage == ENDS or (failure and not damage and not _is_of_damage(failure))
-    if is_cut:
-        return [f"{CUT}: read as far as it goes"]
-    stopped = ", read as far as it goes" if failure else ""
-    return [f"{DAMAGED}: {damage or failure}{stopped}"] if damage or failure else []
-
-
-def _is_of_damage(failure: str) -> bool:
-    return failure.startswith(_OF_DAMAGE)
-
-
-def _ended(data: bytes) -> bytes:
-    """A JPEG that is cut off, with an end: without it nothing of a progressive one is decoded.
-
-    A segment that is not whole would take the end for its own, so it is left out.
-    """
-    starts = [match.start() for match in _SEGMENT.finditer(data)]
-    last = starts[-1] if starts else len(data)
-    length = int.from_bytes(data[last + 2 : last + 4])
-    is_whole = last + 4 <= last + 2 + length <= len(data)
-    return (data if is_whole else data[:last]) + _END_OF_JPEG
-
-
-def _with_content(image: Image.Image) -> Image.Image:
-    """An image that was cut off, if anything of it was decoded: else all its pixels are alike."""
-    bands = image.getextrema()
-    ranges = bands if isinstance(bands[0], tuple) else (bands,)
-    if all(low == high for low, high in ranges):
-        raise OSError("it is cut off before its first pixels")
-    return image
-
-
 def _shown(image: Image.Image, is_of_16: bool, notes: list[str]) -> Decoded:
+    image.load()  # first: Pillow turns TIFF itself
     turned = _upright(image)
     plain, note = _to_8_bits(turned, is_of_16)
     return Decoded(_on_white(turned, plain), "; ".join([*notes, note] if note else notes))

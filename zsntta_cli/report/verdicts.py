@@ -8,7 +8,7 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.datasets.decoding import BROUGHT, CUT, DAMAGED, LARGE, kinds_of
+from zsntta_cli.datasets.decoding import BROUGHT, LARGE, kinds_of
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.detection.detecting.run import DetectRun
 from zsntta_cli.detection.flags import Flag
@@ -68,11 +68,6 @@ _KINDS = {
 
 _READ = {
     BROUGHT: ("of more than 8 bits was brought to 8", "of more than 8 bits were brought to 8"),
-    CUT: ("is cut off, and read as far as it goes", "are cut off, and read as far as they go"),
-    DAMAGED: (
-        "is damaged within: its note says how, and its verdict may be wrong",
-        "are damaged within: their notes say how, and their verdicts may be wrong",
-    ),
     LARGE: tuple(f"{has} more than {LARGE_MEGAPIXELS} megapixels" for has in ("has", "have")),
 }
 

@@ -5,13 +5,12 @@ import glob
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path, PurePath
 
-from zsntta_cli.datasets.first_bytes import LOOKED_AT, TIFF, first_bytes, is_picture
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.left_out import RAW, LeftOut
+from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.datasets.readers.archives import is_archive, open_archive, sorted_members
 from zsntta_cli.datasets.readers.members import KINDS, Member
 from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
@@ -166,41 +165,23 @@ def _members(path: Path, scan: Scan) -> list[Item]:
     return [
         Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
         for parts, member in sorted_members(archived).items()
-        if _is_judged(parts, member, read, scan)
+        if _is_judged(parts, scan)
     ]
 
 
-def _is_judged(
-    parts: tuple[str, ...], member: Member, read: Callable[[Member], bytes], scan: Scan
-) -> bool:
+def _is_judged(parts: tuple[str, ...], scan: Scan) -> bool:
     """Whether a member of an archive, by the parts of its path, is a picture; or it is counted."""
     *folders, name = parts
     is_left = not scan.all_folders and hidden_part(folders) is not None
-    if not is_left and _is_picture(name, partial(_head, read, member)):
+    if not is_left and _is_picture(name):
         return True
     scan.left_out.add("/".join(parts if is_left else [name]))
     return False
 
 
-def _head(read: Callable[[Member], bytes], member: Member) -> bytes:
-    return read(replace(member, size=min(member.size, LOOKED_AT)))
-
-
-def _is_picture(name: str, head: Callable[[], bytes]) -> bool:
-    """Whether a file is a picture by its name, or by its first bytes; a hidden one is none.
-
-    A RAW photo begins as a TIFF, and is none.
-    """
-    if name.startswith("."):
-        return False
-    if PurePath(name).suffix.lower() in PHOTOS:
-        return True
-    try:
-        first = head()
-    except OSError:
-        return False
-    is_raw = name.lower().endswith(RAW) and first.startswith(TIFF)
-    return is_picture(first) and not is_raw
+def _is_picture(name: str) -> bool:
+    """Whether a file is a picture by its name; a hidden one is none."""
+    return not name.startswith(".") and PurePath(name).suffix.lower() in PHOTOS
 
 
 def _content(read: Callable[[Member], bytes], member: Member) -> Content:
@@ -214,7 +195,7 @@ def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
         suffixes = ", ".join(sorted(PHOTOS))
         left_out = scan.left_out.words()
         raise DatasetError(
-            f"no image in {path} (looked for {suffixes}, and at first bytes)"
+            f"no image in {path} (looked for {suffixes})"
             f"{f'; left out: {left_out}' if left_out else ''}."
         )
     return items
@@ -247,15 +228,10 @@ def images_below(
                 scan.left_out.add_hidden_folder(path.parts)
             else:
                 yield from images_below(path, scan, seen)
-        elif _is_picture(entry.name, partial(_first_bytes, entry)):
+        elif _is_picture(entry.name):
             yield of_file(path)
         else:
             scan.left_out.add(entry.name)
-
-
-def _first_bytes(entry: "os.DirEntry[str]") -> bytes:
-    """A file's first bytes; none of a pipe or a device, which are not opened."""
-    return first_bytes(entry.path) if entry.is_file() else b""
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:

@@ -14,8 +14,7 @@ from zsntta_cli.files import read_input
 ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it
 PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
-# What calls itself a picture is a row, and one that says why where it cannot be read. What has
-# another name is looked into.
+# What calls itself a picture is a row, and one that says why where it cannot be read.
 PHOTOS = SUFFIXES | {
     ".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2",
 }  # fmt: skip
