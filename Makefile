@@ -11,7 +11,7 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
   Without CUDA: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu)
 
 # Of each room what is worked out by hand, or compared with a reference, in a second or two.
-QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_lists.py datasets/test_children.py \
+QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_lists.py \
   encoders/test_weights.py cache/test_store.py cache/test_rows.py cache/test_published_accuracies.py \
   extraction/test_stored_types.py \
   methods/kernels/test_compiled.py methods/classifiers methods/detectors methods/words/test_word_steps.py \

@@ -1,33 +1,25 @@
 """Batches of pixels: threads read and resize images ahead of the encoder.
 
-Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled. Drawing
-does not, so many pictures are drawn by processes. Arithmetic (scaling, normalising) is left to the
-encoder, which does it for a whole batch.
+Decoding and resizing release the GIL, so threads are enough and nothing has to be pickled.
+Arithmetic (scaling, normalising) is left to the encoder, which does it for a whole batch.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.datasets.drawn.builtin import RenderedImages
-from zsntta_cli.datasets.drawn.children import drawing
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.errors import DatasetError, ZsnttaError, first_line
 
 _TASK = 16  # images that one thread reads at a time
 _AHEAD = 3  # batches in memory before the one being encoded
-_CHILDREN = 4  # processes that draw: more than a CPU's encoder keeps busy
-_MANY = 6_000  # pictures, which take 3 s to draw: to start a process takes a third of a second
 
 Pixels = NDArray[np.uint8]
 Resize = Callable[[Image.Image], Pixels]
-Fetch = Callable[[Sequence[int]], ImageSet]
 # The pixels (b, H, W, 3) of those of B images that could be read, and a mask (B,) of these.
 PixelBatch = tuple[Pixels, NDArray[np.bool_]]
 
@@ -47,38 +39,20 @@ def load_batches(
     waiting: deque[list[Future[list[Pixels | None]]]] = deque()
     upcoming = iter(batches)
     threads = ThreadPoolExecutor(workers)
-    with _fetching(images, workers, sum(map(len, batches))) as fetch:
 
-        def read(rows: Sequence[int]) -> list[Pixels | None]:
-            return _read(fetch(rows), rows, resize, skip_broken)
+    def read(rows: Sequence[int]) -> list[Pixels | None]:
+        return _read(images, rows, resize, skip_broken)
 
-        try:
-            # Tasks of the next batches are submitted before a batch is waited for, so that threads
-            # read while the encoder works; no more than these batches are in memory.
-            for _ in range(len(batches)):
-                while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
-                    tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
-                    waiting.append([threads.submit(read, task) for task in tasks])
-                yield _collate([image for task in waiting.popleft() for image in task.result()])
-        finally:
-            threads.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _fetching(images: ImageSet, workers: int, count: int) -> Iterator[Fetch]:
-    """Give a function from rows to the set that has them; other processes draw many pictures."""
-    source = images.read
-    if (
-        workers == 1
-        or count < _MANY
-        or not (isinstance(source, RenderedImages) and source.is_drawn)
-    ):
-        yield lambda _: images
-        return
-    with drawing(source, min(workers, _CHILDREN)) as draw:
-        yield lambda rows: replace(
-            images, read=dict(zip(rows, draw(rows), strict=True)).__getitem__
-        )
+    try:
+        # Tasks of the next batches are submitted before a batch is waited for, so that threads
+        # read while the encoder works; no more than these batches are in memory.
+        for _ in range(len(batches)):
+            while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
+                tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
+                waiting.append([threads.submit(read, task) for task in tasks])
+            yield _collate([image for task in waiting.popleft() for image in task.result()])
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def _read(

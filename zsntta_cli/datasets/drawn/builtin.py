@@ -83,11 +83,6 @@ class RenderedImages:
         return self._entry.images
 
     @property
-    def is_drawn(self) -> bool:
-        """Whether pictures are drawn, not looked up."""
-        return self._look.distribution is not None
-
-    @property
     def class_names(self) -> list[str]:
         """Words for the classes, as they stand in the catalogue's prompt."""
         prompt = self._entry.prompt
@@ -96,7 +91,7 @@ class RenderedImages:
     @property
     def labels(self) -> NDArray[np.int32]:
         """Class of every image: cyclic where rendered, scikit-learn's own for digits."""
-        if not self.is_drawn:
+        if self._look.distribution is None:
             return _load_digits()[1]
         return (np.arange(len(self)) % len(self._look.concepts)).astype(np.int32)
 
