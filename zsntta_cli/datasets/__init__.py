@@ -66,14 +66,7 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     assert name.path is not None
     name.check_own(is_known=name.base in CATALOGUE)
     from zsntta_cli.datasets.class_names import names_of_folders
-    from zsntta_cli.datasets.readers import (
-        archives,
-        clip_benchmark,
-        databases,
-        folders,
-        levels,
-        shards,
-    )
+    from zsntta_cli.datasets.readers import archives, clip_benchmark, folders, levels, shards
 
     if shards.is_pattern(name.path):
         return shards.shards(name.base, name.path, name.label)
@@ -81,8 +74,6 @@ def _load(name: SetName, data_root: Path) -> "ImageSet":
     try:
         if split := clip_benchmark.split_folder(name.base, name.path):
             return clip_benchmark.web_dataset(name.base, split, name.label)
-        if databases.is_database(name.path):
-            return databases.database(name.base, name.path)
         if archives.is_archive(place.base):
             return shards.shard_or_archive(name.base, place, name.label)
         return names_of_folders(folders.folder(name.base, *place))

@@ -235,10 +235,10 @@ _OOD_SETS = {
         ),),
     ),
     "lsun": DatasetEntry(
-        "ood", 10_000, 10, "test", Reader("readers.lsun:full_size"),
-        home="https://github.com/fyu/lsun (test_lmdb.zip)",
-        layout="lsun/ with data.mdb of test_lmdb.zip or its exported images", licence="not stated",
-        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"), elsewhere=("test_lmdb",),
+        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
+        home="https://github.com/fyu/lsun (test_lmdb.zip, exported by its data.py)",
+        layout="lsun/ with its exported images", licence="not stated",
+        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
