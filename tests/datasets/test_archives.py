@@ -1,7 +1,6 @@
 """Archives of images, made here in each kind, against the folder they were made of."""
 
 import contextlib
-import gzip
 import io
 import pickle
 import shutil
@@ -22,7 +21,7 @@ from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.datasets.readers import archives
 from zsntta_cli.errors import DatasetError
 
-KINDS = (".tar", ".tar.gz", ".tgz", ".zip")
+KINDS = (".tar", ".zip")
 RNG = np.random.default_rng(0)
 
 
@@ -154,31 +153,6 @@ def test_a_tar_cut_off_between_two_members(tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize("parts", [1, 2])
-def test_an_archive_short_of_its_checksum_is_refused(tmp_path, parts):
-    """Whole archives of one part or of several are read; whatever lacks is noticed."""
-    content = pack(tmp_path / "a.tar", {f"{i}.png": png() for i in range(9)}).read_bytes()
-    step = -(-len(content) // parts)
-    packed = b"".join(gzip.compress(content[i : i + step]) for i in range(0, len(content), step))
-    path = tmp_path / "a.tar.gz"
-    path.write_bytes(packed)
-    assert len(load(path)) == 9
-    for missing in range(1, 40):
-        path.write_bytes(packed[:-missing])
-        with refused("no whole"):
-            load(path)
-
-
-def test_the_checksum_of_a_gzip_is_looked_at(tmp_path):
-    path = pack(tmp_path / "a.tar", {"a.png": png(), "b.png": png()})
-    content = bytearray(gzip.compress(path.read_bytes(), 0))  # stored, so that a byte is a byte
-    content[content.index(b"IDAT") + 9] ^= 1
-    path = tmp_path / "a.tar.gz"
-    path.write_bytes(content)
-    with refused("a.tar.gz is no whole .tar.gz archive ("):
-        load(path)
-
-
 def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
     path = pack(tmp_path / f"a{kind}", {f"{i % 2}/{i}.png": png() for i in range(6)})
     content, generator = path.read_bytes(), np.random.default_rng(2)
@@ -217,13 +191,15 @@ def test_a_zip_with_a_password_or_a_wrong_checksum(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "line"),
-    [("a.rar", "a.rar: give a folder or a file with one of the endings .tar, .tar.gz, .tgz, .zip"),
+    [("a.rar", "a.rar: give a folder or a file with one of the endings .tar, .zip"),
+     ("f.tar.gz", "first: tar -xzf"),
      ("b.tar", "data set 'pets': there is no file"),
      ("c.tar", "no image in"), ("d.tar", "d.tar is no whole .tar archive"),
      ("e.tar", "images beside class folders, such as stray.png")],
 )  # fmt: skip
 def test_what_cannot_be_read(tmp_path, name, line):
     (tmp_path / "a.rar").touch()
+    pack(tmp_path / "f.tar.gz", {"x.png": png()})
     pack(tmp_path / "c.tar", {"x.txt": b"x"})
     (tmp_path / "d.tar").write_bytes(b"no tar at all" * 100)
     pack(tmp_path / "e.tar", {"cat/1.png": png(), "dog/2.png": png(), "stray.png": png()})

@@ -209,13 +209,13 @@ def test_a_set_may_lie_elsewhere(original, tmp_path, name, usual, elsewhere):
 
 
 PACKED = [
-    (name, file, "") for name, entry in CATALOGUE.items() if name != "imagenet"
-    for file in entry.packed
+    (name, file, "") for name, entry in CATALOGUE.items() for file in entry.packed
+    if name not in ("imagenet", "imagenet-v2")
 ]  # fmt: skip
 OTHERWISE = [
     ("imagenet-v2", "imagenetv2-matched-frequency.tar.gz", "a plain tar for all its name says"),
-    ("ninco", "NINCO.tar.gz", "another name"), ("ninco", "NINCO_all.tar.gz", "one folder deeper"),
-    ("ninco", "NINCO.tar.gz", "the classes alone"),
+    ("ninco", "NINCO.tar", "another name"), ("ninco", "NINCO_all.tar", "one folder deeper"),
+    ("ninco", "NINCO.zip", "the classes alone"),
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 IMPORTED = {  # by what is installed, where it has another name
     "open-clip-torch": "open_clip", "pyyaml": "yaml", "scikit-learn": "sklearn",
-    "huggingface-hub": "huggingface_hub", "indexed-gzip": "indexed_gzip",
+    "huggingface-hub": "huggingface_hub",
 }  # fmt: skip
 BROUGHT = {"llvmlite", "pillow"}  # by Numba and by Matplotlib
 WITHOUT = """

@@ -33,7 +33,7 @@ class WantedOptions:
     dataset: Annotated[
         list[str] | None,
         typer.Option(
-            help="A known set; NAME=PATH of a folder, .tar, .tar.gz, .zip or shards; of the hub "
+            help="A known set; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
             "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
         ),

@@ -246,24 +246,27 @@ _OOD_SETS = {
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
         cites=("van2018inaturalist", "huang2021mos"),
-        packed=("iNaturalist.tar.gz",),
-        files=(Download(f"{_MOS_HOME}/iNaturalist.tar.gz", "iNaturalist.tar.gz"),),
+        files=(Download(
+            f"{_MOS_HOME}/iNaturalist.tar.gz", "iNaturalist.tar.gz", unpacks="iNaturalist"
+        ),),
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
         cites=("xiao2010sun", "huang2021mos"),
-        packed=("SUN.tar.gz",),
-        files=(Download(f"{_MOS_HOME}/SUN.tar.gz", "SUN.tar.gz"),),
+        files=(Download(
+            f"{_MOS_HOME}/SUN.tar.gz", "SUN.tar.gz", unpacks="SUN"
+        ),),
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
         Reader("readers.archives:folder_or_archive", path="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
         cites=("zhou2017places", "huang2021mos"),
-        packed=("Places.tar.gz",),
-        files=(Download(f"{_MOS_HOME}/Places.tar.gz", "Places.tar.gz"),),
+        files=(Download(
+            f"{_MOS_HOME}/Places.tar.gz", "Places.tar.gz", unpacks="Places"
+        ),),
     ),
     "texture": DatasetEntry(
         "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
@@ -280,30 +283,30 @@ _OOD_SETS = {
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
-        packed=("NINCO_all.tar.gz",), elsewhere=("NINCO_OOD_classes", "NINCO_all"),
+        elsewhere=("NINCO_OOD_classes", "NINCO_all"),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
             "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",
         ),),
     ),
     "lsun-c": DatasetEntry(
-        "ood", 10_000, 0, "test, crops of ODIN", Reader("readers.lsun:odin", path="LSUN/test"),
+        "ood", 10_000, 0, "test, crops of ODIN",
+        Reader("readers.folders:folder_or_above", path="LSUN/test"),
         home=f"{_ODIN_HOME} (LSUN.tar.gz)", layout="LSUN/test/*.png", licence="not stated",
-        packed=("LSUN.tar.gz",),
         files=(Download(
             f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz", "LSUN.tar.gz",
-            "md5:458a0a0ab8e5f1cb4516d7400568e460",
+            "md5:458a0a0ab8e5f1cb4516d7400568e460", "LSUN",
         ),),
         cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
     ),
     "lsun-r": DatasetEntry(
         "ood", 10_000, 0, "test, resized by ODIN",
-        Reader("readers.lsun:odin", path="LSUN_resize/LSUN_resize"),
+        Reader("readers.folders:folder_or_above", path="LSUN_resize/LSUN_resize"),
         home=f"{_ODIN_HOME} (LSUN_resize.tar.gz)", layout="LSUN_resize/LSUN_resize/*.png",
-        licence="not stated", packed=("LSUN_resize.tar.gz",),
+        licence="not stated",
         files=(Download(
             f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz", "LSUN_resize.tar.gz",
-            "md5:278b7b31c8cb7e804a1465a8ce03a2dc",
+            "md5:278b7b31c8cb7e804a1465a8ce03a2dc", "LSUN_resize",
         ),),
         cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
     ),

@@ -4,13 +4,14 @@ A file takes its name once it is whole and what its checksum says; a folder once
 """
 
 import contextlib
+import gzip
 import hashlib
 import os
 import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -55,8 +56,7 @@ def fetch(
     lines = [
         line for file in entry.files for line in _Fetch(name, file, root, reporter).run(mirror)
     ]
-    unpacked = replace(entry, packed=()) if any(file.unpacks for file in entry.files) else entry
-    if (state := on_disk(unpacked, root)) != YES:
+    if (state := on_disk(entry, root)) != YES:
         places = " and ".join(str(root / (file.unpacks or file.file)) for file in entry.files)
         raise DatasetError(
             f"{places} should be the whole set, but are not ({state}): move them away."
@@ -142,8 +142,16 @@ class _Fetch:
     def _check_whole(self, path: Path) -> None:
         """Raise DatasetError for an archive that is none, or ends too early."""
         from zsntta_cli.datasets.readers.archives import kind_of, open_archive
+        from zsntta_cli.datasets.readers.members import PACKED
 
-        if kind := kind_of(self.target):
+        if self.target.name.endswith(PACKED):
+            try:
+                with gzip.open(path) as content:
+                    while content.read(_MEGABYTE):  # to its end, where its checksum is
+                        pass
+            except (OSError, *_BROKEN) as error:
+                raise DatasetError(f"{path} is no whole archive ({first_line(error)}).") from error
+        elif kind := kind_of(self.target):
             open_archive(self.name, path, kind)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.readers.members import KINDS
+from zsntta_cli.datasets.readers.members import KINDS, PACKED
 from zsntta_cli.errors import DatasetError, FlawedSet, first_of
 
 ABSENT, WHOLE, FLAWED = "not there", "there, as published", "there, but"
@@ -71,7 +71,7 @@ def still_packed(entry: DatasetEntry, root: Path) -> Path | None:
     """An archive of a set that has to be unpacked before it is read, if its folder is not there."""
     for file in entry.files:
         if file.unpacks and (root / file.file).is_file() and not (root / file.unpacks).exists():
-            return None if file.file in entry.packed else root / file.file
+            return root / file.file
     return None
 
 
@@ -115,7 +115,7 @@ def _archives(entry: DatasetEntry, root: Path) -> list[Path]:
 
 def _whole_archives(entry: DatasetEntry, root: Path) -> list[Path]:
     """Archives that have the name of the first folder, as people and sites pack one."""
-    return [root / f"{_top(entry)}{kind}" for kind in KINDS]
+    return [root / f"{_top(entry)}{kind}" for kind in (*KINDS, *PACKED)]
 
 
 def _holds(path: Path) -> bool:

@@ -1,9 +1,10 @@
-"""Images from a .tar, .tar.gz or .zip: read in place, nothing is unpacked, no link is followed.
+"""Images from a .tar or a .zip: read in place, nothing is unpacked, no link is followed.
 
 An archive is what its folder would be: the same labels, order, sample ids and digest.
 """
 
 import math
+import shlex
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -18,7 +19,7 @@ from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.datasets.readers.folders import by_folder, folder, no_image, require_path
 from zsntta_cli.datasets.readers.levels import Place, at_level, literal
-from zsntta_cli.datasets.readers.members import BROKEN, KINDS, Member, Read
+from zsntta_cli.datasets.readers.members import BROKEN, KINDS, PACKED, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
 BAD_NPY = (ValueError, EOFError, SyntaxError, TokenError)  # NumPy's own of an .npy that is none
@@ -80,7 +81,7 @@ def archived(
 def folder_or_archive(name: str, root: Path, *, path: str) -> ImageSet:
     """The images of a known set: of a folder `path` under the data root, or its archive.
 
-    The archive has the name of the path's first folder, as `iNaturalist.tar.gz` has.
+    The archive has the name of the path's first folder, as `imagenet-o.tar` has.
     """
     packed = [p for p in sorted(root.glob(f"{path.partition('/')[0]}.*")) if kind_of(p)]
     if packed and not (root / path).exists():
@@ -140,6 +141,9 @@ def open_archive(name: str, path: Path, kind: str = "") -> tuple[list[Member], R
     if not path.is_file():
         raise DatasetError(f"data set '{name}': there is no file {path}.")
     kind = kind or kind_of(path)
+    if not kind and path.name.lower().endswith(PACKED):
+        where = f"{shlex.quote(str(path))} -C {shlex.quote(str(path.parent))}"
+        raise DatasetError(f"data set '{name}': unpack {path} first: tar -xzf {where}")
     if not kind:
         raise DatasetError(
             f"data set '{name}': cannot read {path}: give a folder or a file with one of the "

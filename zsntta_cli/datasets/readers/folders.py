@@ -49,6 +49,12 @@ def folder(name: str, path: Path, above: Place = ()) -> ImageSet:
     return replace(images, labels_from=origin, left_out=left_out.words(), notes=tuple(notes))
 
 
+def folder_or_above(name: str, root: Path, *, path: str) -> ImageSet:
+    """The images of a known set: of a folder `path` under the data root, or of the one above it."""
+    place = root / path
+    return folder(name, place if place.is_dir() else require_path(place.parent))
+
+
 def _about_files_beside(
     name: str, path: Path, images: int, origin: str, left_out: LeftOut
 ) -> Iterator[str]:

@@ -14,6 +14,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import (
     below_common_folder,
     images_among,
+    kind_of,
     member_images,
     open_archive,
 )
@@ -73,7 +74,8 @@ def _class_members(
     name: str, path: Path, index: Mapping[str, int], class_names: list[str]
 ) -> ImageSet:
     """The images of an archive with a folder a class: the same set as its folder would be."""
-    members, read = open_archive(name, path)
+    # ImageNet-V2's .tar.gz is a plain tar.
+    members, read = open_archive(name, path, kind_of(path) or ".tar")
     if not (images := images_among(members)):
         raise DatasetError(f"data set '{name}': no image in {path} (looked for .jpg, .png, …).")
     places = dict(zip(below_common_folder(list(images)), images.values(), strict=True))

@@ -1,7 +1,5 @@
-"""Members of a .tar, .tar.gz or .zip, and what reads one of them where it lies."""
+"""Members of a .tar or a .zip, and what reads one of them where it lies."""
 
-import gzip
-import io
 import stat
 import tarfile
 import threading
@@ -10,13 +8,8 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
-if TYPE_CHECKING:
-    from indexed_gzip import IndexedGzipFile
-
-_SPACING = 2**20  # bytes between points to start from, each of which takes 32 KiB of memory
-_BUFFER = 2**18  # bytes decompressed at least for a read; indexed_gzip's own 4 MiB are slow here
 BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError)
 
 
@@ -26,7 +19,7 @@ class Member:
 
     path: str
     size: int
-    offset: int = 0  # of its bytes in the (unpacked) tar; not used of a zip
+    offset: int = 0  # of its bytes in the tar; not used of a zip
 
 
 Read = Callable[[Member], bytes]  # by several threads at once; OSError where it is broken
@@ -35,36 +28,6 @@ Read = Callable[[Member], bytes]  # by several threads at once; OSError where it
 def _tar(path: Path) -> tuple[list[Member], Read]:
     with path.open("rb") as file:
         return _tar_members(file), _Slice(path)
-
-
-def _tar_gz(path: Path) -> tuple[list[Member], Read]:
-    """List a .tar.gz, and note points to start reading from; ImageNet-V2's is a plain tar."""
-    if not _is_gzip(path):
-        return _tar(path)
-    from indexed_gzip import IndexedGzipFile
-
-    file = IndexedGzipFile(str(path), spacing=_SPACING, buffer_size=_BUFFER)
-    members = _tar_members(file)
-    while file.read(_SPACING):  # to its end, where its checksum is
-        pass
-    _check_end(path, file.tell())
-    return members, _GzipSlice(file)
-
-
-def _is_gzip(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def _check_end(path: Path, size: int) -> None:
-    """Raise EOFError for what ends before its checksum: indexed_gzip checks none that is gone."""
-    with path.open("rb") as file:
-        file.seek(-4, io.SEEK_END)
-        if file.read() == (size % 2**32).to_bytes(4, "little"):
-            return
-    with gzip.open(path) as whole:  # cut off, or made of several parts, each with a size
-        while whole.read(_SPACING):
-            pass
 
 
 def _tar_members(file: IO[bytes]) -> list[Member]:
@@ -95,19 +58,6 @@ class _Slice:
         with self.path.open("rb", buffering=0) as file:
             file.seek(member.offset)
             return file.read(member.size)
-
-
-@dataclass(frozen=True)
-class _GzipSlice:
-    """Read a stretch of what is compressed; one thread at a time, its `pread` sees to that."""
-
-    file: "IndexedGzipFile"
-
-    def __call__(self, member: Member) -> bytes:
-        try:
-            return bytes(self.file.pread(member.size, member.offset))
-        except ValueError as error:
-            raise OSError(str(error)) from error
 
 
 def _zip(path: Path) -> tuple[list[Member], Read]:
@@ -150,7 +100,6 @@ class _ZipReader:
 
 KINDS: dict[str, Callable[[Path], tuple[list[Member], Read]]] = {
     ".tar": _tar,
-    ".tar.gz": _tar_gz,
-    ".tgz": _tar_gz,
     ".zip": _zip,
 }
+PACKED = (".tar.gz", ".tgz")  # endings of what is unpacked before it is read

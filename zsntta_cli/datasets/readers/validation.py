@@ -7,6 +7,7 @@ Image `ILSVRC2012_val_00000001.JPEG` is of the class in the first line of the de
 
 import io
 import re
+import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +18,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers.archives import images_among, member_images, open_archive
 from zsntta_cli.datasets.readers.folders import images_in, listed_images
 from zsntta_cli.datasets.readers.imagenet import by_wnids, classes
+from zsntta_cli.datasets.readers.members import BROKEN
 from zsntta_cli.errors import DatasetError, first_line, short
 
 _DEVKIT, _IMAGES = "ILSVRC2012_devkit_t12", "ILSVRC2012_img_val.tar"
@@ -146,10 +148,16 @@ def _of_folder(name: str, folder: Path, file: str) -> bytes:
 
 
 def _of_archive(name: str, path: Path, file: str) -> bytes:
-    members, read = open_archive(name, path)
-    for member in members:
-        if PurePosixPath(member.path).name == file:
-            return read(member)
+    try:
+        with tarfile.open(path) as tar:
+            for entry in tar:
+                if PurePosixPath(entry.name).name == file and (content := tar.extractfile(entry)):
+                    return content.read()
+    except (OSError, *BROKEN) as error:
+        raise DatasetError(
+            f"data set '{name}': {path} is no whole tar archive ({first_line(error)}): get it "
+            f"again."
+        ) from error
     raise _lacks(name, path, file)
 
 
