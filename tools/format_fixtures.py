@@ -4,7 +4,6 @@
 published. tests/whole/test_formats.py reads the files of all versions.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,8 +12,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
-from zsntta_cli import OnlineDetector
 
 CLASSES = ["cat", "dog", "ox"]
 STREAM = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--limit", "60")
@@ -28,8 +25,7 @@ def main(target: Path) -> None:
         make_features()
         run("simulate", "--method", "zs-clip,adand,ridge", "--noise", "none", *STREAM, "--seed=0-1")
         run("records", "export", "--output", "runs.jsonl")
-        make_state()
-        for name in ("features", "state.h5", "runs.jsonl", "expected.json"):
+        for name in ("features", "runs.jsonl"):
             place = target / name
             shutil.copytree(name, place) if Path(name).is_dir() else shutil.copy(name, place)
     for left in (*target.rglob("*.lock"), *target.rglob("images.sqlite*")):
@@ -48,24 +44,6 @@ def make_features() -> None:
     run("cache", "import", "pets", "--features", "pets.npz", "--text", "text.npz", "--encoder",
         "made", "--logit-scale", "100")  # fmt: skip
     run("cache", "import", "sky", "--features", "sky.npy", "--encoder", "made")
-
-
-def make_state() -> None:
-    """A detector that has seen 100 rows, and what it says of ten others."""
-    rng = np.random.default_rng(1)
-    text, rows = rng.standard_normal((3, 8)), rng.standard_normal((110, 8))
-    detector = OnlineDetector(text, 100.0, class_names=CLASSES, method="zs-clip")
-    detector.update(rows[:100])
-    detector.save("state.h5")
-    verdicts = detector.predict(rows[100:])
-    expected = {
-        "seen": detector.seen,
-        "rows": rows[100:].tolist(),
-        "scores": verdicts.score.tolist(),
-        "thresholds": verdicts.threshold.tolist(),
-        "classes": verdicts.class_index.tolist(),
-    }
-    Path("expected.json").write_text(json.dumps(expected), encoding="utf-8")
 
 
 def run(*words: str) -> None:

@@ -1,4 +1,4 @@
-"""A detector behind HTTP: uvicorn app:app, in one process, which owns the detector and its state.
+"""A detector behind HTTP: uvicorn app:app, in one process, which owns the detector.
 
     POST /images                 an image file: its verdict; the detector then learns from it
     POST /images?learn=false     its verdict alone: nothing is learned
@@ -11,6 +11,8 @@ images can teach the detector, so put a proxy that has both in front of it.
 
 import dataclasses
 import os
+import pickle
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,21 +23,33 @@ from fastapi.responses import JSONResponse
 
 from zsntta_cli import NoiseDetector, ZsnttaError
 
-STATE = Path(os.environ.get("STATE", "state.h5"))
+STATE = Path(os.environ.get("STATE", "detector.pickle"))  # of this service alone
 CLASSES = os.environ.get("CLASSES", "circle,square,star").split(",")
 MODEL = os.environ.get("MODEL", "tiny")  # ViT-B-16 for CLIP's
 SAVE_EVERY = 1000  # images: a crash loses what was learned since
 
-detector = NoiseDetector.load(STATE) if STATE.exists() else NoiseDetector(CLASSES, model=MODEL)
+if STATE.exists():
+    detector: NoiseDetector = pickle.loads(STATE.read_bytes())
+else:
+    detector = NoiseDetector(CLASSES, model=MODEL)
+saving = threading.Lock()
 Image = Annotated[bytes, Body(media_type="application/octet-stream")]
+
+
+def save() -> None:
+    """Keep the detector; the old file stays until the new one is whole."""
+    with saving:
+        new = STATE.with_name(f"{STATE.name}.new")
+        new.write_bytes(pickle.dumps(detector))
+        new.replace(STATE)
 
 
 @asynccontextmanager
 async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-    """Own the state file from the start, and save to it at the end."""
-    detector.save(STATE)  # another process that owns it ends this one with one line
+    """See that the file can be written, and save at the end."""
+    save()
     yield
-    detector.save(STATE)
+    save()
 
 
 app = FastAPI(lifespan=lifespan)
@@ -47,7 +61,7 @@ def images(image: Image, learn: bool = True) -> dict[str, Any]:
     """Decide on an image, then learn from it."""
     [verdict] = detector.update(image) if learn else detector.predict(image)
     if learn and detector.seen % SAVE_EVERY == 0:
-        detector.save(STATE)
+        save()
     return dataclasses.asdict(verdict)
 
 

@@ -1,5 +1,7 @@
 """Questions about a folder, and its verdicts with the answers."""
 
+import copy
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -148,7 +150,6 @@ def test_a_detector_asks_about_what_it_decided_in_hindsight():
     online, (_, features, _) = detector(), world()
     with pytest.raises(SettingsError, match="call decide_all"):
         online.questions()
-    before = online.state()
     names = [f"{i}.png" for i in range(len(features))]
     first = online.decide_all(features, sources=names)
     batch = online.questions(10)
@@ -166,8 +167,7 @@ def test_a_detector_asks_about_what_it_decided_in_hindsight():
     with pytest.raises(SettingsError, match="count is 0"):
         online.questions(0)
     assert online.seen == 0
-    assert online.state().keys() == before.keys()
-    other = online.copy()
+    other = copy.deepcopy(online)
     other.answer(names[0], belongs=False)
     assert other.answered().judged[0]
     assert not online.answered().judged[0], "a copy has its own answers"

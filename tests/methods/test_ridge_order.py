@@ -1,5 +1,6 @@
 """Order in a stream: the test for it against all permutations, and classes in context by ridge."""
 
+import copy
 from functools import cache
 
 import numpy as np
@@ -12,7 +13,6 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import ridge
 from zsntta_cli.methods.detectors.ridge import RidgeSettings
 from zsntta_cli.methods.detectors.ridge_order import Order, errors_in_order
-from zsntta_cli.methods.learned import copied, restored, state_of
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
@@ -187,7 +187,7 @@ def test_a_judge_stays_at_its_moment_and_names_each_image_alone():
     data, _ = stream(1)
     stepper = ridge.Ridge(data, ON, ThresholdSettings())
     stepper.push(data.part(slice(0, 500)))
-    judge, rest = copied(stepper), data.part(slice(500, 700))
+    judge, rest = copy.deepcopy(stepper), data.part(slice(500, 700))
     before = judge.push(rest, learn=False).class_index
     alone = [judge.push(rest.part(slice(i, i + 1)), learn=False).class_index[0] for i in range(200)]
     np.testing.assert_array_equal(before, alone)
@@ -195,13 +195,3 @@ def test_a_judge_stays_at_its_moment_and_names_each_image_alone():
     np.testing.assert_array_equal(judge.push(rest, learn=False).class_index, before)
     assert pushed[0] == before[0]
     assert (pushed != before).any()
-
-
-def test_a_state_with_classes_of_another_is_refused():
-    data, _ = stream()
-    stepper = ridge.Ridge(data, ON, ThresholdSettings())
-    stepper.push(data)
-    state = state_of(stepper)
-    changed = {**state, "order.classes": state["order.classes"] + 12}
-    with pytest.raises(ValueError, match="none of 12"):
-        restored(ridge.Ridge(data, ON, ThresholdSettings()), changed)

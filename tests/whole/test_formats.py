@@ -4,13 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-import h5py
 import jsonschema
-import numpy as np
 import pytest
-
-from zsntta_cli import OnlineDetector
-from zsntta_cli.errors import StoreError
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = sorted((ROOT / "tests" / "formats").iterdir())
@@ -48,28 +43,7 @@ def test_records_come_out_as_they_were_to_the_bit(wrote):
     assert "6 of 6 records came out the same to the bit." in answer.stdout
 
 
-def test_a_detectors_state_decides_as_it_did_or_is_refused(wrote, request):
-    before = Path("state.h5").read_bytes()
-    if request.node.callspec.params["wrote"].name == "0.2.0":
-        with pytest.raises(StoreError, match=r"of zsntta 0\.2, which cannot be continued"):
-            OnlineDetector.load("state.h5")
-    else:
-        expected = json.loads(Path("expected.json").read_text(encoding="utf-8"))
-        detector = OnlineDetector.load("state.h5")
-        verdicts = detector.predict(np.array(expected["rows"]))
-        assert detector.seen == expected["seen"] == 100
-        np.testing.assert_allclose(verdicts.score, expected["scores"], atol=1e-6)
-        assert verdicts.class_index.tolist() == expected["classes"]
-    assert Path("state.h5").read_bytes() == before
-
-
 def test_a_file_of_a_later_format_is_refused_in_a_line(wrote):
-    """One kind after the other says that it is of a later version."""
-    with h5py.File("state.h5", "r+") as file:
-        file.attrs["state_format"] = 99
-    with pytest.raises(Exception, match="99") as raised:
-        OnlineDetector.load("state.h5")
-    assert "\n" not in str(raised.value)
     later = Path("runs.jsonl").read_text(encoding="utf-8").replace('"format": 1', '"format": 99')
     Path("later.jsonl").write_text(later, encoding="utf-8")
     answer = wrote("records", "import", "later.jsonl", "--records", "new.sqlite")

@@ -3,35 +3,31 @@
 import copy
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection import inputs
 from zsntta_cli.detection.flags import Flag, FlagValue, flagged_among_clean
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.stepping import ONE_THREAD, evidence_of, is_adapted, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.files import checked_path
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import (
     Evidence,
     StreamData,
 )
-from zsntta_cli.methods.learned import State
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
 Decide = Callable[[StreamData], Verdicts]
 
-# What belongs to one process, or is made anew of a state: no pickle has it.
-_OF_PROCESS = frozenset({"_lock", "_knows", "_encoder"})
+_OF_PROCESS = frozenset({"_lock", "_encoder"})  # no pickle has them
 
 
 class OnlineDetector:
@@ -43,14 +39,14 @@ class OnlineDetector:
     `update` decides, then learns, in order; dividing the images into other pieces changes no
     verdict. `predict` and `score` judge each image by itself, by what was learned so far, and
     change nothing. Threads may call all methods: updates come one after another, and reading
-    methods use the state of a single moment.
+    methods use the state of a single moment. A detector can be pickled, and `copy.deepcopy` copies
+    it.
 
     The parameter `images` below means features (N, D) here, or one feature (D,). A `NoiseDetector`
     has an encoder that computes them from images, and takes features as `features`.
     """
 
     normalized = False  # whether features come with unit norm
-    _origin: Mapping[str, Any] = {}  # what else a state file says: which encoder, which prompt
 
     def __init__(
         self,
@@ -125,7 +121,6 @@ class OnlineDetector:
         self.class_names, self.method = class_names, method
         self._seed = inputs.checked_seed(settings.pop("seed", 0))
         self._settings = inputs.checked_settings(method, settings)
-        self.identity: Mapping[str, Any] = {}  # of the encoder, where it is known: saved, compared
         self._lock = threading.RLock()
         self._model: FrozenModel | None = None
         self._questions: Questions | None = None  # about what was last decided in hindsight
@@ -385,38 +380,21 @@ class OnlineDetector:
             if self._model is not None:
                 self._begin(self._model)
 
-    def copy(self) -> Self:
-        """A detector with the same knowledge, which learns separately from then on."""
-        with self._lock:
-            other = object.__new__(type(self))
-            other.__dict__ |= self.__dict__
-            if self._model is not None:
-                other._knows = self._knows.copy()
-        other._lock, other._questions = threading.RLock(), copy.copy(self._questions)
-        return other
-
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
     def __getstate__(self) -> dict[str, Any]:
-        """The state of one moment for a pickle: no lock, no encoder, nothing compiled."""
+        """A copy of all but the lock and the encoder, of one moment."""
         with self._lock:
-            plain = {k: v for k, v in self.__dict__.items() if k not in _OF_PROCESS}
-            plain["_questions"] = copy.copy(self._questions)
-            learned = None if self._model is None else self.state()
-        return {**plain, "learned": learned, "revision": METHODS[self.method].revision}
+            return copy.deepcopy({k: v for k, v in vars(self).items() if k not in _OF_PROCESS})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        learned, revision = state["learned"], METHODS[state["method"]].revision
-        wanted = f"revision {state['revision']} of {state['method']}, here is {revision}"
-        check(state["revision"] == revision, f"this pickle has {wanted}: begin anew.")
-        self.__dict__ |= {k: v for k, v in state.items() if k not in ("learned", "revision")}
-        self._lock = threading.RLock()
-        if self._model is not None:
-            self._begin(self._model)
-            self.restore(learned)
+        # joblib gives arrays that are files, which nobody can write.
+        vars(self).update(copy.deepcopy(state), _lock=threading.RLock())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A detector that learns separately; both have the same encoder."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other.__setstate__(self.__getstate__())
+        return other
 
     @property
     def text_features(self) -> NDArray[np.float32]:
@@ -438,58 +416,6 @@ class OnlineDetector:
         """All settings of the method and its threshold, by name."""
         threshold, options = map(dataclasses.asdict, self._settings)
         return {**threshold, **options, "seed": self._seed}
-
-    def state(self) -> State:
-        """Everything that was learned, as copies of arrays and numbers."""
-        self._begun()
-        with self._lock:
-            return self._knows.state()
-
-    def restore(self, state: State) -> None:
-        """Continue from the state of a detector with the same classes, method and settings.
-
-        Raises:
-            SettingsError: the state is of another detector; nothing is changed then.
-        """
-        knowledge = self._nothing(self._begun())
-        try:
-            knowledge.restore(state)
-        except ValueError as error:
-            raise SettingsError(f"this is not the state of such a detector: {error}.") from error
-        with self._lock:
-            self._knows = knowledge
-
-    def save(self, path: str | Path) -> None:
-        """Write what was learned, the classes and the encoder's identity to an HDF5 file.
-
-        A detector that saves to a file stays its writer while it exists: other processes are
-        refused.
-
-        Raises:
-            StoreError: the file cannot be written, or another process writes it; the old file
-                stays.
-        """
-        place = checked_path(path, "the state's file")
-        kept.own_as_long_as(self._lock, place)  # which `online` shares, and no copy does
-        kept.write(place, self, self._origin)
-
-    @classmethod
-    def load(cls, path: str | Path) -> "OnlineDetector":
-        """Load a detector on features from a file.
-
-        Raises:
-            StoreError: there is none, it is broken, or of a newer version.
-        """
-        return kept.read(Path(path))[0]
-
-    def resume(self, path: str | Path) -> None:
-        """Continue from the file of a detector with the same classes, encoder and settings.
-
-        Raises:
-            StoreError: the file is of another detector, broken, or of a newer version; nothing is
-                changed then.
-        """
-        kept.resume(Path(path), self)
 
     def __repr__(self) -> str:
         counts = f"{len(self.class_names):,} classes, {self.seen:,} seen, {self.stage}"

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.methods.learned import State, checked
 from zsntta_cli.settings.options import check
 
 _WANTED = "must be a share (5%) or a number (50)"
@@ -159,19 +158,6 @@ class Ranking:
 
     def __init__(self, margins: Sequence[float] = ()) -> None:
         self.margins = sorted(margins)  # of all so far
-
-    def state(self) -> State:
-        """The values that are kept in a file; empty before the first image."""
-        return {"waiting.margins": np.array(self.margins)} if self.margins else {}
-
-    def restore(self, state: State) -> None:
-        """Continue from a state; ValueError if it is invalid."""
-        if not state:
-            return
-        margins = np.asarray(checked(state, {"waiting.margins": np.empty(0)})["waiting.margins"])
-        if not np.isfinite(margins).all():
-            raise ValueError("margins of flagged images are not finite")
-        self.margins = sorted(margins.tolist())
 
     def flagged(self, verdicts: Verdicts, flag: Flag) -> Flagged:
         """Flag the next images."""

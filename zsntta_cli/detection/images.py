@@ -15,7 +15,7 @@ from PIL import Image
 from zsntta_cli.cache.features import difference
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.detection import inputs, kept
+from zsntta_cli.detection import inputs
 from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
@@ -99,10 +99,7 @@ class NoiseDetector(OnlineDetector):
         self._choice = EncoderChoice(model, pretrained, precision)
         check("normalized" not in settings, "normalized is no setting here: features are raw.")
         self._configure(names, method, settings)
-        self._origin = {
-            "model": model, "pretrained": pretrained, "precision": self._choice.precision,
-            "prompt": self.prompt,
-        }  # fmt: skip
+        self.identity: Mapping[str, Any] = {}  # of the encoder, once it was loaded
 
     def _prepare(self) -> None:
         with self._lock:
@@ -141,7 +138,7 @@ class NoiseDetector(OnlineDetector):
 
         Raises:
             EncoderError: no such model, or weights that cannot be had.
-            StoreError: it is not the encoder of the state that was loaded.
+            StoreError: it is not the encoder that the detector had when it was pickled.
             SettingsError: it was loaded in another process, from which this one was forked.
         """
         if self._encoder is None:
@@ -161,7 +158,7 @@ class NoiseDetector(OnlineDetector):
         encoder = load_encoder(self._choice, self._device)
         if self.identity and (other := difference(self.identity, encoder.identity)):
             raise StoreError(
-                f"the state is of another encoder than {self._choice.slug} is now "
+                f"the detector is of another encoder than {self._choice.slug} is now "
                 f"({other.key}: {other.one}, now {other.other})."
             )
         return encoder
@@ -181,30 +178,6 @@ class NoiseDetector(OnlineDetector):
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         listed = as_list(images)
         return encoded(self.encoder, listed), sources or sources_of(listed)
-
-    @classmethod
-    def load(cls, path: str | Path, device: str = "auto") -> "NoiseDetector":
-        """Load the detector of a file; its encoder is loaded at the first image.
-
-        Raises:
-            StoreError: there is no file, or it is broken, of a newer version, or of a detector on
-                features.
-        """
-        online, origin = kept.read(Path(path))
-        names = [origin.get(key) for key in ("model", "pretrained", "prompt", "precision")]
-        if not all(isinstance(name, str) for name in names):
-            raise StoreError(f"{path} is of a detector on features: OnlineDetector.load reads it.")
-        model, pretrained, prompt, precision = map(str, names)
-        try:
-            detector = cls(
-                online.class_names, model, pretrained, prompt=prompt, method=online.method,
-                device=device, precision=precision, **online.settings,
-            )  # fmt: skip
-        except SettingsError as error:
-            raise StoreError(f"{path} holds no detector: {error}") from error
-        detector.identity, detector._model = online.identity, online._model
-        detector._knows = online._knows
-        return detector
 
 
 def as_list(images: Any) -> list[Any]:

@@ -25,9 +25,6 @@ from zsntta_cli.detection.learning import (
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.methods.base import SURE, Online, Pool, StreamData
-from zsntta_cli.methods.learned import State, checked, copied, nested, restored, state_of, within
-
-_PARTS = ("images", "method", "people", "flags")  # of a state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +41,9 @@ class FrozenModel:
         return cls(
             inputs.checked_text(text), inputs.checked_scale(scale), inputs.checked_bias(bias)
         )
+
+    def __deepcopy__(self, memo: object) -> "FrozenModel":
+        return self
 
     def stream(self, features: NDArray[np.float32], seed: int = 0) -> StreamData:
         """Raw image features (N, D) as a stream with zero-shot scores."""
@@ -62,7 +62,7 @@ class Knowledge:
 
     def _settle(self) -> None:
         """Let readers see the current knowledge."""
-        self.judge = copied(self.method), self.learner.rule
+        self.judge = copy.deepcopy(self.method), self.learner.rule
 
     def push(self, data: StreamData) -> Verdicts:
         """Decide on the next images in order, and learn from them."""
@@ -86,7 +86,7 @@ class Knowledge:
 
     def snapshot(self) -> tuple[Online, LabelledImages]:
         """The method and the answers of this moment, for decisions in hindsight."""
-        return copied(self.method), self.learner.answers
+        return copy.deepcopy(self.method), self.learner.answers
 
     def in_hindsight(
         self,
@@ -128,32 +128,6 @@ class Knowledge:
         """The margins (N,) that a judge gives raw features (N, D)."""
         data = self._model.stream(features)
         return Verdicts.of(data, judge.push(data, learn=False), self._class_names).margin
-
-    def copy(self) -> "Knowledge":
-        """A separate copy of the knowledge."""
-        other = copy.copy(self)
-        other.method, other.learner = copied(self.method), self.learner.copy()
-        other.ranking = Ranking(self.ranking.margins)
-        other._settle()
-        return other
-
-    def state(self) -> State:
-        """All knowledge, as copies of arrays and numbers."""
-        images, method = {"seen": self.seen}, state_of(self.method)
-        people, flags = self.learner.state(), self.ranking.state()
-        return nested(images=images, method=method, people=people, flags=flags)
-
-    def restore(self, state: State) -> None:
-        """Continue from a state; ValueError if it is of another detector."""
-        for name in state:
-            if name.partition(".")[0] not in _PARTS:
-                raise ValueError(f"{name} is unknown")
-        checked(within(state, "images"), {"seen": 0})
-        self.seen = int(state["images.seen"])
-        self.method = restored(self.method, within(state, "method"))
-        self.learner.restore(within(state, "people"), self.seen)
-        self.ranking.restore(within(state, "flags"))
-        self._settle()
 
 
 def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:

@@ -8,15 +8,12 @@ were set on ImageNet, Cars, Pets, their splits and few of their classes, with no
 SUN397 (benchmarks/learn.py).
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from zsntta_cli.methods.learned import State, checked, nested, within
 
 Floats = NDArray[np.float64]
 Features = NDArray[np.float32]
@@ -26,7 +23,6 @@ _SHARPNESS = 10.0  # exp(_SHARPNESS (cosine - 1)) is the similarity of two image
 _PRIOR_MEAN = np.array([0.0, 1.0, 0.0])  # of the weights: constant, margin, ratio
 _PRIOR_PRECISION = np.array([5.0, 1.0, 1.0])
 _PINNED = 1e9  # the precision of a weight that does not move
-_ONES = np.ones(2)
 _LARGEST = float(np.finfo(np.float16).max)
 _LEAST_MARGIN = 1.0  # weight of the margin
 _CHANCE, _CERTAIN = 2.0, 3.0  # standard errors of the ratio's weight: it is out, it is in
@@ -242,54 +238,3 @@ class Learner:
         self.rule = learned(
             self.answers, of_answers, usual_of(units(recent), of_recent, self.answers)
         )
-
-    def copy(self) -> "Learner":
-        """A learner with the same knowledge."""
-        other = copy.copy(self)
-        other._recent = self._recent.copy()
-        return other
-
-    def state(self) -> State:
-        """The values that are kept in a file."""
-        rule = self.rule or LearnedRule(self.answers, self.answers.units, np.zeros(3), 0, _ONES)
-        return nested(
-            recent={"waiting.features": self._recent[: self._seen].copy()},
-            answers={
-                "waiting.features": self.answers.features,
-                "waiting.noise": self.answers.noise,
-            },
-            usual={"waiting.features": rule.usual},
-            rule={"weights": rule.weights, "centre": float(rule.centre), "scales": rule.scales},
-        )
-
-    def restore(self, state: State, seen: int) -> None:
-        """Continue from a state, after `seen` images; ValueError if it is invalid.
-
-        An empty state is from a version that did not learn from answers.
-        """
-        self._seen = seen
-        if not state:
-            return
-        template = self.state()
-        for name in sorted({*state} ^ {*template}):
-            raise ValueError(f"{name} is {'unknown' if name in state else 'missing'}")
-        parts = dict.fromkeys(name.partition(".")[0] for name in template)
-        state = nested(
-            **{part: checked(within(state, part), within(template, part)) for part in parts}
-        )
-        if not all(np.isfinite(value).all() for value in state.values()):
-            raise ValueError("what answers say is not finite")
-        recent = np.asarray(state["recent.waiting.features"])
-        if len(recent) != min(seen, self.RECENT):
-            raise ValueError("the images seen last are not all there")
-        self._recent[: len(recent)] = recent
-        features, noise = (np.asarray(state[f"answers.waiting.{n}"]) for n in ("features", "noise"))
-        if len(features) != len(noise):
-            raise ValueError("items that wait are not all there")
-        self.answers = LabelledImages(features, noise)
-        if len(features):
-            self.rule = LearnedRule(
-                self.answers, np.asarray(state["usual.waiting.features"]),
-                np.asarray(state["rule.weights"]), float(state["rule.centre"]),
-                np.asarray(state["rule.scales"]),
-            )  # fmt: skip

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +28,6 @@ class Questions:
         """Begin with the verdicts (N,) on the whole folder, and no answer."""
         self.first = verdicts
         self.truths: dict[int, bool] = {}  # whether the image of a number is noise
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Separate copies of decisions and answers, for a copy or a pickle."""
-        return {"first": self.first, "truths": dict(self.truths)}
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:

@@ -49,6 +49,9 @@ class Pool:
     more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
     known_detail: ZeroShotDetail | None = None  # if it was computed with the scores
 
+    def __deepcopy__(self, memo: object) -> "Pool":
+        return self  # it never changes
+
     @classmethod
     def scored(
         cls,
@@ -175,7 +178,7 @@ class Online(Protocol):
     one are whole batches.
 
     A method may have `adapted`, whether its own rule decides on the next item, not that of the
-    warm-up; and `evidence`, the Evidence at this moment. It has learned what learned.py copies.
+    warm-up; and `evidence`, the Evidence at this moment. It can be pickled and deep-copied.
     """
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:

@@ -157,7 +157,6 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias,
     )  # fmt: skip
-    detector.identity = identity
     return DetectRun(request, encoding, detector, cached, photos=photos)
 
 

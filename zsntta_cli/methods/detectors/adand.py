@@ -12,6 +12,7 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
     λ of the detector (Sec. 4.1)           thresholds `own`, on v in stage 2
 """
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
-from zsntta_cli.methods.learned import copied
 from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -99,7 +99,8 @@ class AdaND:
         options, queue, label = self.options, self.queue, self.queue.label
         is_own = options.pseudo_labels == "detector" and self.seen - len(queue) >= options.warm_up
         if is_own:
-            label = (queue.score > copied(self.label_threshold)(queue.score)) | queue.injected
+            thresholds = copy.deepcopy(self.label_threshold)(queue.score)
+            label = (queue.score > thresholds) | queue.injected
         self.detector.learn(queue.features, label, options.learning_rate)
         if options.reevaluate:  # Sec. 4.1
             last = slice(-options.batch_size, None)
@@ -110,12 +111,6 @@ class AdaND:
     def _scores(self, features: NDArray[np.float32]) -> Floats:
         """The noise scores v (B,) of raw features (B, D)."""
         return sigmoid(self.detector.logits(features))
-
-    def check_learned(self) -> None:
-        """Raise ValueError if the queue is not that after so many items."""
-        late = self.options.late_start and self.options.batch_size == 1
-        if len(self.queue) != max(self.seen - late, 0) % self.options.queue_items:
-            raise ValueError(f"{len(self.queue)} items wait after {self.seen}")
 
 
 class Queue:

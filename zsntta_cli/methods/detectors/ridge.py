@@ -269,14 +269,6 @@ class Ridge:
             np.full(count, evidence.kind, np.int8),
         ), is_noise  # fmt: skip
 
-    def check_learned(self) -> None:
-        """Raise ValueError if the items that wait, or the last classes, are impossible."""
-        for named in (self.block.top_classes, self.order.classes):
-            if named.size and not 0 <= named.min() <= named.max() < len(self.sums.text):
-                raise ValueError(f"an item's class is none of {len(self.sums.text)}")
-        if len(self.block) >= self.sums.block:
-            raise ValueError(f"{len(self.block)} items wait")
-
 
 class Sums:
     """What was learned of a stream: D + C + M numbers, from which the next rule follows."""
@@ -363,12 +355,6 @@ class Sums:
         spread = float(prior @ (log * log) / prior.sum())
         penalty: Floats = min(1.0, self.options.ridge_prior**2 / max(spread, 1e-9)) * log
         return penalty
-
-    def check_learned(self) -> None:
-        """Find the rule again after a state was taken over; ValueError if that is impossible."""
-        if (self.seen == 0) != (self.logits_seen == 0):
-            raise ValueError(f"logits of {self.logits_seen} items are of {self.seen} items")
-        self.rule = self._rule() if self.seen else None
 
 
 @dataclass(frozen=True)

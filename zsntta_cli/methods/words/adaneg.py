@@ -156,14 +156,6 @@ class AdaNegMemory:
         self.proxies[row] = unit(self.sums[row][None])[0].astype(np.float32)
         return True
 
-    def check_learned(self) -> None:
-        """Raise ValueError if the rows are not those of the texts."""
-        texts = self.text[: self.filled]
-        fits = self.filled <= len(self.text) and len(self.sums) == len(self.text)
-        is_known = fits and bool(((texts >= 0) & (texts < len(self.place))).all())
-        if not is_known or not np.array_equal(self.place[texts], np.arange(self.filled)):
-            raise ValueError(f"{self.filled} rows are not those of {len(self.place)} texts")
-
 
 def _unit(image: Array) -> NDArray[np.float64]:
     return np.asarray(unit(image[None].astype(np.float64))[0])

@@ -114,11 +114,6 @@ class _Threshold:
             self.latest = best_split(self.scores, self.latest)
         return np.full(len(u), self.latest)
 
-    def check_learned(self) -> None:
-        """Raise ValueError if the queue is longer than it may be."""
-        if len(self.scores) > self.most:
-            raise ValueError(f"{len(self.scores)} scores are more than {self.most}")
-
 
 # The decision on noise.
 
