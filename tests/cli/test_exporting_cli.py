@@ -1,11 +1,10 @@
-"""`zsntta cache export` as a user has it: forms by name or ending, pipes, what is refused."""
+"""`zsntta cache export` as a user has it: there and back, pipes, what is refused."""
 
 import os
 import subprocess
 import threading
 
 import numpy as np
-import pytest
 from made import ZSNTTA, fails
 
 from zsntta_cli.cache import hdf5
@@ -14,7 +13,7 @@ BACK = ("--encoder", "mine", "--features-dir", "back")
 
 
 def test_there_and_back(cached, tmp_path):
-    result = cached("cache", "export", "shapes", "--to", "npz")
+    result = cached("cache", "export", "shapes")
     assert result.exit_code == 0, result.output
     name, _, says = result.stdout.strip().partition(": ")
     own = hdf5.read_features(tmp_path / "features/tiny/shapes.h5")
@@ -25,39 +24,26 @@ def test_there_and_back(cached, tmp_path):
     back = hdf5.read_features(tmp_path / "back/mine/shapes.h5")
     assert (back.digest, back.class_names) == (own.digest, own.class_names)
     assert back.identity == own.identity
-    fails(cached("cache", "export", "shapes", "--to", "npz"), "is there already: --overwrite")
-    assert cached("cache", "export", "shapes", "--to", "npz", "--overwrite").exit_code == 0
+    fails(cached("cache", "export", "shapes"), "is there already: --overwrite")
+    assert cached("cache", "export", "shapes", "--overwrite").exit_code == 0
+    fails(cached("cache", "export", "cats"), "no features of 'cats'")
 
 
-def test_the_ending_says_the_form(cached, tmp_path):
-    result = cached("cache", "export", "shapes", "--output", "out/s.safetensors", "--without-ids",
-                    "--prompt", "code", "--encoder", "tiny")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "out/s.safetensors").exists()
-    fails(cached("cache", "export", "cats", "--to", "npz"), "no features of 'cats'")
-    fails(cached("cache", "export", "shapes"), "say which form with --to: npz, parquet", code=2)
-    fails(cached("cache", "export", "shapes", "--to", "npz", "--output", "s.parquet"),
-          "--to is npz, and the ending of --output s.parquet says parquet", code=2)  # fmt: skip
-    assert cached("cache", "export", "shapes", "--to", "xlsx").exit_code == 2
-    assert not [*tmp_path.glob("s.*")]
-
-
-@pytest.mark.parametrize(("form", "start"), [("npz", b"PK"), ("parquet", b"PAR1")])
-def test_a_file_goes_through_a_pipe(cached, tmp_path, form, start):
+def test_a_file_goes_through_a_pipe(cached, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     contents = []
     reader = threading.Thread(
         target=lambda: contents.append((tmp_path / "pipe").read_bytes()), daemon=True
     )
     reader.start()
-    result = cached("cache", "export", "shapes", "--to", form, "--output", "pipe")
+    result = cached("cache", "export", "shapes", "--output", "pipe")
     reader.join(20)
     assert (result.exit_code, result.stdout) == (0, ""), result.output
-    assert contents[0].startswith(start)
+    assert contents[0].startswith(b"PK")
 
 
 def test_stdout_gets_the_file_alone(cached, tmp_path):
-    words = [ZSNTTA, "cache", "export", "shapes", "--to", "npz", "--output", "/dev/stdout"]
+    words = [ZSNTTA, "cache", "export", "shapes", "--output", "/dev/stdout"]
     done = subprocess.run(words, capture_output=True, cwd=tmp_path, check=True)
     (tmp_path / "s.npz").write_bytes(done.stdout)
     with np.load(tmp_path / "s.npz") as arrays:

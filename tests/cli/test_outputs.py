@@ -33,7 +33,7 @@ OUTPUTS = {
     ("cite", "--output"): (("cite",), (".bib",)),
     ("cache export", "--output"): (
         ("cache", "export", "shapes"),
-        (".npz", ".parquet", ".safetensors"),
+        (".npz",),
     ),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),

@@ -21,7 +21,7 @@ TO_A_DISK = {
     "the store": (*RUN, "--records=disk/kept.sqlite"),
     "cache import": ("cache", "import", "new", "--features=in.npy", "--encoder=mine",
                      "--features-dir=disk"),
-    "cache export": ("cache", "export", "pets", "--to=npz", "--output=disk/pets.npz"),
+    "cache export": ("cache", "export", "pets", "--output=disk/pets.npz"),
     "records export": ("records", "export", "--output=disk/runs.jsonl"),
     "records import": ("records", "import", "theirs.jsonl", "--records=disk/kept.sqlite"),
     "report": ("report", "theirs.jsonl", "--output=disk/page.html"),

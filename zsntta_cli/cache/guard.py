@@ -59,25 +59,6 @@ class GuardedGroup:
             is_text = h5py.check_string_dtype(data.dtype) is not None
             yield name, self.strings(name) if is_text else self._numbers(name, data)
 
-    def matrices(self, dims: int | None = 2) -> Iterator[str]:
-        """The names of the data sets of numbers with so many dimensions, or any; groups within."""
-        for name in self._group:
-            kind = self._group.get(name, getclass=True)
-            if kind is h5py.Group:
-                inner = GuardedGroup(self._member(name, h5py.Group), self._budget)
-                yield from (f"{name}/{deeper}" for deeper in inner.matrices(dims))
-            elif kind is h5py.Dataset:
-                data = self._data_set(name)
-                if data.dtype.kind in "fiub" and dims in (None, len(data.shape)):
-                    yield name
-
-    def any_array(self, name: str) -> NDArray[Any]:
-        """Read a data set of numbers, by its name or path."""
-        first, _, rest = name.partition("/")
-        if rest:
-            return GuardedGroup(self._member(first, h5py.Group), self._budget).any_array(rest)
-        return self._numbers(name, self._data_set(name))
-
     def _numbers(self, name: str, data: h5py.Dataset) -> NDArray[Any]:
         if data.dtype.kind not in "fiub":
             raise ValueError(f"{name} is {data.dtype}, must be numbers")

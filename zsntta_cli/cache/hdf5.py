@@ -211,41 +211,6 @@ def open_checked(path: Path, kind: str = "feature") -> Iterator[GuardedGroup]:
         raise StoreError(message) from error
 
 
-@contextlib.contextmanager
-def _open_foreign(path: Path) -> Iterator[GuardedGroup]:
-    """Open an HDF5 file of another tool; what h5py raises is for the caller to word."""
-    with h5py.File(os.fsencode(path), "r") as file:
-        yield GuardedGroup(file, Budget(input_size(path)))
-
-
-def is_foreign(path: Path) -> bool:
-    """Whether a file is an HDF5 of another tool: one that can be opened and has no format."""
-    try:
-        with _open_foreign(path) as file:
-            return not file.says("format")
-    except Exception:  # broken, or no HDF5: whoever reads it says so
-        return False
-
-
-def matrices(path: Path) -> list[str]:
-    """The names of the data sets (N, D) of numbers in an HDF5 file of another tool."""
-    with _open_foreign(path) as file:
-        return list(file.matrices())
-
-
-def read_matrix(path: Path, name: str) -> NDArray[Any]:
-    """Read a data set of numbers of an HDF5 file of another tool, by its name.
-
-    Raises:
-        ValueError: there is no such data set, or it is not of numbers.
-    """
-    with _open_foreign(path) as file:
-        names = list(file.matrices(None))
-        if name not in names:
-            raise ValueError(f"'{name}' is no data set of it: it has {', '.join(names) or 'none'}")
-        return file.any_array(name)
-
-
 def read_features(path: Path) -> FeatureSet:
     """Read a feature file and check that it is whole and sound: StoreError if it is not."""
     with open_checked(path) as file:

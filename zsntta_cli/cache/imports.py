@@ -1,10 +1,12 @@
 """Imports: features made elsewhere are read, checked and written as an extraction writes them.
 
 The encoder of an import is only known by the name that the user gives it, its dims and its logit
-scale. An exported file and a feature file also say what their encoder is, and that is believed.
+scale. An exported file also says what its encoder is, and that is believed.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,31 +16,43 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import hdf5, import_readers
-from zsntta_cli.cache.description import Description, read_description, stored_names
-from zsntta_cli.cache.features import DATASET, IMPORTED, NOISE, SAME_ENCODER, Text, difference
-from zsntta_cli.cache.folder import feature_path, lock_path, stored
-from zsntta_cli.cache.import_checks import (
-    Checked,
-    ImportedRows,
-    check_labels,
-    check_names,
-    check_text,
-    no_labels,
-    numbers_of_names,
+from zsntta_cli.cache.export import text_key
+from zsntta_cli.cache.features import (
+    DATASET,
+    IMPORTED,
+    NOISE,
+    SAME_ENCODER,
+    FeatureSet,
+    Text,
+    difference,
 )
-from zsntta_cli.cache.soundness import LARGEST_SCALE, UNIT_TOLERANCE, is_bias, is_scale
+from zsntta_cli.cache.folder import feature_path, lock_path, stored
+from zsntta_cli.cache.soundness import (
+    LARGEST_SCALE,
+    UNIT_TOLERANCE,
+    faults_of_words,
+    is_bias,
+    is_scale,
+)
+from zsntta_cli.cache.verify import row_norms
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.files import lock_at, writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
 
 DEFAULT_ENCODER = "imported"
 DEFAULT_LOGIT_SCALE = 100.0  # CLIP's own at the end of its training
-_FAR = 100.0  # times the median, or below its hundredth: no encoder gives such norms
+_FEATURES, _LABELS, _NAMES, _TEXT = (
+    ("features", "image_features"), ("labels", "targets", "label", "target"),
+    ("class_names", "classes", "classnames"), ("text_features", "text_weights"),
+)  # fmt: skip
+_CHUNK = 8192  # rows that are written at a time
+_UNIT = 1e-4  # text features whose norms are further from 1 are normalised
+_LARGEST_LABEL = 2**31 - 1  # labels are stored as int32
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
 
 Contents = Mapping[Path, import_readers.Content]
@@ -59,7 +73,6 @@ class ImportPlan:
     prompt: str | None = None  # of the text features; None: the set's default
     overwrite: bool = False
     logit_bias: float | None = None  # of a sigmoid model
-    as_is: bool = False  # rows that are far from the others are taken
 
     def __post_init__(self) -> None:
         _check_parameters(self.name)
@@ -90,11 +103,11 @@ class ImportPlan:
         """The prompt template that the text features are filed under."""
         return prompt_template(self.prompt or datasets.default_prompt(self.name))
 
-    def identity(self, description: Description | None = None) -> dict[str, Any]:
-        """The encoder's identity, as the file describes it or with the keys of an extraction's."""
-        if description is not None:
+    def identity(self, exported: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The encoder's identity: that of an export, or one with the keys of an extraction's."""
+        if exported is not None:
             scales = {"logit_scale": self.logit_scale, "logit_bias": self.logit_bias}
-            return {**description.encoder, **{k: v for k, v in scales.items() if v is not None}}
+            return {**exported, **{k: v for k, v in scales.items() if v is not None}}
         unknown = ("weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing")
         scale, bias = self.logit_scale, self.logit_bias
         sigmoid = {} if bias is None else {"loss": "sigmoid", "logit_bias": bias}
@@ -118,6 +131,28 @@ def _check_parameters(name: str) -> None:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """Features made elsewhere that have passed all checks."""
+
+    rows: NDArray[np.floating]  # (N, D)
+    normalized: bool
+    labels: NDArray[np.int32]  # (N,), -1 = none
+    class_names: tuple[str, ...]
+    texts: tuple[Text, ...]
+    sample_ids: tuple[str, ...]
+    notes: list[str]  # what the checks noticed or changed
+    encoder: dict[str, Any] | None  # of an exported file
+
+    def is_in(self, old: FeatureSet) -> bool:
+        """Whether a feature file holds these features, labels and class names."""
+        return (
+            np.array_equal(old.image_features, self.rows)
+            and np.array_equal(old.labels, self.labels)
+            and (old.class_names, old.normalized) == (self.class_names, self.normalized)
+        )
+
+
+@dataclass(frozen=True)
 class Imported:
     """The result of an import."""
 
@@ -135,7 +170,7 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     """
     checked = read_checked(plan)
     path = feature_path(root, plan.encoder, plan.name)
-    if checked.description is None:
+    if checked.encoder is None:
         plan = _with_scale_of_folder(plan, root, checked.notes)
     _check_neighbours(plan, checked, root, path)
     with writing(path):
@@ -164,68 +199,92 @@ def _with_scale_of_folder(plan: ImportPlan, root: Path, notes: list[str]) -> Imp
 
 def read_checked(plan: ImportPlan) -> Checked:
     """Read all files of a plan and check that they fit each other."""
-    rows, contents = _read_all(plan)
-    content = contents[plan.features]
-    described = read_description(content, plan.features)
-    notes = [_described(plan.features, described)] if described else []
-    wanted = plan.normalized
-    _check_turned(plan, contents, rows)
-    normalized, note = _normalized(
-        rows, described.normalized if described and wanted is None else wanted
-    )
-    notes += [note, *_far_rows(rows, plan.as_is)]
-    if plan.features.is_dir() and (plan.features / "metadata").is_dir() and plan.labels is None:
-        notes.append("metadata/ is not read: --labels FILE gives labels")
-    ids = _sample_ids(content, len(rows), plan.features) if described else numbered(len(rows))
-    if plan.is_noise:
-        no_text = ((), ())
-        return Checked(
-            rows, normalized, no_labels(len(rows)), *no_text, tuple(ids), notes, described
-        )
-    if described and plan.text is None:
-        names, texts = _exported_texts(plan, contents, rows.dim, described)
-    else:
-        names, texts = _names_and_texts(plan, contents, rows.dim, notes)
-    labels = _labels(plan, contents, len(rows), names, notes)
-    notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
-    return Checked(rows, normalized, labels, names, texts, tuple(ids), notes, described)
-
-
-def _described(path: Path, description: Description) -> str:
-    """A note on the encoder that a file says its features are of."""
-    model = short(str(description.encoder.get("model")))
-    return f"{path.name} says that its features are of {model}"
-
-
-def _sample_ids(content: import_readers.Content, count: int, where: Path) -> Sequence[str]:
-    """The sample ids (N,) of an exported file; numbers if it was exported without them."""
-    ids = stored_names(content.get(import_readers.IDS), where) or numbered(count)
-    if len(ids) != count:
-        raise StoreError(f"{where} has {len(ids):,} sample ids for {count:,} features.")
-    return ids
-
-
-def _read_all(plan: ImportPlan) -> tuple[ImportedRows, Contents]:
-    """Read the features of a plan, and what its files hold."""
-    path = plan.features
-    files = [file for file in (plan.labels, plan.class_names, plan.text) if file]
-    files += [] if path.is_dir() else [path]
+    files = {plan.features, *filter(None, (plan.labels, plan.class_names, plan.text))}
     contents = {file: import_readers.read(file) for file in files}
-    if path.is_dir():
-        parts, contents[path] = import_readers.read_parts(path), {}
-    else:
-        parts = [import_readers.pick(contents[path], import_readers.FEATURES, path)]
-    return ImportedRows(parts, path), contents
+    own = contents[plan.features]
+    rows = _rows(import_readers.pick(own, _FEATURES, plan.features), plan.features)
+    notes = list[str]()
+    encoder = _encoder(own["encoder"], plan.features) if "encoder" in own else None
+    if encoder is not None:
+        model = short(str(encoder.get("model")))
+        notes.append(f"{plan.features.name} says that its features are of {model}")
+    normalized, note = _normalized(rows, plan, own.get("normalized"))
+    notes.append(note)
+    ids = _texts(own["sample_ids"], "sample ids", plan.features) if "sample_ids" in own else ()
+    ids = ids or tuple(numbered(len(rows)))
+    if len(ids) != len(rows):
+        raise StoreError(f"{plan.features} has {len(ids):,} sample ids for {len(rows):,} rows.")
+    if plan.is_noise:
+        labels = np.full(len(rows), -1, np.int32)
+        return Checked(rows, normalized, labels, (), (), ids, notes, encoder)
+    names, texts = _names_and_texts(plan, contents, rows.shape[1], notes)
+    labels = _labels(plan, contents, len(rows), len(names))
+    notes += [] if labels.max(initial=-1) >= 0 else ["no labels: can be an OOD set only"]
+    return Checked(rows, normalized, labels, names, texts, ids, notes, encoder)
 
 
-def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
+def _refuse(ok: bool, message: str) -> None:
+    if not ok:
+        raise StoreError(message)
+
+
+def _rows(array: NDArray[Any], where: Path) -> NDArray[np.floating]:
+    """Check image features (N, D); they become float32, or stay float16."""
+    _check_matrix(array, f"{where}: the features")
+    with np.errstate(all="ignore"):  # values that are not finite are refused here
+        rows: NDArray[np.floating] = array.astype(
+            np.float16 if array.dtype.itemsize == 2 else np.float32
+        )
+        _check_norms(row_norms(rows), f"{where}: the features")
+    return rows
+
+
+def _check_matrix(array: NDArray[Any], what: str) -> None:
+    """Refuse an array that is not (N, D) of floating-point numbers."""
+    _refuse(
+        array.ndim == 2 and array.size > 0,
+        f"{what} have the shape {array.shape}, must be (N, D): a row for each, and not empty.",
+    )
+    _refuse(
+        array.dtype.kind == "f" and array.dtype.itemsize in (2, 4, 8),
+        f"{what} are {array.dtype}, must be float16, float32 or float64: save them as float32.",
+    )
+
+
+def _check_norms(norms: NDArray[np.float64], what: str) -> None:
+    for fault, bad in (("not finite", ~np.isfinite(norms)), ("zero", norms == 0)):
+        _refuse(
+            not bad.any(),
+            f"{what} of row {bad.argmax()} are {fault} ({bad.sum():,} of {len(norms):,} rows), "
+            f"must be finite and not zero: encode these again or leave them out.",
+        )
+
+
+def _encoder(array: NDArray[Any], where: Path) -> dict[str, Any]:
+    """The identity of an encoder that an export has as JSON: StoreError if it is none."""
+    try:
+        identity = json.loads(str(array))
+        faults = [*faults_of_words(DATASET, identity, {})]
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{where}: 'encoder' in it is no JSON object: export it again.") from error
+    _refuse(not faults, f"{where} cannot be used: {'; '.join(faults)}.")
+    return dict(identity)
+
+
+def _normalized(
+    rows: NDArray[np.floating], plan: ImportPlan, said: NDArray[Any] | None
+) -> tuple[bool, str]:
     """Decide whether features count as normalised, with a note on why."""
-    norms = rows.norms()
+    norms = row_norms(rows)
     unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
     span = f"norms are {norms.min():.4g} to {norms.max():.4g}"
+    if said is not None:
+        is_said = said.shape == () and said.dtype == bool
+        _refuse(is_said, f"{plan.features}: 'normalized' in it is no truth value.")
+    wanted = bool(said) if plan.normalized is None and said is not None else plan.normalized
     if wanted and not unit:
         raise StoreError(
-            f"{rows.where}: the {span}, must be 1 of features that are said to be normalised",
+            f"{plan.features}: the {span}, must be 1 of features that are said to be normalised",
             remedy="raw",
         )
     if wanted is not None:
@@ -233,110 +292,118 @@ def _normalized(rows: ImportedRows, wanted: bool | None) -> tuple[bool, str]:
     return unit, f"{span}: taken as {'normalised' if unit else 'raw'} features"
 
 
-def _check_turned(plan: ImportPlan, contents: Contents, rows: ImportedRows) -> None:
-    """Refuse features (D, N) by the number of labels, or by the dims of the text features."""
-    labels = _find(contents, import_readers.LABELS, plan.labels, plan.features)
-    text = _find(contents, import_readers.TEXT, plan.text, plan.features)
-    by_labels = labels is not None and labels[0].shape[:1] == (rows.dim,)
-    by_text = text is not None and len(rows) in text[0].shape and rows.dim not in text[0].shape
-    if len(rows) != rows.dim and by_labels and (by_text or (text is None and rows.dim > len(rows))):
-        raise StoreError(
-            f"{rows.where}: the features' shape is ({len(rows)}, {rows.dim}), and there are "
-            f"{rows.dim} labels: they seem to be (D, N), must be (N, D): save them transposed."
-        )
-
-
-def _far_rows(rows: ImportedRows, as_is: bool) -> Iterator[str]:
-    """A note on rows whose norms are far from the others'.
-
-    Raises:
-        StoreError: there are some, unless they are to be taken as they are.
-    """
-    norms = rows.norms()
-    middle = float(np.median(norms))
-    far = np.flatnonzero((norms > _FAR * middle) | (norms < middle / _FAR))
-    if not len(far):
-        return
-    line = (
-        f"{counted(len(far), 'row')} of {len(norms):,} have norms far from the others' median of "
-        f"{middle:.4g}: row {far[0]} has {norms[far[0]]:.4g}"
-    )
-    if not as_is:
-        raise StoreError(f"{rows.where}: {line}: encode them again, or take them with --as-is.")
-    yield line
-
-
 def _names_and_texts(
     plan: ImportPlan, contents: Contents, dim: int, notes: list[str]
 ) -> tuple[tuple[str, ...], tuple[Text, ...]]:
     """Find class names (C,) and their text features (C, D), as far as the files have them."""
-    features_file = plan.features
-    fallbacks = (plan.text or features_file, features_file)
-    name_source = _find(contents, import_readers.NAMES, plan.class_names, *fallbacks)
-    name_source = name_source or _label_names(contents, plan.labels, features_file)
-    names = check_names(*name_source) if name_source else ()
-    text_source = _find(contents, import_readers.TEXT, plan.text, features_file)
-    if text_source is None:
-        return names, ()
-    features, note = check_text(text_source[0], dim, len(names), text_source[1])
-    notes += [note] if note else []
-    if not names:
-        names = tuple(f"class {i}" for i in range(len(features)))
+    fallbacks = (plan.text or plan.features, plan.features)
+    source = _find(contents, _NAMES, plan.class_names, *fallbacks)
+    names = _texts(source[0], "class names", source[1]) if source else ()
+    texts = tuple(_prompted(plan, contents, (len(names), dim), notes))
+    if texts and not names:
+        names = tuple(f"class {i}" for i in range(len(texts[0].features)))
         notes.append(f"no class names: called '{names[0]}' … '{names[-1]}'")
-    return names, (Text(plan.template, features),)
+    return names, texts
 
 
-def _label_names(
-    contents: Contents, labels: Path | None, features: Path
-) -> tuple[NDArray[Any], Path] | None:
-    """The texts that labels stand for, in alphabetical order; None if labels are numbers."""
-    label_source = _find(contents, import_readers.LABELS, labels, features)
-    if label_source is None:
-        return None
-    names = contents[label_source[1]].get(import_readers.LABEL_NAMES)
-    return None if names is None else (names, label_source[1])
+def _prompted(
+    plan: ImportPlan, contents: Contents, shape: tuple[int, int], notes: list[str]
+) -> Iterator[Text]:
+    """The text features of a file: of the plan's prompt, or of the templates that an export has."""
+    source = _find(contents, _TEXT, plan.text, plan.features)
+    if source is None:
+        return
+    content, where = contents[source[1]], source[1]
+    if "templates" not in content or plan.prompt is not None:
+        yield Text(plan.template, _text(source[0], shape, where, notes))
+        return
+    templates = _texts(content["templates"], "templates", where)
+    scales = content.get("logit_scales", np.full(len(templates), np.nan))
+    fits = scales.shape == (len(templates),) and scales.dtype.kind == "f"
+    _refuse(fits, f"{where}: 'logit_scales' in it are not one for each of the templates.")
+    for i, template in enumerate(templates):
+        array = import_readers.pick(content, (text_key(i),), where)
+        own = None if np.isnan(scales[i]) else float(scales[i])
+        _refuse(own is None or is_scale(own), f"{where}: the scale of '{template}' is {own}.")
+        yield Text(template, _text(array, shape, where, notes), own)
 
 
-def _labels(
-    plan: ImportPlan,
-    contents: Contents,
-    count: int,
-    names: tuple[str, ...],
-    notes: list[str],
-) -> NDArray[np.int32]:
-    """The labels (N,) as numbers of class names; all -1 if there are none."""
-    label_source = _find(contents, import_readers.LABELS, plan.labels, plan.features)
-    if label_source is None:
-        return no_labels(count)
-    labels, where = label_source
-    label_names = contents[where].get(import_readers.LABEL_NAMES)
-    if label_names is not None:
-        labels = numbers_of_names(labels, label_names.tolist(), names, where)
-    return check_labels(labels, count, len(names), where, notes)
+def _text(
+    array: NDArray[Any], shape: tuple[int, int], where: Path, notes: list[str]
+) -> NDArray[np.float32]:
+    """Check class text features (C, D), and normalise them if need be; `notes` says so."""
+    _check_matrix(array, f"{where}: the text features")
+    classes, dim = shape
+    _refuse(
+        array.shape[1] == dim,
+        f"{where}: the text features have {array.shape[1]} dims, the image features {dim}: must be "
+        f"(C, D) of one encoder.",
+    )
+    _refuse(
+        classes in (0, len(array)),
+        f"{where}: there are {len(array)} text features for {classes} class names, must be one for "
+        f"each: take the list that they were made from.",
+    )
+    norms = row_norms(array)
+    _check_norms(norms, f"{where}: the text features")
+    if (abs(norms - 1) <= _UNIT).all():
+        return np.ascontiguousarray(array, np.float32)
+    span = f"{norms.min():.4g} to {norms.max():.4g}"
+    notes.append(f"the text features' norms are {span}: brought to 1")
+    return (array / norms[:, None]).astype(np.float32)
 
 
-def _exported_texts(
-    plan: ImportPlan, contents: Contents, dim: int, description: Description
-) -> tuple[tuple[str, ...], tuple[Text, ...]]:
-    """Class names and text features as they were exported; a file of names replaces the names."""
-    content, named = contents[plan.features], plan.class_names
-    names = stored_names(content.get(import_readers.NAMES[0]), plan.features)
-    if named:
-        names = check_names(
-            import_readers.pick(contents[named], import_readers.NAMES, named), named
+def _labels(plan: ImportPlan, contents: Contents, count: int, classes: int) -> NDArray[np.int32]:
+    """The labels (N,) as numbers of class names, of which there may be none; -1 is no label."""
+    source = _find(contents, _LABELS, plan.labels, plan.features)
+    if source is None:
+        return np.full(count, -1, np.int32)
+    array, where = source
+    _refuse(
+        array.shape == (count,) and array.dtype.kind in "iu",
+        f"{where}: the labels are {array.dtype} {array.shape}, must be integers ({count},): one "
+        f"for each feature.",
+    )
+    low, high = int(array.min()), int(array.max())
+    _refuse(low >= -1, f"{where}: a label is {low}, must be 0 or more, or -1 for none.")
+    _refuse(
+        not (classes and low == 1 and high == classes),
+        f"{where}: the labels run from 1 to {high} for {classes} class names: they seem to be "
+        f"counted from 1, must be from 0: subtract 1.",
+    )
+    largest = classes - 1 if classes else _LARGEST_LABEL
+    _refuse(
+        high <= largest,
+        f"{where}: a label is {high}, must be at most {largest}"
+        + (f", there are {classes} class names: give one for each class." if classes else "."),
+    )
+    return array.astype(np.int32)
+
+
+def _texts(array: NDArray[Any], what: str, where: Path) -> tuple[str, ...]:
+    """Check texts (N,), each of which must be one line."""
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8", "replace")
+    texts = tuple(map(str, array.tolist())) if array.ndim == 1 else ()
+    _refuse(
+        array.dtype.kind == "U" and bool(texts),
+        f"{where}: the {what} are {array.dtype} of shape {array.shape}, must be a list of texts.",
+    )
+    for i, text in enumerate(texts):
+        _refuse(
+            _is_line(text),
+            f"{where}: number {i} of the {what} is {ascii(text)[:60]}, must be one line of text.",
         )
-    return names, _chosen(plan, description.read_texts(content, (len(names), dim), plan.features))
+    return texts
 
 
-def _chosen(plan: ImportPlan, texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """Choose the text features of the plan's prompt; without a prompt, all of them."""
-    if plan.prompt is None:
-        return texts
-    chosen = tuple(text for text in texts if text.template in (plan.prompt, plan.template))
-    if not chosen:
-        held = ", ".join(f"'{short(text.template)}'" for text in texts) or "none"
-        raise StoreError(f"{plan.features} has text features of {held}: choose with --prompt.")
-    return chosen
+def _is_line(text: str) -> bool:
+    """Whether a text is one line that a feature file can hold; names of files may be no UTF-8."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return bool(text.strip()) and all(unicodedata.category(c) != "Cc" for c in text)
 
 
 def _find(
@@ -350,7 +417,7 @@ def _find(
         return import_readers.pick(contents[named], keys, named), named
     for path in fallbacks:
         for key in keys:
-            array = contents.get(path, {}).get(key)
+            array = contents[path].get(key)
             if array is not None and array.size:
                 return array, path
     return None
@@ -358,8 +425,8 @@ def _find(
 
 def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path) -> None:
     """Refuse a folder that holds the features of another encoder."""
-    identity, dim = plan.identity(checked.description), checked.rows.dim
-    keys = SAME_ENCODER if checked.description else (*identity, "logit_bias")
+    identity, dim = plan.identity(checked.encoder), checked.rows.shape[1]
+    keys = SAME_ENCODER if checked.encoder else (*identity, "logit_bias")
     wanted = {**identity, "dims": dim}
     for other in stored(root, plan.encoder):
         if other.header is None or other.path == path:
@@ -382,9 +449,9 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
         path,
         kind=NOISE if plan.is_noise else DATASET,
         name=plan.name,
-        encoder=plan.identity(checked.description),
+        encoder=plan.identity(checked.encoder),
         source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
-        blocks=checked.rows.blocks(),
+        blocks=(checked.rows[i : i + _CHUNK] for i in range(0, len(checked.rows), _CHUNK)),
         labels=checked.labels,
         sample_ids=checked.sample_ids,
         class_names=checked.class_names,
@@ -404,7 +471,7 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
         and old.text_scales.get(text.template) == text.logit_scale
         for text in shared
     )
-    identity = plan.identity(checked.description)
+    identity = plan.identity(checked.encoder)
     same_scale = not difference(old.identity, identity, ("logit_scale", "logit_bias"))
     if not (checked.is_in(old) and same_text and same_scale):
         raise StoreError(

@@ -26,10 +26,10 @@ def faults(features: FeatureSet) -> Iterator[str]:
     yield from faults_of_words(features.kind, features.identity, features.source)
     yield from _of_rows(features)
     for template, text in features.text_features.items():
-        yield from faults_of_texts(template, text)
+        yield from _of_texts(template, text)
 
 
-def faults_of_texts(template: str, text: NDArray[np.float32]) -> Iterator[str]:
+def _of_texts(template: str, text: NDArray[np.float32]) -> Iterator[str]:
     """Give what is wrong with the text features (C, D) of a template."""
     norms = np.sqrt(np.einsum("ij,ij->i", text, text))
     if not (abs(norms - 1) < TEXT_TOLERANCE).all():  # also where a norm is not a number

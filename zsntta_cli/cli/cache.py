@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.exporting import export
 from zsntta_cli.cli.line.command import Command, group, say
 from zsntta_cli.cli.line.hints import NOTHING_CACHED
 from zsntta_cli.cli.line.options import (
@@ -180,16 +179,11 @@ def import_(
     name: Annotated[str, typer.Argument(help="Name of the set.")],
     features: Annotated[
         Path,
-        typer.Option(
-            help="File of features: .npz, .npy, .pt, .parquet, .safetensors, .h5, f.h5:NAME of "
-            "other tools; or clip-retrieval's folder."
-        ),
+        typer.Option(help="File of features: .npz, .npy, .pt or .safetensors."),
     ],
-    labels: Annotated[
-        Path | None, typer.Option(help="File of labels: .npy, .npz, .pt, .txt or .json.")
-    ] = None,
+    labels: Annotated[Path | None, typer.Option(help="File of labels, of the same kinds.")] = None,
     class_names: Annotated[
-        Path | None, typer.Option(help="File of class names: .txt (one per line) or .json.")
+        Path | None, typer.Option(help="File of class names: .npz or .npy of texts.")
     ] = None,
     text: Annotated[Path | None, typer.Option(help="File of the classes' text features.")] = None,
     encoder: Annotated[
@@ -210,9 +204,6 @@ def import_(
     prompt: Annotated[
         str | None, typer.Option(help="Template of the text features. [the set's own]")
     ] = None,
-    as_is: Annotated[
-        bool, typer.Option("--as-is", help="Take rows whose norms are far from the others'.")
-    ] = False,
     overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
@@ -221,7 +212,7 @@ def import_(
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
-        overwrite, logit_bias, as_is,
+        overwrite, logit_bias,
     )  # fmt: skip
     say_accuracies(_take_in(plan, features_dir))
 
@@ -236,7 +227,7 @@ def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
         ConsoleReporter().note(f"{plan.name}: {note}")
     rows, names = done.checked.rows, done.checked.class_names
     say(
-        f"{done.path}: {len(rows):,} features of {rows.dim} dims, {len(names)} class names, "
+        f"{done.path}: {len(rows):,} features of {rows.shape[1]} dims, {len(names)} class names, "
         f"{'text features' if done.checked.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
@@ -269,7 +260,35 @@ def say_suspects(accuracies: "Mapping[Path, Sequence[ComparedAccuracy]]") -> Non
             say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
 
 
-app.command(cls=Command)(export)
+@app.command(cls=Command)
+def export(
+    name: Annotated[str, typer.Argument(help="A cached set.")],
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE.npz", help="File to write. [SET.npz]")
+    ] = None,
+    encoder: EncoderName = None,
+    without_ids: Annotated[
+        bool, typer.Option("--without-ids", help="Leave out sample ids, which are names of files.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    features_dir: FeaturesDir = FEATURES,
+) -> None:
+    """Write cached features as .npz, for other tools.
+
+    `cache import` reads it, and its features are equal to the bit.
+    """
+    from zsntta_cli.cache.export import export_features, only_file
+    from zsntta_cli.cli.line.output import form_of, is_stream
+
+    form_of(output, {".npz": "npz"}, default="npz")
+    path = only_file(features_dir, name, encoder)
+    done = export_features(path, output or Path(f"{name}.npz"), without_ids, overwrite)
+    if done.note:
+        say(f"note: {name}: {done.note}.", err=True)
+    to_stream = output is not None and is_stream(output)
+    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)
+
+
 app.command(cls=Command)(push)
 app.command(cls=Command)(pull)
 
