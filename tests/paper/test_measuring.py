@@ -9,7 +9,7 @@ import pytest
 from paper_cells import cell_of
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.paper import aggregates, comparing, measuring
+from zsntta_cli.paper import measuring
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE, PaperNumber, remark_on
@@ -185,26 +185,6 @@ def test_time_is_a_test_samples_with_its_share_of_injected_images():
     injected = {run: replace(one, counts={"id": 40, "ood": 40, "noise": 10})
                 for run, one in results.items()}  # fmt: skip
     assert measuring.measure(sotta, (), injected, "time_s").mean == pytest.approx(2 / 80)
-
-
-def test_ranks_share_a_tie_and_want_all_methods():
-    svhn, lsun, average = (("x", name) for name in ("SVHN", "LSUN", "Average"))
-    by_row = {
-        ("a",): {(svhn, "acc_h"): 3.0, (average, "acc_h"): 0.0, (lsun, "acc_h"): 1.0},
-        ("b",): {(svhn, "acc_h"): 2.0},
-        ("c",): {(svhn, "acc_h"): 2.0, (svhn, "acc_s"): 9.0},
-    }
-    assert aggregates.mean_ranks(by_row) == {("a",): 1.0, ("b",): 2.5, ("c",): 2.5}
-
-
-def test_the_papers_mean_ranks_are_those_of_its_figure():
-    """Figure 2's violins are of 44 pairs: AdaND is 4th on CIFAR-100 against Places, else first."""
-    ranks = []
-    for number in (2, 3, 10):
-        published = comparing.compare_published(cells(find_table(str(number)), PaperEncoder()))
-        by_row = aggregates.values_by_row(published, lambda c: c.published.mean)
-        ranks.append(aggregates.mean_ranks(by_row)[("AdaND (Ours)",)])
-    assert ranks == [1.0, 1.0, (7 * 1 + 4) / 8]
 
 
 def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():

@@ -33,9 +33,8 @@ def test_published_numbers_need_nothing(zsntta):
     result = zsntta("paper", "2", "--published")
     assert result.exit_code == 0
     assert result.stderr == ""
-    averages = [row[5].split()[2] for row in lines(result, "AdaND (Ours)")[:4]]
+    averages = [row[5].split()[2] for row in lines(result, "AdaND (Ours)")]
     assert averages == ["66.14", "77.05", "92.23", "91.54"]
-    assert lines(result, "AdaND (Ours)")[4][1:] == ["71.80 96.83 81.74", "1.00"]  # over the sets
     assert "difference" not in result.stdout
 
 

@@ -32,7 +32,6 @@ class PaperCell:
     of: Printed  # the printed cell in whose settings it is measured
     published: tuple[PaperNumber, ...]  # one for each metric; empty if nothing is published
     published_encoder: str  # the encoder of the published numbers
-    is_added: bool = False  # of a method that the paper's table lacks
 
     @property
     def is_lead(self) -> bool:

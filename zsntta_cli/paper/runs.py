@@ -86,7 +86,7 @@ def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
     return every + [
         replace(
             cell, row=(rival_name(method),), of=replace(cell.of, method=method, setting=""),
-            published=(), is_added=True,
+            published=(),
         )
         for method in wishes.methods
         for cell in first

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
 
-from zsntta_cli.paper.aggregates import over_parts
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import Comparison, compare_published, counts
 from zsntta_cli.paper.printed.published import printed
@@ -65,7 +64,7 @@ def render(
 
 
 def table_sheets(content: TableContent) -> list[Sheet]:
-    """Make a sheet for each part of a table, and one of means; the last one has the notes."""
+    """Make a sheet for each part of a table; the last one has the notes."""
     table, comparisons = content.table, content.comparisons
     title = f"Table {table.number} ({table.label}): {table.title}"
     if not table.is_measured:
@@ -85,9 +84,7 @@ def table_sheets(content: TableContent) -> list[Sheet]:
 
 def _parts(content: TableContent, letters: Letters) -> list[Sheet]:
     groups: dict[str, list[Comparison]] = {}
-    # Ranks and means are those of the paper's rows: an added row would change the others' ranks.
-    means = over_parts(content.table, [c for c in content.comparisons if not c.cell.is_added])
-    for comparison in (*content.comparisons, *means):
+    for comparison in content.comparisons:
         groups.setdefault(comparison.cell.group, []).append(comparison)
     return [_part(content, group, of_group, letters) for group, of_group in groups.items()]
 

@@ -247,10 +247,9 @@ METHOD_NAMES = {
     "max-logit": "Max-Logit", "energy": "Energy", "mcm": "MCM", "clipn": "CLIPN",
     "neglabel": "NegLabel",
 }  # fmt: skip
-RANK = "rank"  # among the methods; it has no head, as its column is called that
 METRIC_HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
-    "time_s": "s", "memory_gib": "GiB", RANK: "",
+    "time_s": "s", "memory_gib": "GiB",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"
 _SETTING_NAMES = {
