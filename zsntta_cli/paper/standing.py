@@ -8,7 +8,6 @@ from zsntta_cli import __version__
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets, counted
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
-from zsntta_cli.paper.lsun import lsun_note, variant_runs
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
 from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
@@ -92,8 +91,7 @@ class Standing(Obtained):
         lines += self._changed()
         if self.wishes.encoder.is_built_in:
             lines.append("built-in sets stand in for the paper's; equal rows are one")
-        note = lsun_note(self.wishes, all_runs(self.wishes, [table]), self.records)
-        return [*lines, *self._other_encoder(table), *filter(None, [note])]
+        return [*lines, *self._other_encoder(table)]
 
     def _changed(self) -> list[str]:
         """A line on prompts and settings that differ from the paper's tables; none if none do."""
@@ -142,9 +140,7 @@ def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) ->
     Raises:
         MissingSets: no run has all of its features.
     """
-    wanted = all_runs(wishes, tables)
-    wanted += variant_runs(wishes, wanted)
-    return Standing(**vars(_obtain(wanted, wishes, execution)))
+    return Standing(**vars(_obtain(all_runs(wishes, tables), wishes, execution)))
 
 
 def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustration:
