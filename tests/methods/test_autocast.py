@@ -15,7 +15,7 @@ from PIL import Image
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.images import NoiseDetector
-from zsntta_cli.encoders.clip import autocast_note, has_cuda, load_encoder
+from zsntta_cli.encoders.clip import autocast_note, load_encoder
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import tent, tpt
 from zsntta_cli.methods.live.adaptation import norm_layers
@@ -154,17 +154,6 @@ def test_a_detector_of_images_has_the_logits_of_its_encoder():
     assert type(plain.logit_scale) is float
     assert first.score != other.score
     assert first.score == pytest.approx(other.score, abs=0.05)
-
-
-def test_without_a_driver_torch_is_not_asked_for_cuda(monkeypatch):
-    def missing(_name):
-        raise OSError
-
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    monkeypatch.setattr("ctypes.CDLL", missing)
-    assert not has_cuda()
-    monkeypatch.setattr("ctypes.CDLL", lambda _name: None)
-    assert has_cuda()
 
 
 # The encoder

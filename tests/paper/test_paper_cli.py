@@ -145,45 +145,20 @@ def test_seeds_and_the_official_preset(named):
     assert "± of an average here: the mean of the sets' deviations" in result.stdout
 
 
-@pytest.fixture
-def on_cuda(monkeypatch):
-    """As on a machine with a GPU, as far as it is asked which precision is usual."""
-    monkeypatch.setattr("zsntta_cli.encoders.clip.has_cuda", lambda: True)
-
-
-def test_the_official_preset_takes_autocasts_features_where_there_is_cuda(named, on_cuda, tmp_path):
+def test_a_precision_is_of_the_papers_encoders(named, tmp_path):
     folders = [tmp_path / "features" / f"{OURS}{end}" for end in ("", "-amp")]
-    official = ("paper", "10", "--preset", "official")
-    alone = named(*official)
-    assert f"measured: {OURS}, preset official" in alone.stdout
-    assert "features in fp32 alone: these are taken; the paper's" in " ".join(alone.stderr.split())
-    asked = named(*official, "--precision", "amp")
-    fails(asked, f"by {OURS}-amp: type zsntta extract", "--precision amp")
+    plain = named("paper", "10")
+    asked = ("paper", "10", "--precision", "amp")
+    fails(named(*asked), f"by {OURS}-amp: type zsntta extract", "--precision amp")
     shutil.copytree(*folders)
-    both = named(*official)
-    assert f"measured: {OURS}-amp, preset official" in both.stdout
-    assert "these are taken" not in both.stderr
-    assert "autocast" not in both.stderr
-    assert lines(both, "ZS-CLIP") == lines(alone, "ZS-CLIP")  # of the same files, and published
-    assert f"measured: {OURS}, preset paper" in named("paper", "10").stdout
-    shown = named(*official, "--encoder", f"{OURS}-amp")
+    both = named(*asked)
+    assert f"measured: {OURS}-amp, preset paper" in both.stdout
+    assert lines(both, "ZS-CLIP") == lines(plain, "ZS-CLIP")  # of the same files, and published
+    shown = named("paper", "10", "--encoder", f"{OURS}-amp")
     assert lines(shown, "ZS-CLIP") == lines(both, "ZS-CLIP")
-    assert lines(both, "paper") == lines(alone, "paper") != []
+    assert lines(both, "paper") == lines(plain, "paper") != []
     assert "30 of 150 numbers compared" in both.stdout
     assert "the paper's numbers are of" not in shown.stdout
-
-
-def test_without_cuda_features_of_autocast_are_taken_where_there_are_no_others(named, tmp_path):
-    folder = tmp_path / "features" / OURS
-    folder.rename(folder.with_name(f"{OURS}-amp"))
-    result = named("paper", "10")
-    assert f"measured: {OURS}-amp, preset paper" in result.stdout
-    assert "features in amp alone: these are taken" in " ".join(result.stderr.split())
-
-
-def test_nothing_cached_and_a_gpu_is_a_command_with_amp(zsntta, on_cuda):
-    result = zsntta("paper", "10", "--preset", "official")
-    fails(result, f"by {OURS}-amp: type zsntta extract --dataset cifar10 ", " --precision amp")
 
 
 def test_an_imported_folder_stands_beside_the_papers_encoder(named, tmp_path):

@@ -1,6 +1,5 @@
 """CLIP encoders of open_clip. torch is imported when an encoder is loaded."""
 
-import ctypes
 import json
 import logging
 import os
@@ -187,17 +186,6 @@ def autocast_note(encoder: Encoder) -> str | None:
         "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in "
         "fp32, and a step of a live method 20 to 25 times."
     )
-
-
-def has_cuda() -> bool:
-    """Whether torch has a CUDA device; torch is imported only if a driver is installed."""
-    try:
-        ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    except OSError:
-        return False
-    import torch
-
-    return torch.cuda.is_available()
 
 
 def load_text_tower(

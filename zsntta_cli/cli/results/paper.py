@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import misused
 from zsntta_cli.cli.line.dry import DryRun
 from zsntta_cli.cli.line.options import (
     EncoderOptions,
@@ -169,7 +169,7 @@ def paper(
         results.show_published(tables, written, output, width or "")
         return
     check_choice("preset", rows.preset, tuple(PRESETS))
-    wishes = rows.wishes(features_dir, _paper_encoder(encoder, features_dir, rows.preset))
+    wishes = rows.wishes(features_dir, _paper_encoder(encoder))
     if wishes.methods and not tables:
         raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
     if wishes.ratios and not tables:
@@ -216,23 +216,12 @@ def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
     return tuple(values)
 
 
-def _paper_encoder(options: EncoderOptions, root: Path, preset: str) -> "PaperEncoder":
-    """What is measured with: the paper's encoders in some precision, where none is named.
-
-    A note says where the features that are there choose it.
-    """
-    from zsntta_cli.encoders.clip import has_cuda
+def _paper_encoder(options: EncoderOptions) -> "PaperEncoder":
+    """What is measured with: the paper's encoders in some precision, where none is named."""
     from zsntta_cli.paper.cells import PaperEncoder
-    from zsntta_cli.paper.precision import usual_precision
 
-    if options.names_model:
-        return PaperEncoder(options.choice())
-    if options.precision:
-        return PaperEncoder(precision=options.choice().precision)
-    precision, note = usual_precision(root, preset, has_cuda)
-    if note:
-        say(note, err=True)
-    return PaperEncoder(precision=precision)
+    choice = options.choice()
+    return PaperEncoder(choice if options.names_model else None, choice.precision)
 
 
 def _check_usage(
