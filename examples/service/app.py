@@ -10,6 +10,7 @@ images can teach the detector, so put a proxy that has both in front of it.
 """
 
 import dataclasses
+import io
 import os
 import pickle
 import threading
@@ -20,6 +21,7 @@ from typing import Annotated, Any
 
 from fastapi import Body, FastAPI, Request
 from fastapi.responses import JSONResponse
+from PIL import Image, UnidentifiedImageError
 
 from zsntta_cli import NoiseDetector, ZsnttaError
 
@@ -33,7 +35,7 @@ if STATE.exists():
 else:
     detector = NoiseDetector(CLASSES, model=MODEL)
 saving = threading.Lock()
-Image = Annotated[bytes, Body(media_type="application/octet-stream")]
+Content = Annotated[bytes, Body(media_type="application/octet-stream")]
 
 
 def save() -> None:
@@ -57,8 +59,9 @@ app = FastAPI(lifespan=lifespan)
 
 # These are `def`, not `async def`: FastAPI runs them in threads, where updates wait for their turn.
 @app.post("/images")
-def images(image: Image, learn: bool = True) -> dict[str, Any]:
+def images(content: Content, learn: bool = True) -> dict[str, Any]:
     """Decide on an image, then learn from it."""
+    image = Image.open(io.BytesIO(content))
     [verdict] = detector.update(image) if learn else detector.predict(image)
     if learn and detector.seen % SAVE_EVERY == 0:
         save()
@@ -66,9 +69,9 @@ def images(image: Image, learn: bool = True) -> dict[str, Any]:
 
 
 @app.post("/feedback")
-def feedback(image: Image, noise: bool) -> dict[str, int]:
+def feedback(content: Content, noise: bool) -> dict[str, int]:
     """Learn what a person says of an image."""
-    detector.feedback(image, [noise])
+    detector.feedback(Image.open(io.BytesIO(content)), [noise])
     return {"labelled": detector.labelled}
 
 
@@ -78,7 +81,13 @@ async def health() -> dict[str, Any]:
     return {"classes": detector.class_names, "seen": detector.seen, "stage": detector.stage}
 
 
+@app.exception_handler(UnidentifiedImageError)
+async def unknown(*_: object) -> JSONResponse:
+    """Refuse what is no image."""
+    return JSONResponse({"error": "no picture of a known kind"}, 400)
+
+
 @app.exception_handler(ZsnttaError)
 async def unfit(_: Request, error: ZsnttaError) -> JSONResponse:
-    """Refuse what is no image, in one line."""
+    """Refuse what cannot be read whole, in one line."""
     return JSONResponse({"error": str(error)}, 400)

@@ -2,7 +2,6 @@
 
 import copy
 import io
-import tempfile
 
 import numpy as np
 import pytest
@@ -40,10 +39,9 @@ def test_nothing_is_loaded_before_it_is_needed(tiny, monkeypatch):
     assert (detector.seen, detector.stage, detector.ready) == (0, "warm-up", False)
     detector.reset()
     assert copy.deepcopy(detector).seen == 0
-    assert NoiseDetector(class_photos={"a": ["a.png"]}, model="tiny").seen == 0
     assert loaded == []
     detector.update(features=np.eye(2, tiny.embed_dim))
-    detector.predict(np.zeros((9, 9, 3), np.uint8))
+    detector.predict(Image.new("RGB", (9, 9)))
     assert loaded == [(EncoderChoice("tiny"), "cpu")]
     assert detector.seen == 2
 
@@ -71,38 +69,16 @@ def test_the_same_detector_on_features_alone_learns_with_it(online, tiny, files)
     np.testing.assert_array_equal(online.online.text_features, online.text_features)
 
 
-def test_every_kind_of_image_has_the_same_score(online, tiny, files):
+def test_paths_and_pil_images_have_the_same_score(online, files):
     path = files[0]
-    image = Image.open(path).convert("RGB")
-    array = np.array(image)
     known = online.score(path)
-    kinds = [
-        str(path), image, array, torch.from_numpy(array), torch.from_numpy(array).permute(2, 0, 1),
-        tiny.normalize(np.stack([tiny.resize(image)]))[0],
-        np.dstack([array, np.full(array.shape[:2], 255, np.uint8)]),
-        path.read_bytes(), bytearray(path.read_bytes()), io.BytesIO(path.read_bytes()),
-    ]  # fmt: skip
-    for kind in kinds:
-        np.testing.assert_allclose(online.score(kind), known, atol=1e-5)
+    for kind in (str(path), Image.open(path), Image.open(path).convert("RGB")):
+        np.testing.assert_array_equal(online.score(kind), known)
         np.testing.assert_allclose(online.score([kind, kind]), np.repeat(known, 2), atol=1e-5)
-    np.testing.assert_allclose(online.score(np.stack([array] * 3)), np.repeat(known, 3), atol=1e-5)
-    np.testing.assert_allclose(online.score(iter([path])), known, atol=1e-5)
-    grey = array[:, :, 0]
-    as_three = online.score(np.dstack([grey] * 3))
-    np.testing.assert_array_equal(online.score(grey), as_three)
-    np.testing.assert_array_equal(online.score(grey[:, :, None]), as_three)
+    np.testing.assert_array_equal(online.score(iter([path])), known)
+    assert [v.source for v in online.predict((path, Image.open(path)))] == [str(path), None]
     assert len(online.update([])) == 0
     assert online.seen == 0
-
-
-def test_open_files_are_called_by_their_names(online, files):
-    with files[0].open("rb") as named, tempfile.TemporaryFile() as unnamed:
-        unnamed.write(files[1].read_bytes())
-        found = online.update([named, unnamed, io.BytesIO(files[0].read_bytes()), files[1]])
-        np.testing.assert_array_equal(online.score([named, named]), online.score([files[0]] * 2))
-    assert [one.source for one in found] == [str(files[0]), None, None, str(files[1])]
-    with pytest.raises(DatasetError, match=r"images\[0\].*it is no picture of a known kind"):
-        online.update(b"no image")
 
 
 def test_what_is_no_whole_picture_is_read_as_a_viewer_shows_it(online, files, tmp_path):
@@ -121,22 +97,11 @@ def test_what_is_no_whole_picture_is_read_as_a_viewer_shows_it(online, files, tm
 
 
 @pytest.mark.parametrize(
-    ("image", "message"),
-    [
-        (7, "an image is of the type int, must be a path, a file's bytes, an open file, a PIL"),
-        ([7], "an image is of the type int"),
-        (np.zeros((4, 4, 3)), r"an image is float64 \(4, 4, 3\), must be a path"),
-        (np.zeros((4, 4), np.uint16), r"an image is uint16 \(4, 4\), must be"),
-        (io.StringIO("text"), "an image is an open file of str, not of bytes: open it with mode"),
-        (np.zeros((4, 4, 2), np.uint8), r"an image is uint8 \(4, 4, 2\)"),
-        (np.zeros((0, 4, 3), np.uint8), r"an image is uint8 \(0, 4, 3\)"),
-        (np.zeros(4, np.uint8), r"an image has the shape \(4,\)"),
-        (torch.zeros(3, 4, 4), r"a tensor of floats has the shape \(3, 4, 4\), the encoder's"),
-        ([torch.zeros(3, 4, 4), "a.jpg"], "images and tensors of the encoder's input are mixed"),
-    ],
+    "image",
+    [7, [7], b"bytes", np.zeros((4, 4, 3), np.uint8), torch.zeros(3, 4, 4), io.BytesIO(b"\n"), {}],
 )
-def test_what_is_no_image_teaches_nothing(online, image, message):
-    with pytest.raises(SettingsError, match=message):
+def test_what_is_no_image_teaches_nothing(online, image):
+    with pytest.raises(TypeError, match="must be a path or a PIL image"):
         online.update(image)
     assert online.seen == 0
 
@@ -168,11 +133,8 @@ def test_either_images_or_features(online):
         ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
         ({"rings": 3}, "rings is no setting of ridge"),
         ({"normalized": True}, "normalized is no setting here: features are raw"),
-        ({"class_photos": {"a": ["a.png"]}}, "either class_names or class_photos"),
-        (PHOTOS | {"class_photos": {"a": ["a.png"]}, "prompt": "paper"}, "a prompt is for class n"),
-        (PHOTOS | {"class_photos": {"a": []}}, "no image of 'a'"),
-        (PHOTOS | {"class_photos": 3}, "of the type int"),
-        (PHOTOS | {"class_photos": {}}, "no class names"),
+        ({"class_photos": "examples"}, "either class_names or class_photos"),
+        (PHOTOS | {"class_photos": "examples", "prompt": "paper"}, "a prompt is for class n"),
     ],
 )
 def test_a_detector_that_cannot_be_is_refused_before_anything_is_loaded(given, message):

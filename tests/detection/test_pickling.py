@@ -2,10 +2,7 @@
 
 import copy
 import multiprocessing
-import os
 import pickle
-import subprocess
-import sys
 import threading
 
 import joblib
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 from small_detectors import COUNT, NAMES, SMALL, assert_same_state, detector, world
 
 from zsntta_cli import NoiseDetector, OnlineDetector
@@ -139,7 +137,7 @@ def test_it_goes_to_a_process_that_is_spawned_and_back():
 
 def pictures():
     rng = np.random.default_rng(1)
-    return [rng.integers(256, size=(64, 64, 3), dtype=np.uint8) for _ in range(6)]
+    return [Image.fromarray(rng.integers(256, size=(64, 64, 3), dtype=np.uint8)) for _ in range(6)]
 
 
 def test_a_detector_on_images_brings_no_encoder_and_loads_the_same_again(tiny):
@@ -172,44 +170,13 @@ def test_another_encoder_than_before_is_refused(tiny, monkeypatch):
         other.update(pictures())
 
 
-def test_classes_of_photos_go_along(tiny):
-    photos = {"a": pictures()[:2], "b": pictures()[2:4]}
-    online = NoiseDetector(class_photos=photos, encoder=tiny)
+def test_classes_of_photos_go_along(tiny, tmp_path):
+    for number, picture in enumerate(pictures()[:4]):
+        (tmp_path / "ab"[number // 2]).mkdir(exist_ok=True)
+        picture.save(tmp_path / "ab"[number // 2] / f"{number}.png")
+    online = NoiseDetector(class_photos=tmp_path, encoder=tiny)
     early = pickled(online)
     said = of(online.update(pictures()))
     late = pickled(online)
     assert of(early.update(pictures())) == said
     assert of(late.update(pictures())) == of(online.update(pictures()))
-
-
-FORK = """
-import os, sys
-import numpy as np
-from zsntta_cli import NoiseDetector, ZsnttaError
-
-detector = NoiseDetector(["circle", "square"], model="tiny", device="cpu")
-grey = np.full((64, 64, 3), 90, np.uint8); grey[9:40, 9:40] = 200
-if sys.argv[1] == "used":
-    detector.predict(grey)
-rows = np.random.default_rng(0).standard_normal((4, 64))
-if not os.fork():
-    try:
-        detector.predict(grey)
-        print("judged", flush=True)
-    except ZsnttaError as error:
-        print("refused:", error, flush=True)
-    os._exit(0)
-os.wait()
-"""
-
-
-@pytest.mark.parametrize(
-    ("when", "said"),
-    [("used", "refused: this detector's encoder was used before a fork"), ("new", "judged")],
-)
-def test_a_fork_of_a_detector_that_was_used_says_so_and_hangs_not(when, said):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK, when], capture_output=True, text=True,
-        timeout=120, check=True, env=os.environ | {"OMP_NUM_THREADS": "2"},
-    )  # fmt: skip
-    assert done.stdout.startswith(said), done.stderr

@@ -60,10 +60,9 @@ def test_a_detector(name):
     one_line(lambda: zsntta.NoiseDetector(**{**usual, name: BAD}))
 
 
-def test_a_detectors_files(tmp_path):
+def test_a_detectors_files():
     detector = zsntta.NoiseDetector(["circle", "square"], model="tiny")
-    for call in (detector.save, detector.resume, zsntta.NoiseDetector.load, detector.predict):
-        one_line(lambda call=call: call(BAD))
+    one_line(lambda: detector.predict(BAD))
     one_line(lambda: detector.predict([BAD]))
 
 

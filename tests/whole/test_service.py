@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from PIL import Image
 
 from zsntta_cli import NoiseDetector
 from zsntta_cli.datasets.drawn.builtin import render
@@ -67,11 +68,13 @@ def test_it_decides_in_order_learns_and_goes_on_after_it_was_stopped(tmp_path, p
     alone = NoiseDetector(["circle", "square", "star"], model="tiny")
     with serving(tmp_path) as (process, client):
         for picture in pictures[:30]:
-            assert client.post("/images", content=picture).json() == plain(alone.update(picture))
+            assert client.post("/images", content=picture).json() == plain(
+                alone.update(opened(picture))
+            )
         judged = client.post("/images", params={"learn": False}, content=pictures[9])
-        assert judged.json() == plain(alone.predict(pictures[9]))
+        assert judged.json() == plain(alone.predict(opened(pictures[9])))
         taught = client.post("/feedback", params={"noise": True}, content=pictures[9])
-        alone.feedback(pictures[9], [True])
+        alone.feedback(opened(pictures[9]), [True])
         assert taught.json() == {"labelled": 1}
         assert client.get("/health").json() == {
             "classes": ["circle", "square", "star"], "seen": 30, "stage": "warm-up",
@@ -80,7 +83,13 @@ def test_it_decides_in_order_learns_and_goes_on_after_it_was_stopped(tmp_path, p
     with serving(tmp_path) as (_, client):
         assert client.get("/health").json()["seen"] == 30
         for picture in pictures[30:]:
-            assert client.post("/images", content=picture).json() == plain(alone.update(picture))
+            assert client.post("/images", content=picture).json() == plain(
+                alone.update(opened(picture))
+            )
+
+
+def opened(content):
+    return Image.open(io.BytesIO(content))
 
 
 def plain(verdicts):
@@ -96,9 +105,10 @@ def test_what_is_no_image_is_one_line_and_teaches_nothing(tmp_path, monkeypatch,
     app = runpy.run_path(str(SERVICE / "app.py"))["app"]
     with TestClient(app) as client:
         for path in ("/images", "/feedback?noise=true"):
-            refused = client.post(path, content=b"no image")
-            assert refused.status_code == 400
-            assert "\n" not in refused.json()["error"]
+            for content in (b"no image", pictures[0][:60]):
+                refused = client.post(path, content=content)
+                assert refused.status_code == 400
+                assert "\n" not in refused.json()["error"]
             assert client.post(path).status_code == 422, "no body"
         assert client.post("/feedback", content=pictures[0]).status_code == 422, "no truth"
         assert client.get("/health").json()["seen"] == 0
