@@ -10,7 +10,7 @@ from made import TINY
 
 from zsntta_cli.results.store import RecordStore
 
-HEAVY = {"torch", "torchvision", "sklearn", "scipy", "numba", "PIL", "jinja2", "numpy.ma"}
+HEAVY = {"torch", "torchvision", "sklearn", "scipy", "PIL", "jinja2", "numpy.ma"}
 HEAVY |= {"matplotlib"}
 PROGRAM = """
 import sys
@@ -81,13 +81,13 @@ def test_what_needs_no_torch_and_no_drawing_loads_none(tmp_path, line, allowed):
 
 METHOD_FILES = {  # what a named method has, beside what all share
     "adand": {"detectors.adand", "detectors.linear"},
-    "tda": {"classifiers.tda"},
+    "tda": {"classifiers.adapting", "classifiers.tda"},
     "oodd": {"detectors.oodd", "ood_scores"},
-    "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.dmn", "pairs"},
+    "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.adapting",
+                  "classifiers.dmn", "pairs"},
 }
 SHARED_FILES = {
-    "base", "classifiers.blocks", "entry", "kernels", "kernels.compiled", "kernels.guarded",
-    "learned", "scores", "settings", "threshold",
+    "base", "classifiers.blocks", "entry", "learned", "scores", "settings", "threshold",
 }  # fmt: skip
 
 
@@ -99,4 +99,4 @@ def test_a_replay_imports_its_method_alone_and_nothing_heavy(method, cache, tmp_
     allowed = METHOD_FILES[method] | SHARED_FILES
     assert of_methods(asked) <= allowed
     assert METHOD_FILES[method] <= of_methods(replayed) <= allowed
-    assert not replayed & (HEAVY if method == "adand" else {"torch"})  # others compile kernels
+    assert not replayed & HEAVY

@@ -164,32 +164,6 @@ def test_an_entry_that_is_replaced_within_its_block_counts_until_then():
     np.testing.assert_allclose(later, [[2 * np.exp(-2), 2 * np.exp(-2)]], rtol=1e-6)
 
 
-def test_products_of_few_keys_give_the_same(monkeypatch):
-    data, offered = random_stream(30, 900, dim=24, scale=10.0), np.ones(900, np.bool_)
-    together = tda.TDA(data, STRONG).classify(data, offered)
-    monkeypatch.setattr(tda, "_KEYS", 7)
-    assert np.array_equal(tda.TDA(data, STRONG).classify(data, offered), together)
-
-
-def peak(classes):
-    """Bytes that a block takes at most beside its stream."""
-    data = random_stream(classes, 64, dim=16, scale=10.0)
-    tracemalloc.start()
-    try:
-        tda.TDA(data, OPTIONS).classify(data, np.ones(len(data), np.bool_))
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_memory_is_linear_in_the_classes():
-    """What a key speaks for is sparse."""
-    peak(10)  # the compiled part is loaded
-    small, large = peak(2_000), peak(8_000)
-    assert large < 5 * small  # with dense values 16 times
-    assert large < 64 * 2**20  # 3 x 8,000 x 8,000 values are 183 MiB
-
-
 def test_three_neighbours_outvote_the_frozen_model_by_hand():
     # Logits are the cosines. The fourth item is closer to text 0, by 0.8 to 0.6, and has itself in
     # class 0's cache, 2.8 in all; class 1 has 0.6 + 3 * 2 exp(-5 (1 - 0.96)) = 5.51.

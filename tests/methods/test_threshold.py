@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.adand import criteria
 
-from zsntta_cli.methods import threshold
 from zsntta_cli.methods.threshold import (
     GRID,
     OnlineThreshold,
@@ -81,14 +80,6 @@ def test_two_clusters_by_hand():
     assert OnlineThreshold(ThresholdSettings())(np.array([0.25, 0.5, 0.75]))[-1] == 0.26
 
 
-def test_a_score_is_in_the_cell_of_the_grid_values_that_are_not_above_it():
-    """Also where a hundred times a score just below a grid value is rounded to a whole number."""
-    online = OnlineThreshold(ThresholdSettings(queue=1))
-    for score in (*GRID, *np.nextafter(GRID[1:], 0), *np.nextafter(GRID, 1), 1.0):
-        online(np.array([score]))
-        assert np.flatnonzero(online.cells[0]).tolist() == [(score >= GRID).sum()]
-
-
 def test_long_streams_do_not_drift():
     """Sums are exact whatever has entered and left: those of the last scores alone, to the bit."""
     scores = np.random.default_rng(0).beta(0.5, 0.5, 200_000)
@@ -97,8 +88,7 @@ def test_long_streams_do_not_drift():
     for end in (64, 100_000, 200_000):
         thresholds, fresh = whole(scores[whole.seen : end]), OnlineThreshold(config)
         assert thresholds[-1] == fresh(scores[end - 64 : end])[-1]
-        assert np.array_equal(whole.cells, fresh.cells)
-        assert sorted(whole.queue) == sorted(scores[end - 64 : end])
+        assert np.array_equal(whole.queue, scores[end - 64 : end])
 
 
 @pytest.mark.parametrize("criterion", ["otsu", "unweighted"])
@@ -123,27 +113,6 @@ def test_a_fixed_threshold_is_one_on_the_id_score_unless_it_says_otherwise():
     for fixed_on, expected in (("id-score", 0.3), ("noise-score", 0.7)):
         online = OnlineThreshold(ThresholdSettings(fixed=0.7, fixed_on=fixed_on))
         assert online(np.zeros(2)) == pytest.approx([expected, expected])
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    scores=st.lists(score, max_size=80),
-    queue=st.integers(1, 90),
-    batch_size=st.integers(1, 20),
-    seen=st.integers(0, 5),
-    criterion=st.booleans(),
-)
-def test_the_kernel_gives_the_bits_of_python(scores, queue, batch_size, seen, criterion):
-    before = seen * batch_size
-    scores = np.array(scores + before * [0.3], np.float64)
-    states = []
-    for slide in (threshold._slide.__wrapped__, threshold._slide):
-        found, ring, cells = np.empty(len(scores)), np.zeros(queue), np.zeros((3, 101))
-        rest = ring, cells
-        slide(found[:before], scores[:before], *rest, 0, batch_size, 2.0**40, criterion)
-        slide(found[before:], scores[before:], *rest, before, batch_size, 2.0**40, criterion)
-        states.append([part.tobytes() for part in (found, ring, cells)])
-    assert states[0] == states[1]
 
 
 SCORES = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.69, 0.71, 1.0])

@@ -42,7 +42,7 @@ def test_published_numbers_are_shown_without_torch_or_numpy(tmp_path):
     code = (
         "import sys\nfrom zsntta_cli.cli import app\n"
         "try:\n    app(['paper', '28', '--published'])\nexcept SystemExit:\n    pass\n"
-        "heavy = {'torch', 'numpy', 'scipy', 'numba', 'h5py'} & set(sys.modules)\n"
+        "heavy = {'torch', 'numpy', 'scipy', 'h5py'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
     done = subprocess.run(

@@ -131,11 +131,11 @@ def oga(data, o, offered):
     return np.array(scores)
 
 
-def dota(data, o, offered, pooled):
+def dota(data, o, offered):
     features, logits, text = frozen(data)
     classes, dim = text.shape
     mean, count = np.full((classes, dim), 0.001), np.ones(classes)
-    covariance = np.array([o.dota_variance * np.eye(dim)] * (1 if pooled else classes))
+    covariance = np.array([o.dota_variance * np.eye(dim)] * classes)
 
     def precision():
         e = o.dota_shrinkage
@@ -149,12 +149,8 @@ def dota(data, o, offered, pooled):
             continue
         p = softmax(logit)
         apart = [p[c] * np.outer(v - mean[c], v - mean[c]) for c in range(classes)]
-        if pooled:
-            total = count.sum()
-            covariance[0] = (total * covariance[0] + sum(apart)) / (total + 1)
-        else:
-            for c in range(classes):
-                covariance[c] = (count[c] * covariance[c] + apart[c]) / (count[c] + p[c])
+        for c in range(classes):
+            covariance[c] = (count[c] * covariance[c] + apart[c]) / (count[c] + p[c])
         mean = (count[:, None] * mean + p[:, None] * v) / (count + p)[:, None]
         count = count + p
         seen += 1

@@ -72,8 +72,6 @@ def wait(process, seconds):
 
 
 def main() -> None:
-    import numba  # noqa: F401
-
     from zsntta_cli.cache import imports, verify  # noqa: F401
     from zsntta_cli.cli import COMMANDS
     from zsntta_cli.methods import METHODS

@@ -47,32 +47,11 @@ def read_only(tmp_path_factory):
         path.chmod(path.stat().st_mode | 0o200)
 
 
-@pytest.mark.parametrize("temporary", PLACES if LONG else PLACES[:1])
-def test_replays_where_nothing_can_be_written(place, right, read_only, tmp_path, temporary):
-    """Kernels are compiled in memory, or kept in a folder of one's own, and give the same."""
-    kernels = tmp_path / f"zsntta-kernels-{os.getuid()}"
-    if temporary == "of somebody else":
-        kernels.mkdir(mode=0o777)
-        kernels.chmod(0o777)
-    if temporary == "none":
-        kernels.touch()
+def test_replays_where_nothing_can_be_written(place, right, read_only):
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(read_only), "HOME": "/proc/none",
-           "TMPDIR": str(tmp_path)}  # fmt: skip
+           "TMPDIR": "/proc/none"}  # fmt: skip
     answer = run(*RUN, cwd=place, before=powerless(), env=env)
     assert (answer.returncode, errors(answer), answer.stdout) == (0, [], right)
-    assert list(kernels.glob("*")) == [] or temporary == "writable"
-    if temporary == "writable":
-        assert kernels.stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.skipif(not LONG, reason="make torture")
-def test_damaged_kernels_are_compiled_anew(place, right, tmp_path):
-    env = environment(NUMBA_CACHE_DIR=str(tmp_path))
-    for damage in (None, b"", b"\x80junk"):
-        for path in tmp_path.rglob("*.kernel") if damage is not None else ():
-            path.write_bytes(damage)
-        answer = run(*RUN, cwd=place, env=env)
-        assert (answer.stdout, errors(answer)) == (right, [])
 
 
 @pytest.mark.parametrize("words", [RUN, ("--help",)])

@@ -13,7 +13,7 @@ IMPORTED = {  # by what is installed, where it has another name
     "open-clip-torch": "open_clip", "pyyaml": "yaml", "scikit-learn": "sklearn",
     "huggingface-hub": "huggingface_hub",
 }  # fmt: skip
-BROUGHT = {"llvmlite", "pillow"}  # by Numba and by Matplotlib
+BROUGHT = {"pillow"}  # by Matplotlib
 WITHOUT = """
 import sys
 class LeftOut:

@@ -115,8 +115,8 @@ CLASSIFIERS: dict[str, Classifier] = {
     "dota": Classifier(
         "classifiers.dota:DOTA", "classifiers.dota:DOTASettings",
         cites=("han2025dota",), revision=2,
-        cost="keeps a mean and a covariance of D² numbers for each class, or one covariance for "
-        "all (dota-memory); inverts their mean again with each item",
+        cost="keeps a mean and a covariance of D² numbers for each class, whose mean is inverted "
+        "again with each item",
     ),
     "dla": Classifier(
         "classifiers.dla:DLA", "classifiers.dla:DLASettings", cites=("wu2026dynamic",),

@@ -49,8 +49,8 @@ def scale_under(precision: object, scale: float) -> float:
 
 
 def unit(features: NDArray[np.floating]) -> NDArray[Any]:
-    """Features (N, D) scaled to unit norm; a zero feature stays zero."""
-    return features / np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+    """Features (..., D) scaled to unit norm; a zero feature stays zero."""
+    return features / np.maximum(np.linalg.norm(features, axis=-1, keepdims=True), 1e-12)
 
 
 def cosine_logits(
@@ -121,9 +121,9 @@ def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """The row-wise softmax of (N, C) logits, in their precision."""
-    powers: NDArray[Any] = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    """The softmax over C classes of logits (..., C), in their precision."""
+    powers: NDArray[Any] = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def mcm(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -5,10 +5,10 @@ and a clean class (u < λ). The threshold is the λ with the smallest within-cla
 first of equal ones. An item is then called noise iff u > λ. Its score, even that of injected noise,
 enters the queue before the threshold is found.
 
-This takes half a microsecond per item: scores fall into 101 cells between grid values, a split
-depends only on the count, sum and sum of squares on either side of it, and a new item changes one
-or two cells. Scores are first rounded to a multiple of a power of two, so that sums are exact
-whatever entered and left, and equal splits stay equal.
+Scores fall into 101 cells between grid values, and a split depends only on the count, sum and sum of
+squares on either side of it, so all splits of a block of queues are a few cumulative sums. Scores
+are first rounded to a multiple of a power of two, so that sums are exact whatever entered and left,
+and equal splits stay equal.
 """
 
 import math
@@ -16,12 +16,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.kernels.compiled import compiled
 from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
-UNDEFINED = -1.0  # threshold of a queue that no grid value splits
 _CELLS = len(GRID) + 1
+_BLOCK = 512  # queues at once: their cells stay in the processor's cache
 
 Floats = NDArray[np.float64]
 
@@ -36,25 +35,20 @@ class OnlineThreshold:
     def __init__(self, settings: ThresholdSettings, batch_size: int = 1) -> None:
         self.settings = settings
         self.batch_size = batch_size
-        window = settings.queue + batch_size
-        self.scale = 2.0 ** (52 - math.ceil(math.log2(window)))
-        self.ring = np.zeros(settings.queue)
-        self.cells = np.zeros((3, _CELLS))  # count, sum, sum of squares
+        self.scale = 2.0 ** (52 - math.ceil(math.log2(settings.queue + batch_size)))
+        self.queue = np.empty(0)  # the last N_q scores, in order
         self.seen = 0
         self.last = 0.5  # used until the first valid threshold
 
-    def __call__(self, scores: NDArray[np.float64], learn: bool = True) -> NDArray[np.float64]:
+    def __call__(self, scores: Floats, learn: bool = True) -> Floats:
         """The thresholds (T,) for the next T noise scores (T,), which enter the queue."""
-        settings = self.settings
-        if settings.fixed is not None or not learn:
+        if self.settings.fixed is not None or not learn:
             return np.full(len(scores), self.latest)
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
-        thresholds = np.empty(len(scores))
-        unweighted = settings.criterion == "unweighted"
-        queue = self.ring, self.cells, self.seen, self.batch_size, self.scale
-        _slide(thresholds, np.ascontiguousarray(scores), *queue, unweighted)
         self.seen += len(scores)
-        return self._fill_undefined(thresholds)
+        size = max(_BLOCK // self.batch_size, 1) * self.batch_size
+        starts = range(0, len(scores), size)
+        return np.concatenate([np.empty(0), *(self._push(scores[i : i + size]) for i in starts)])
 
     @property
     def latest(self) -> float:
@@ -65,14 +59,50 @@ class OnlineThreshold:
         on_noise = settings.fixed_on == "noise-score"  # or the ID score, Eq. 1: clean iff S >= λ
         return settings.fixed if on_noise else 1 - settings.fixed
 
-    @property
-    def queue(self) -> Floats:
-        """The scores from which the last threshold was found, in any order."""
-        return self.ring[: self.seen]
+    def _push(self, scores: Floats) -> Floats:
+        """The thresholds (T,) for a block of scores (T,), which enter the queue."""
+        every = np.concatenate([self.queue, scores])
+        ends = np.minimum(np.arange(0, len(scores), self.batch_size) + self.batch_size, len(scores))
+        thresholds = self._best_splits(every, len(self.queue), ends)
+        self.queue = every[-self.settings.queue :]
+        return self._fill_undefined(np.repeat(thresholds, self.batch_size)[: len(scores)])
 
-    def _fill_undefined(self, thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _best_splits(self, every: Floats, old: int, ends: NDArray[np.intp]) -> Floats:
+        """The first grid value of the smallest criterion, or NaN if no split has two sides, (E,).
+
+        Each queue is the last N_q of the `every` scores up to the first `old` ones and `ends` (E,)
+        more.
+        """
+        count, is_unweighted = len(every) - old, self.settings.criterion == "unweighted"
+        cell = np.searchsorted(GRID, every, side="right")  # the number of grid values not above it
+        powers = [np.ones(len(every)), every, every * every][: 3 if is_unweighted else 2]
+        scales = 1.0, self.scale, self.scale
+        t = np.arange(count)
+        leaving = t + old - self.settings.queue  # the score that leaves as score t enters
+        is_full = leaving >= 0
+        cells = np.zeros((len(powers), count + 1, _CELLS), np.int64)  # their sums, by time
+        for power, scale, sums in zip(powers, scales, cells, strict=False):
+            units = np.rint(power * scale).astype(np.int64)
+            sums[0] = np.bincount(cell[:old], units[:old], _CELLS)
+            sums[t + 1, cell[old:]] += units[old:]
+            sums[t[is_full] + 1, cell[leaving[is_full]]] -= units[leaving[is_full]]
+        below = np.cumsum(cells, axis=1, out=cells)[:, ends].cumsum(axis=2).astype(np.float64)
+        below[1:] /= self.scale
+        n0, s0, *q0 = below[:, :, :-1]
+        n1, s1, *q1 = below[:, :, -1:] - below[:, :, :-1]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if is_unweighted:
+                criterion = q0[0] / n0 - (s0 / n0) ** 2 + q1[0] / n1 - (s1 / n1) ** 2
+            else:
+                criterion = -(s0 * s0 / n0 + s1 * s1 / n1)
+        criterion[(n0 == 0) | (n1 == 0)] = np.inf
+        best = criterion.argmin(axis=1)
+        is_split = np.isfinite(criterion[np.arange(len(best)), best])
+        return np.where(is_split, GRID[best], np.nan)
+
+    def _fill_undefined(self, thresholds: Floats) -> Floats:
         """Replace the thresholds of queues without a split by the last valid one, or by zero."""
-        undefined = thresholds == UNDEFINED
+        undefined = np.isnan(thresholds)
         if self.settings.degenerate == "zero":
             thresholds[undefined] = 0.0
         else:
@@ -81,68 +111,6 @@ class OnlineThreshold:
         if len(thresholds):
             self.last = float(thresholds[-1])
         return thresholds
-
-
-@compiled
-def _slide(thresholds, scores, ring, cells, seen, batch_size, scale, unweighted):  # type: ignore[no-untyped-def]
-    """Push scores through the queue in batches; write thresholds, or UNDEFINED if there is none."""
-    count, total, square = cells[0], cells[1], cells[2]
-    n, s, q = count.sum(), total.sum(), square.sum()
-    start = 0
-    while start < len(scores):
-        stop = min(start + batch_size, len(scores))
-        for i in range(start, stop):
-            slot = (seen + i) % len(ring)
-            if seen + i >= len(ring):
-                first, second = _move(ring[slot], -1.0, count, total, square, scale)
-                n, s, q = n - 1, s + first, q + second
-            ring[slot] = scores[i]
-            first, second = _move(ring[slot], 1.0, count, total, square, scale)
-            n, s, q = n + 1, s + first, q + second
-        thresholds[start:stop] = _best_split(count, total, square, n, s, q, unweighted)
-        start = stop
-
-
-def _move(
-    score: float, sign: float, count: Floats, total: Floats, square: Floats, scale: float
-) -> tuple[float, float]:
-    """Add (sign 1) or remove (-1) a score in its cell; return the changes of sum and squares.
-
-    The cell is the number of grid values that are not above the score.
-    """
-    cell = min(max(int(score * len(GRID)), 0), len(GRID))  # never above it, and at most two below
-    while cell < len(GRID) and GRID[cell] <= score:
-        cell += 1
-    first = sign * np.rint(score * scale) / scale
-    second = sign * np.rint(score * score * scale) / scale
-    count[cell] += sign
-    total[cell] += first
-    square[cell] += second
-    return first, second
-
-
-def _best_split(
-    count: Floats, total: Floats, square: Floats, n: float, s: float, q: float, unweighted: bool
-) -> float:
-    """The first grid value of the smallest criterion, or UNDEFINED if no split has two sides."""
-    n0 = s0 = q0 = 0.0
-    best, threshold = np.inf, UNDEFINED
-    for k in range(len(GRID)):
-        if count[k] == 0:
-            continue  # the same split as the grid value before
-        n0 += count[k]
-        s0 += total[k]
-        q0 += square[k]
-        n1, s1 = n - n0, s - s0
-        if n1 == 0:
-            break
-        if unweighted:
-            criterion = q0 / n0 - (s0 / n0) ** 2 + (q - q0) / n1 - (s1 / n1) ** 2
-        else:
-            criterion = -(s0 * s0 / n0 + s1 * s1 / n1)
-        if criterion < best:
-            best, threshold = criterion, GRID[k]
-    return threshold
 
 
 def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:

@@ -45,7 +45,6 @@ class Simulator:
         self._live = functools.cache(live) if live else None
         # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
         self._blas = functools.cache(lambda _method: ThreadpoolController())
-        self._loaded = set[str]()
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
         self._beside = functools.lru_cache(maxsize=2)(Pool.beside)  # with what is found of words
@@ -61,11 +60,7 @@ class Simulator:
         return self.replay(settings).record()
 
     def prepare(self, runs: Sequence[RunSettings]) -> None:
-        """Load what all runs need: the threshold's code and the scores of a common ID set.
-
-        The scores of the injected noise and of the first OOD set are loaded, too.
-        """
-        OnlineThreshold(runs[0].threshold)(np.zeros(1))
+        """Load the scores of a common ID set, of the injected noise and of the first OOD set."""
         if len({(run.encoder, run.id_set) for run in runs}) > 1:
             return
         for settings in {run.stream.noise: run for run in reversed(runs)}.values():
@@ -85,7 +80,6 @@ class Simulator:
         data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
         model = sources.id_set.model(settings.prompt)
         data = _with_scores(settings, data, model.get("logit_bias"))
-        self._load_kernels(settings, data)
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
         read = [(source.name, source) for source in sources.files]
         more_digest = more_text.digest if more_text else None
@@ -153,19 +147,6 @@ class Simulator:
             kind = type(decisions).__name__
             raise SettingsError(f"{settings.method} returns a {kind}, must return Decisions.")
         return decisions
-
-    def _load_kernels(self, settings: RunSettings, data: StreamData) -> None:
-        """Load what a process compiles once, so that no run's time includes it.
-
-        A method of ours decides on two items for that. A method that needs words is not run, as it
-        would mine them; it has no kernels but the threshold's.
-        """
-        OnlineThreshold(settings.threshold)(np.zeros(1))
-        method, first = METHODS[settings.method], slice(0, 2)
-        if method.live or method.needs or method.own_code or settings.method in self._loaded:
-            return
-        self._loaded.add(settings.method)
-        self._decide_from_cache(settings, data.seen_as(first, data.features(first)))
 
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)

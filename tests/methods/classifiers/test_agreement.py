@@ -28,14 +28,6 @@ def official(settings):
     return replace(settings, **values)
 
 
-def of_classes(*given):
-    return reference.dota(*given, pooled=False)
-
-
-def pooled(*given):
-    return reference.dota(*given, pooled=True)
-
-
 CASES = {
     "oga": (oga, OGASettings(), reference.oga),
     "oga official": (oga, official(OGASettings()), reference.oga),
@@ -57,15 +49,9 @@ CASES = {
     "dla strong": (dla, DLASettings(dla_strength=5.0), reference.dla),
     "dmn": (dmn, DMNSettings(dmn_sharpness=1.0), reference.dmn),
     "dmn few": (dmn, DMNSettings(dmn_shots=2, dmn_sharpness=20.0), reference.dmn),
-    "dota": (dota, DOTASettings(dota_every=20), of_classes),
-    "dota each": (dota, DOTASettings(dota_weight=0.4), of_classes),
-    "dota rarely": (dota, DOTASettings(dota_every=128), of_classes),
-    "dota pooled": (
-        dota, DOTASettings(dota_every=20, dota_memory=0), pooled,
-    ),
-    "dota pooled late": (
-        dota, DOTASettings(dota_memory=0, dota_every=128, dota_weight=0.4), pooled,
-    ),
+    "dota": (dota, DOTASettings(dota_every=20), reference.dota),
+    "dota each": (dota, DOTASettings(dota_weight=0.4), reference.dota),
+    "dota rarely": (dota, DOTASettings(dota_every=128), reference.dota),
 }  # fmt: skip
 SIZES = [(1, 20, 8), (2, 100, 5), (10, 120, 16), (60, 60, 80)]  # classes, items, dims
 

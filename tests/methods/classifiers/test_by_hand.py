@@ -5,7 +5,8 @@ import pytest
 from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers import bca, blocks, dla, dmn, dota, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
+from zsntta_cli.methods.classifiers.adapting import Item
 from zsntta_cli.methods.classifiers.bca import BCASettings
 from zsntta_cli.methods.classifiers.dla import DLASettings
 from zsntta_cli.methods.classifiers.dmn import DMNSettings
@@ -108,92 +109,89 @@ def test_ogas_means_are_of_two_samples_or_the_text():
     assert classes(oga, items[1:], OGASettings(oga_scale=1.0), 1.0) == [1, 0]  # text 1: at 0.8
 
 
+def of_class(c, x, entropy=0.1):
+    """An item of a class, for OGA, which reads no more of it."""
+    return Item(np.array(x, float), np.zeros(2), np.full(2, 0.5), entropy, c)
+
+
 def test_ogas_memory_keeps_the_lowest_entropies():
-    memory = oga.OGAMemory(2, 1, 2)
+    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
+    classifier = oga.OGA(data, OGASettings(oga_shots=2))
     offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
-    entered = [memory.offer(0, entropy, np.array([x])) for entropy, x in offers]
+    entered = [classifier._enter(of_class(0, [x], entropy)) for entropy, x in offers]
     assert entered == [False, True, True, False, True]
-    assert memory.count.tolist() == [2, 0]
-    assert memory.sums[:, 0].tolist() == [5.0, 0.0]
-    assert memory.scatter().item() == 17.0
-    assert not memory.changed
+    assert classifier.count.tolist() == [2, 0]
+    assert classifier.sums[:, 0].tolist() == [5.0, 0.0]
+    assert classifier.squares.item() == 17.0
+
+
+def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
+    # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6, so
+    # that Σ has (n - 1) Σ = 2.25 - 1/12 = 13/6 and trace 13/12: Λ = 1 / (13/6 + 13/12) = 4/13.
+    data = of_features(np.ones((1, 1)), np.array([[0.5], [0.7]]), 1.0)
+    classifier = oga.OGA(data, OGASettings(oga_shots=3))
+    for c, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
+        classifier.scores(of_class(c, [x]), learn=True)
+    assert classifier.precision.item() == 1.0  # no class has more than two samples
+    classifier.scores(of_class(1, [3.0]), learn=True)  # now -1, 1, 0, 0.5, of mean 1/8
+    assert classifier.precision.item() == pytest.approx(1 / ((2.25 - 1 / 16) * (1 + 1 / 3)))
+
+
+def test_ogas_precision_of_many_samples_is_the_pseudo_inverse():
+    # Five samples about 1 in one dim: -2, -1, 0, 1, 2 make (n - 1) Σ = 10, and n is above 4 D.
+    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
+    classifier = oga.OGA(data, OGASettings(oga_shots=5))
+    for x in (-1.0, 0.0, 1.0, 2.0, 3.0):
+        classifier.scores(of_class(0, [x]), learn=True)
+    assert classifier.precision.item() == pytest.approx(4 / 10)
+
+
+def test_samples_that_are_equal_have_no_spread():
+    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
+    classifier = oga.OGA(data, OGASettings())
+    for _ in range(3):
+        classifier.scores(of_class(0, [2.0]), learn=True)
+    assert classifier.precision.item() == 0.0
+
+
+def test_dota_by_hand():
+    options = DOTASettings(
+        dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5
+    )
+    classifier = dota.DOTA(of_features(np.eye(2), np.ones((1, 2)), 1.0), options)
+    items = [Item(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
+    scores = [classifier.scores(item, learn=True).item() for item in items]
+    # Λ = 1 / (0.5 · 0.1 + 0.5) before the first item, whose mean is (0.001, 0.001); weight 0.3.
+    assert scores[0] == pytest.approx(0.3 * (0.001 - 0.5 * 2e-6) / 0.55, rel=1e-9)
+    one, two = np.array([0.999, -0.001]), np.array([-0.5005, 0.9995])
+    first = (0.1 * np.eye(2) + np.outer(one, one)) / 2
+    precision, mean = np.linalg.inv(0.5 * first + 0.5 * np.eye(2)), np.array([0.5005, 0.0005])
+    second = 0.5 * (precision @ mean)[1] - 0.25 * mean @ precision @ mean  # of weight 0.5
+    assert scores[1] == pytest.approx(second, rel=1e-6)
+    expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
+    np.testing.assert_allclose(classifier.mean_covariance, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("scatter", "count", "expected"),
+    ("made", "changes"),
     [
-        ([2.0, 0.0], 3, [2 / 3, 2.0]),  # Σ = (1, 0), of trace 1: 2 / (2 Σ + 1)
-        ([16.0, 0.0], 9, [0.5, 0.0]),  # more than 4 D: the pseudo-inverse of (2, 0)
-        ([0.0, 0.0], 3, [0.0, 0.0]),
+        (lambda data: oga.OGA(data, OGASettings(oga_every=2)), [2, 5]),
+        (lambda data: dota.DOTA(data, DOTASettings(dota_every=2)), [2, 5]),
     ],
 )
-def test_ogas_precision(scatter, count, expected):
-    gaussians = oga.OGAGaussians(np.eye(2), OGASettings())
-    gaussians._whiten_by(np.diag(scatter), count)
-    rows = gaussians.whiten(np.eye(2))
-    np.testing.assert_allclose(rows @ rows.T, np.diag(expected), atol=1e-12)
-
-
-@pytest.mark.parametrize("memory", [512, 0])
-def test_dota_by_hand(memory):
-    options = DOTASettings(
-        dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5, dota_memory=memory
-    )
-    gaussians = dota.DOTAGaussians(1, 2, options)
-    logits = gaussians.learn(np.eye(2), np.ones((2, 1)))
-    # Λ = 1 / (0.5 · 0.1 + 0.5); means (0.001, 0.001), then (1.001, 0.001) / 2; weights 0.3, 0.5.
-    first = 0.3 * (0.001 - 0.5 * 2e-6) / 0.55
-    second = 0.5 * (0.0005 - 0.5 * (0.5005**2 + 0.0005**2)) / 0.55
-    np.testing.assert_allclose(logits[:, 0], [first, second], rtol=1e-9)
-    one, two = np.array([0.999, -0.001]), np.array([-0.5005, 0.9995])
-    expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
-    np.testing.assert_allclose(gaussians.covariance.mean(gaussians.count), expected, rtol=1e-6)
-
-
-def test_ogas_deviations_are_from_means_texts_and_each_other():
-    # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6.
-    gaussians = oga.OGAGaussians(np.array([[0.5], [0.7]]), OGASettings())
-    for label, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
-        assert gaussians.memory.offer(label, 0.1, np.array([x]))
-        gaussians.changed[label] = True
-        gaussians._update_sums()
-    scatter = gaussians._centred()
-    np.testing.assert_allclose(scatter, [[2.25 - 3 / 36]])
-
-
-@pytest.mark.parametrize(("module", "first"), [(oga, [2, 5]), (dota, [3, 6])])
-def test_a_covariance_is_made_with_the_item_that_completes_it(monkeypatch, module, first):
+def test_a_covariance_is_made_with_the_item_that_completes_it(made, changes):
     """OGA's is there for that item, DOTA's for the next one."""
-    offered, found = np.array([0, 1, 1, 0, 1, 1, 0], bool), []
-    cut = module.cut
-
-    def watched(*given):
-        for part, renews in cut(*given):
-            found.extend([part.start] * renews)
-            yield part, renews
-
-    monkeypatch.setattr(module, "cut", watched)
-    options = {oga: OGASettings(oga_every=2), dota: DOTASettings(dota_every=2)}[module]
-    of_stream(module, of_features(np.ones((7, 2)), np.eye(2), 5.0), options, offered)
-    assert found == first
-
-
-def test_whitened_rows_multiply_as_by_the_precision():
     rng = np.random.default_rng(0)
-    covariance, rows = np.cov(rng.normal(size=(5, 40))), rng.normal(size=(3, 5))
-    whiten = blocks.Whitening(5, 1.0)
-    for change in (whiten.by_inverse, whiten.by_pseudo_inverse):
-        change(covariance)
-        expected = rows @ np.linalg.inv(covariance) @ rows.T
-        np.testing.assert_allclose(whiten(rows) @ whiten(rows).T, expected, rtol=1e-9)
+    data = of_features(rng.normal(size=(7, 2)), np.eye(2), 5.0)
+    classifier, offered = made(data), np.array([0, 1, 1, 0, 1, 1, 0], bool)
+    if isinstance(classifier, oga.OGA):  # it has a covariance from three samples of a class on
+        for x in ([1, 0.1], [0.9, 0.3], [0.8, 0.1]):
+            classifier._enter(of_class(0, x))
+    changed = []
+    for i in range(7):
+        before = classifier.precision.copy()
+        classifier.classify(data.part(slice(i, i + 1)), offered[i : i + 1])
+        changed += [i] * (not np.array_equal(classifier.precision, before))
+    assert changed == changes
 
 
-@pytest.mark.parametrize(("method", "said"), [("adand+dota", True), ("dota", True), ("tda", False)])
-def test_a_note_says_that_covariances_are_pooled(method, said):
-    options = METHODS[method].settings_class()
-    assert not METHODS[method].note(options, 10, 512)
-    note = METHODS[method].note(options, 1000, 512)
-    assert bool(note) == said
-    if said:
-        assert note.startswith("has one covariance of all classes")
-        assert note.endswith("1,000 classes of 512 dims take more than 512 MB (dota-memory)")

@@ -6,23 +6,15 @@ model's probability. The mean of a class of fewer than two samples is its text.
 
 Means are always current. The covariance is computed again after `oga-every` offered samples, before
 the last of them is classified: after each one, as in the released code, because with 128 between
-two updates up to 3.4 points of accuracy are lost. The frozen model alone determines which samples
-enter, so a block of items takes one product, corrected where a mean moves within the block.
+two updates up to 3.4 points of accuracy are lost.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import (
-    Floats,
-    Frozen,
-    Whitening,
-    cut,
-    entropy_of,
-)
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
 from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
@@ -45,174 +37,77 @@ class OGASettings(MethodSettings):
     )
 
 
-_BLOCK = 256  # items in one product
 _NOTHING = 1e-12  # variance below which there is only rounding
 
 
-class OGA:
+class OGA(Adapting):
     """The classifier while the stream runs."""
 
     def __init__(self, data: StreamData, options: OGASettings) -> None:
         self.options = options
-        self.gaussians = OGAGaussians(data.pool.text_features.astype(np.float64), options)
-        self.offered = 0
+        self.text = data.pool.text_features.astype(np.float64)
+        classes, dim = self.text.shape
+        self.memory = np.zeros((classes, options.oga_shots, dim))
+        self.entropies = np.full((classes, options.oga_shots), np.log(classes))  # free: ln C
+        self.count, self.sums = np.zeros(classes, np.int64), np.zeros((classes, dim))
+        self.squares = np.zeros((dim, dim))  # Σ x xᵀ over the memory
+        self.precision = dim * np.eye(dim)  # Λ
+        self.means = self.text.copy()  # μ
+        self.pulls = self.means @ self.precision  # Λ μ
+        self.offered, self.pending = 0, 0  # items; those that entered since Λ was updated
 
-    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Classify T items by p · softmax(τ ℓ); the `offered` (T,) may enter the memory."""
-        class_index = np.empty(len(items), np.int32)
-        number = self.offered + np.cumsum(offered)
-        completing = np.flatnonzero(offered & (number % self.options.oga_every == 0))
-        for part, renews in cut(completing, len(items), _BLOCK):
-            frozen = Frozen.of(items, part)
-            density = self.gaussians.densities(
-                frozen, items.class_index[part], offered[part], renews
-            )
-            class_index[part] = (frozen.logits + self.options.oga_scale * density).argmax(axis=1)
-        self.offered += int(offered.sum())
-        return class_index
+    def scores(self, item: Item, learn: bool) -> Floats:
+        """Offer the item to the memory; then score by log p + τ ℓ, up to a common term."""
+        if learn:
+            self.offered += 1
+            if self._enter(item):
+                self._move(item.label)
+            if self.offered % self.options.oga_every == 0:
+                self._renew()
+        density = self.pulls @ item.feature - 0.5 * (self.means * self.pulls).sum(axis=1)
+        return item.logits + self.options.oga_scale * density
 
-
-class OGAMemory:
-    """The `shots` samples of lowest entropy of each class, and their sums."""
-
-    def __init__(self, classes: int, dim: int, shots: int) -> None:
-        self.keys = np.zeros((classes, shots, dim))
-        self.entropies = np.full((classes, shots), np.log(classes))  # a free place has ln C
-        self.count = np.zeros(classes, np.int64)
-        self.sums = np.zeros((classes, dim))
-        self.entered, self.left = Samples(dim), Samples(dim)  # since the last `scatter`
-        self.total = np.zeros((dim, dim))
-
-    def offer(self, label: int, entropy: float, feature: Floats) -> bool:
-        """Add a sample if its class has a free place or a sample of higher entropy; say whether."""
-        count, shots = int(self.count[label]), self.keys.shape[1]
-        place, highest = count, self.entropies[label, -1]
-        if count == shots:  # of equal entropies the last place
-            place = shots - 1 - int(self.entropies[label, ::-1].argmax())
-            highest = self.entropies[label, place]
-        if not entropy < highest:
+    def _enter(self, item: Item) -> bool:
+        """Keep an item if its class has a free place or an item of higher entropy; say whether."""
+        c, shots = item.label, self.options.oga_shots
+        place = int(self.count[c])
+        if place == shots:  # of equal entropies the last place
+            place = shots - 1 - int(self.entropies[c, ::-1].argmax())
+        if item.entropy >= self.entropies[c, place]:
             return False
-        if count == shots:
-            self.left.add(self.keys[label, place])
-            self.sums[label] -= self.keys[label, place]
-        self.keys[label, place], self.entropies[label, place] = feature, entropy
-        self.entered.add(feature)
-        self.sums[label] += feature
-        self.count[label] = min(count + 1, shots)
+        before, x = self.memory[c, place].copy(), item.feature  # zeros if the place is free
+        self.memory[c, place], self.entropies[c, place] = x, item.entropy
+        self.count[c] = min(self.count[c] + 1, shots)
+        self.sums[c] += x - before
+        self.squares += np.outer(x, x) - np.outer(before, before)
+        self.pending += 1
         return True
 
-    @property
-    def changed(self) -> bool:
-        """Whether a sample entered since the last `scatter`."""
-        return len(self.entered.features) > 0
+    def _move(self, c: int) -> None:
+        """Update the mean of a class; it is its text if there are fewer than two items."""
+        if self.count[c] >= 2:
+            by = self.options.oga_shots if self.options.oga_short_means else self.count[c]
+            self.means[c] = self.sums[c] / by
+            self.pulls[c] = self.precision @ self.means[c]
 
-    def scatter(self) -> Floats:
-        """Σ x xᵀ (D, D) over the samples."""
-        for samples, sign in ((self.entered, 1), (self.left, -1)):
-            if len(samples.features):
-                self.total += sign * (samples.features.T @ samples.features)
-                samples.features = samples.features[:0]
-        return self.total
+    def _renew(self) -> None:
+        """Update Λ: D ((n - 1) Σ + tr(Σ) I)⁻¹, or Σ's pseudo-inverse if n is above 4 D.
 
-
-class Samples:
-    """Some samples in order."""
-
-    def __init__(self, dim: int) -> None:
-        self.features = np.empty((0, dim))
-
-    def add(self, feature: Floats) -> None:
-        """Add a sample (D,)."""
-        self.features = np.concatenate([self.features, feature[None]])
-
-
-class OGAGaussians:
-    """The memory, the means of its classes and their covariance."""
-
-    def __init__(self, text: Floats, options: OGASettings) -> None:
-        self.text, self.options = text, options
-        self.memory = OGAMemory(len(text), text.shape[1], options.oga_shots)
-        self.whiten = Whitening(text.shape[1], float(np.sqrt(text.shape[1])))  # Λ = D I
-        self.means = self.whiten(text)
-        # The sums over classes that a covariance needs are updated by the few classes whose samples
-        # changed: with ImageNet's 1,000 an item of real features takes 12 ms instead of 23.
-        self.changed = np.zeros(len(text), np.bool_)
-        self.centres = text.copy()  # μ (C, D), without what changed
-        self.halves = np.zeros_like(text)  # s - ½ n μ (C, D) of sums s and counts n
-        self.rests = np.zeros_like(text)  # s - n μ (C, D)
-        self.products = np.zeros((text.shape[1],) * 2)  # Σ (s - ½ n μ) μᵀ over the classes
-        self.rest = np.zeros(text.shape[1])  # Σ (s - n μ)
-
-    def densities(
-        self, frozen: Frozen, label: NDArray[np.int32], offered: NDArray[np.bool_], renews: bool
-    ) -> Floats:
-        """ℓ (B, C) of items, up to a term that all classes share; `renews`: update at the first."""
-        entropy = entropy_of(frozen.probability)
-        moves: list[tuple[int, int, Floats]] = []
-        for i in np.flatnonzero(offered).tolist():
-            c = int(label[i])
-            if self.memory.offer(c, float(entropy[i]), frozen.features[i]):
-                moves.append((i, c, self._mean(c)))
-                self.changed[c] = True
-            if renews and i == 0 and self._renew():
-                moves = []
-        return self._moving(self.whiten(frozen.features), moves)
-
-    def _mean(self, label: int) -> Floats:
-        """The mean of a class's samples, or its text if there are fewer than two."""
-        count = self.memory.count[label]
-        if count < 2:
-            return self.text[label]
-        by = self.options.oga_shots if self.options.oga_short_means else count
-        return np.asarray(self.memory.sums[label] / by)
-
-    def _moving(self, rows: Floats, moves: list[tuple[int, int, Floats]]) -> Floats:
-        """w(v)·w(μ) - ½ w(μ)² of whitened rows (B, D); a moved mean counts from its item on."""
-        density = rows @ self.means.T - 0.5 * (self.means**2).sum(axis=1)
-        if moves:
-            whitened = self.whiten(np.array([mean for _, _, mean in moves]))
-            for (i, c, _), mean in zip(moves, whitened, strict=True):
-                density[i:, c] = rows[i:] @ mean - 0.5 * (mean @ mean)
-                self.means[c] = mean
-        return np.asarray(density)
-
-    def _renew(self) -> bool:
-        """Update the covariance if a class has over two samples and one entered; say whether."""
-        memory = self.memory
-        if memory.count.max() <= 2 or not memory.changed:
-            return False
-        self._update_sums()
-        self._whiten_by(self._centred(), int(memory.count.sum()))
-        self.means = self.whiten(self.centres)
-        return True
-
-    def _update_sums(self) -> None:
-        """Replace what classes whose samples changed add to the sums over classes."""
-        rows, memory = np.flatnonzero(self.changed), self.memory
-        self.products -= self.halves[rows].T @ self.centres[rows]
-        self.rest -= self.rests[rows].sum(axis=0)
-        means = np.array([self._mean(int(c)) for c in rows])
-        weighted = memory.count[rows, None] * means
-        self.centres[rows] = means
-        self.halves[rows] = memory.sums[rows] - 0.5 * weighted
-        self.rests[rows] = memory.sums[rows] - weighted
-        self.products += self.halves[rows].T @ means
-        self.rest += self.rests[rows].sum(axis=0)
-        self.changed[:] = False
-
-    def _centred(self) -> Floats:
-        """Σ (d - d̄)(d - d̄)ᵀ of the samples' deviations d from the means of their classes."""
-        memory, products = self.memory, self.products
-        apart = np.outer(self.rest, self.rest) / memory.count.sum()
-        return np.asarray(memory.scatter() - products - products.T - apart)
-
-    def _whiten_by(self, scatter: Floats, count: int) -> None:
-        """Take D ((n-1) Σ + tr(Σ) I)⁻¹, or Σ's pseudo-inverse if n is above 4 D, as Λ."""
-        dim = len(scatter)
-        trace = np.trace(scatter) / (count - 1)
+        Σ is the covariance of the items' deviations from the means of their classes. Λ stays as it
+        is while no class has more than two items, and if none entered.
+        """
+        if self.count.max() <= 2 or not self.pending:
+            return
+        n, dim = int(self.count.sum()), self.text.shape[1]
+        weighted = self.count[:, None] * self.means
+        products = (self.sums - 0.5 * weighted).T @ self.means
+        rest = (self.sums - weighted).sum(axis=0)
+        scatter = self.squares - products - products.T - np.outer(rest, rest) / n
+        trace = np.trace(scatter) / (n - 1)
         if trace <= _NOTHING:
-            self.whiten.by_factor(0.0)
-        elif count > 4 * dim:
-            self.whiten.by_pseudo_inverse(scatter / (count - 1))
+            self.precision = np.zeros((dim, dim))
+        elif n > 4 * dim:
+            self.precision = np.linalg.pinv(scatter / (n - 1), hermitian=True)
         else:
-            self.whiten.by_inverse((scatter + trace * np.eye(dim)) / dim)
+            self.precision = dim * np.linalg.inv(scatter + trace * np.eye(dim))
+        self.pulls, self.pending = self.means @ self.precision, 0

@@ -13,11 +13,10 @@ uneven streams, which need a smaller α.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import Frozen, blocks, moved, to_softmax
-from zsntta_cli.methods.kernels.compiled import compiled
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.settings.options import option
 
@@ -47,7 +46,7 @@ class OnZetaSettings(MethodSettings):
     )
 
 
-class OnZeta:
+class OnZeta(Adapting):
     """The classifier while the stream runs."""
 
     def __init__(self, data: StreamData, options: OnZetaSettings) -> None:
@@ -58,65 +57,17 @@ class OnZeta:
         self.mix_items = options.onzeta_mix_items or max(int((~data.injected).sum()), 1)
         self.seen = 0
 
-    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Classify T items by both corrections; those that are `offered` (T,) are learned."""
-        o, room = self.options, np.empty((2, len(self.proxies)))
-        values = np.array([
-            o.onzeta_balance, o.onzeta_prior_rate, o.onzeta_proxy_rate, o.onzeta_temperature,
-            o.onzeta_mix, self.mix_items,
-        ])  # fmt: skip
-        class_index = np.empty(len(items), np.int32)
-        for part in blocks(len(items)):
-            frozen = Frozen.of(items, part)
-            v = frozen.features
-            steps = np.zeros_like(frozen.logits)
-            _learn(
-                class_index[part], frozen.logits, v @ self.proxies.T, v @ v.T, offered[part],
-                self.weights, steps, values, self.seen, room,
-            )  # fmt: skip
-            if offered[part].any():  # rows are made unit again, which may change their last bit
-                self.proxies = moved(self.proxies, steps, v)
-            self.seen += int(offered[part].sum())
-        return class_index
-
-
-@compiled
-def _learn(best, logits, cosines, among, offered, weights, steps, values, seen, room):  # type: ignore[no-untyped-def]
-    """Write the classes (B,) of a block's items, and change steps (B, C) and weights ρ (C,).
-
-    `cosines` (B, C) are those with the proxies at the block's start, `among` (B, B) those between
-    its items. `logits` (B, C), `cosines` and `room` (2, C) are overwritten.
-    """
-    balance, prior_rate, proxy_rate = values[0], values[1], values[2]
-    temperature, mix, mix_items = values[3], values[4], values[5]
-    count, total = logits.shape
-    image, norm = room[0], room[1]  # w = (w⁰ + Σ a v) / norm
-    norm[:] = 1
-    for i in range(count):
-        text, cosine = logits[i], cosines[i]
-        for j in range(i):
-            if offered[j]:
-                for c in range(total):
-                    cosine[c] += among[i, j] * steps[j, c]
-        for c in range(total):
-            cosine[c] /= norm[c]
-            text[c] += weights[c]
-            image[c] = cosine[c] / temperature
-        to_softmax(text)
-        to_softmax(image)
-        beta = mix * np.sqrt(min(1.0, (seen + 1) / mix_items))
-        highest = -np.inf
-        for c in range(total):
-            both = beta * image[c] + (1 - beta) * text[c]
-            if both > highest:
-                best[i], highest = c, both
-        if not offered[i]:
-            continue
-        seen += 1
-        rate = 1 / np.sqrt(seen)
-        for c in range(total):
-            weights[c] = max(weights[c] - prior_rate * rate * (text[c] - balance / total), 0)
-            step = proxy_rate * rate / temperature * (image[c] - text[c])
-            steps[i, c] = -step * norm[c]
-            square = 1 - 2 * step * cosine[c] + step * step * among[i, i]
-            norm[c] *= np.sqrt(max(square, 1e-24))
+    def scores(self, item: Item, learn: bool) -> Floats:
+        """Mix the probabilities by texts and by proxies; then learn both corrections."""
+        o, i = self.options, self.seen + 1
+        by_text = softmax(item.logits + self.weights)
+        by_proxy = softmax(self.proxies @ item.feature / o.onzeta_temperature)
+        beta = o.onzeta_mix * min(1, i / self.mix_items) ** 0.5
+        if learn:
+            self.seen = i
+            rate = 1 / i**0.5
+            step = o.onzeta_prior_rate * rate * (by_text - o.onzeta_balance / len(by_text))
+            self.weights = np.maximum(self.weights - step, 0)
+            gradient = np.outer(by_proxy - by_text, item.feature) / o.onzeta_temperature
+            self.proxies = unit(self.proxies - o.onzeta_proxy_rate * rate * gradient)
+        return beta * by_proxy + (1 - beta) * by_text

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.blocks import blocks, entropy_of, leaving
-from zsntta_cli.methods.kernels.compiled import compiled
+from zsntta_cli.methods.classifiers.adapting import entropy_of
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -69,24 +68,22 @@ class TDASettings(MethodSettings):
             check(0 <= low < high <= 1, message)
 
 
-# Items and keys in one product: they limit memory and change no decision.
-_BLOCK, _KEYS = 512, 4096
+_BLOCK = 512  # items in one product: it limits memory and changes no decision
 
 
 class Cache:
     """The `shots` samples of lowest entropy so far of each class: their features and labels.
 
-    Sample k of class c is row `c * shots + k` of the keys (C * shots, D), the image features. The
-    classes that it counts for or against are kept as sorted pairs (row, class). There are few, so
-    memory and time grow with C and not with C².
+    Sample k of class c is row `c * shots + k` of the keys (C * shots, D), the image features, and
+    of the values (C * shots, C), the classes for or against which it counts.
     """
 
     def __init__(self, classes: int, dim: int, shots: int, alpha: float, beta: float) -> None:
         self.shots, self.alpha, self.beta = shots, alpha, beta
         self.keys = np.zeros((classes * shots, dim), np.float32)
-        self.pairs = np.zeros((0, 2), np.int32)
-        self.entropy = np.full(classes * shots, np.inf)  # of a row's sample; inf: the row is free
-        self.order = np.zeros(classes * shots, np.int64)  # in which the samples entered
+        self.values = np.zeros((classes * shots, classes), np.float32)
+        self.entropies = np.full((classes, shots), np.inf)  # inf: the place is free
+        self.order = np.zeros((classes, shots), np.int64)  # in which the samples entered
         self.entered = 0
 
     def adapt(
@@ -103,107 +100,48 @@ class Cache:
         `features` (B, D) have unit norm, and `values` (B, C) are what a sample stores if it enters.
         Samples that are not `offered` (B,) do not enter.
         """
-        item, row = self._enter(label, entropy, np.flatnonzero(offered))
-        old_until, new_until = leaving(row, item, len(self.keys), len(features))
-        logits = np.zeros((values.shape[1], len(features)), np.float32)
-        self._add(self.keys, self.pairs.T, np.zeros_like(old_until), old_until, features, logits)
-        if len(item):
-            keys, pairs = features[item], _pairs(values[item])
-            self._add(keys, pairs, item, new_until, features, logits)
-            self._keep(row, keys, pairs, new_until == len(features))
-        return logits.T
+        end = len(features)
+        rows = np.flatnonzero(np.isfinite(self.entropies)).tolist()  # of the keys, old, then new
+        since, until = [0] * len(rows), [end] * len(rows)  # the items for which a key counts
+        latest = {row: key for key, row in enumerate(rows)}
+        old, entering = rows.copy(), []
+        for i in np.flatnonzero(offered).tolist():
+            row = self._place(int(label[i]), float(entropy[i]))
+            if row is None:
+                continue
+            if row in latest:
+                until[latest[row]] = i
+            latest[row] = len(rows)
+            rows.append(row)
+            since.append(i)
+            until.append(end)
+            entering.append(i)
+        keys = np.concatenate([self.keys[old], features[entering]])
+        counts = np.concatenate([self.values[old], values[entering].astype(np.float32)])
+        stays = np.array(until) == end
+        self.keys[np.array(rows, int)[stays]] = keys[stays]
+        self.values[np.array(rows, int)[stays]] = counts[stays]
+        item = np.arange(end)[:, None]
+        weights = self.alpha * np.exp(self.beta * (features @ keys.T - 1))
+        weights[(item < since) | (item >= until)] = 0
+        return np.asarray(weights @ counts)
 
-    def _enter(
-        self, label: NDArray[np.int32], entropy: NDArray[np.float32], items: NDArray[np.intp]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Offer items in turn; return those that entered, and the row of each."""
-        rows = np.full(len(items), -1, np.intp)
-        entered = np.array([self.entered])
-        labels, doubts = label[items], entropy[items].astype(np.float64)
-        _place(labels, doubts, self.entropy, self.order, entered, self.shots, rows)
-        self.entered = int(entered[0])
-        return items[rows >= 0], rows[rows >= 0]
+    def _place(self, label: int, entropy: float) -> int | None:
+        """The row that a sample takes, or None if it does not enter.
 
-    def _add(
-        self,
-        keys: NDArray[np.float32],
-        pairs: NDArray[np.int32],
-        since: NDArray[np.intp],
-        until: NDArray[np.intp],
-        features: NDArray[np.float32],
-        logits: NDArray[np.float32],
-    ) -> None:
-        """Add the weights of keys to the logits (C, B) of items `since` to `until`, in parts."""
-        used, first = np.unique(pairs[0], return_index=True)  # other keys have no classes
-        bounds, classes = np.append(first, pairs.shape[1]), np.ascontiguousarray(pairs[1])
-        for start in range(0, len(used), _KEYS):
-            rows = used[start : start + _KEYS]
-            weights = keys[rows] @ features.T
-            weights -= 1  # in place: these four lines take a third of a replay's time
-            weights *= self.beta
-            np.exp(weights, out=weights)
-            weights *= self.alpha
-            bound = bounds[start : start + len(rows) + 1]
-            _add_values(weights, bound, classes, since[rows], until[rows], logits)
-
-    def _keep(
-        self,
-        row: NDArray[np.intp],
-        keys: NDArray[np.float32],
-        pairs: NDArray[np.int32],
-        lasts: NDArray[np.bool_],
-    ) -> None:
-        """Store the keys that entered and were not replaced later (`lasts`) in their rows."""
-        self.keys[row[lasts]] = keys[lasts]
-        old = self.pairs[~np.isin(self.pairs[:, 0], row)]
-        pairs = pairs[:, lasts[pairs[0]]]
-        pairs[0] = row[pairs[0]]
-        both = np.concatenate([old, pairs.T])
-        self.pairs = both[np.argsort(both[:, 0], kind="stable")]
-
-
-def _pairs(values: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """The sorted pairs (2, P) of a row and a class at which values (B, C) are true."""
-    return np.stack(np.nonzero(values)).astype(np.int32)
-
-
-@compiled
-def _place(labels, entropies, kept, order, entered, shots, rows):  # type: ignore[no-untyped-def]
-    """Write the row of each sample that enters: a free one of its class, or that of the worst.
-
-    `kept` (C * shots,) are the entropies of the rows, inf if they are free, and `order` tells the
-    newest of equal ones. `entered` (1,) counts the samples.
-    """
-    for i in range(len(labels)):
-        worst, first = -1, labels[i] * shots
-        for row in range(first, first + shots):
-            if (
-                worst < 0
-                or kept[row] > kept[worst]
-                or (kept[row] == kept[worst] and order[row] > order[worst])
-            ):
-                worst = row
-            if kept[row] == np.inf:
-                worst = row
-                break
-        if worst >= 0 and (kept[worst] == np.inf or entropies[i] < kept[worst]):
-            rows[i] = worst
-            kept[worst] = entropies[i]
-            order[worst] = entered[0]
-            entered[0] += 1
-
-
-@compiled
-def _add_values(weights, bound, classes, since, until, logits):  # type: ignore[no-untyped-def]
-    """Add the weights (K, B) of each key, within its time, to the logits (C, B) of its classes.
-
-    The classes of key k are `classes[bound[k]:bound[k + 1]]`.
-    """
-    for k in range(len(weights)):
-        for i in range(bound[k], bound[k + 1]):
-            c = classes[i]
-            for j in range(since[k], until[k]):
-                logits[c, j] += weights[k, j]
+        It is a free one of its class, or that of the highest entropy; of equal ones the newest.
+        """
+        if not self.shots:
+            return None
+        entropies, order = self.entropies[label], self.order[label]
+        k = int(np.lexsort((order, entropies))[-1])
+        if np.isinf(entropies[k]):
+            k = int(np.isinf(entropies).argmax())
+        elif entropy >= entropies[k]:
+            return None
+        entropies[k], order[k] = entropy, self.entered
+        self.entered += 1
+        return label * self.shots + k
 
 
 class TDA:
@@ -222,7 +160,8 @@ class TDA:
         """
         o, classes = self.options, len(items.pool.text_features)
         adapted = np.empty(len(items), np.int32)
-        for block in blocks(len(items), _BLOCK):
+        for start in range(0, len(items), _BLOCK):
+            block = slice(start, start + _BLOCK)
             raw = items.features(block)
             features, logits = unit(raw), items.logits(block, raw)
             probability, label = softmax(logits), items.class_index[block]

@@ -10,9 +10,6 @@ more). So the noise score is the mean of u = 1 - q and this cosine, and a step o
 threshold's grid is 0.02 of their sum. With K entries or fewer the noise score is u.
 
 Injected noise always enters, in place of the entry of highest q, and stays as its own q permits.
-
-A block of items takes two products: with all entries at its start, and with all that enter within
-it. Each entry counts only within its own time.
 """
 
 from dataclasses import dataclass
@@ -21,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.blocks import leaving
-from zsntta_cli.methods.kernels.compiled import compiled
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import mcm, unit
 from zsntta_cli.methods.settings import FROM_ONE, MethodSettings
@@ -54,7 +49,7 @@ class OoddSettings(MethodSettings):
         check(self.oodd_items > self.oodd_neighbour, message)
 
 
-_BLOCK = 256  # items in one product, or one batch: it changes no decision
+_BLOCK = 256  # items whose features are read at once, or one batch
 
 
 class OODD:
@@ -79,11 +74,15 @@ class OODD:
         size = self.options.batch_size
         scores, step = noise_score.copy(), (_BLOCK // size or 1) * size
         for start in range(0, len(items), step):
-            block = slice(start, min(start + step, len(items)))
-            u, features = noise_score[block], unit(items.features(block))
-            cosine = self.dictionary.push(features, u, items.injected[block], learn)
-            has_neighbours = ~np.isnan(cosine)
-            scores[block][has_neighbours] = (u + np.clip(cosine, 0, 1))[has_neighbours] / 2
+            features = unit(items.features(slice(start, start + step)))
+            for first in range(0, len(features), size):
+                batch = slice(start + first, start + min(first + size, len(features)))
+                x, u = features[first : first + size], noise_score[batch]
+                if learn:
+                    self.dictionary.offer(x, u, items.injected[batch])
+                cosine = self.dictionary.cosines(x)
+                if cosine is not None:
+                    scores[batch] = (u + np.clip(cosine, 0, 1)) / 2
         return scores
 
 
@@ -102,92 +101,30 @@ class Dictionary:
         self.keys = np.zeros((options.oodd_items, dim), np.float32)
         self.scores = np.zeros(options.oodd_items)  # noise scores
         self.order = np.zeros(options.oodd_items, np.int64)  # in which they arrived
-        self.counts = np.zeros(2, np.int64)  # of entries, and of all items that were offered
+        self.filled, self.seen = 0, 0  # entries, and all items that were offered
 
-    def push(
+    def offer(
         self,
         features: NDArray[np.float32],
         u: NDArray[np.float64],
         injected: NDArray[np.bool_],
-        learn: bool = True,
-    ) -> NDArray[np.float64]:
-        """Return the K-th largest cosines (B,) of whole batches; each enters before it is scored.
+    ) -> None:
+        """Offer items (B, D) in turn; injected noise always enters."""
+        for feature, score, is_injected in zip(features, u, injected, strict=True):
+            is_free = self.filled < len(self.keys)
+            row = self.filled if is_free else self._least()
+            if is_free or is_injected or score > self.scores[row]:
+                self.keys[row], self.scores[row], self.order[row] = feature, score, self.seen
+            self.filled, self.seen = self.filled + is_free, self.seen + 1
 
-        They are NaN if there are no more than K entries. Without learning none enters.
-        """
-        count, size = len(u), self.options.batch_size
-        filled = int(self.counts[0])
-        row, sizes = np.full(count, -1, np.intp), np.full(count, filled, np.intp)
-        if learn:
-            _enter(u, injected, self.scores, self.order, self.counts, row, sizes)
-        item = np.flatnonzero(row >= 0)
-        row = row[item]
-        when = np.minimum(np.arange(count) // size * size + size, count) - 1  # the end of its batch
-        old_end, new_end = leaving(row, item, len(self.keys), count)
-        new = features[item]
-        cosines, best = np.empty(count), np.empty(self.options.oodd_neighbour, np.float32)
-        old = features @ self.keys[:filled].T
-        _kth_largest(old, old_end[:filled], features @ new.T, item, new_end, when, best, cosines)
-        stays = new_end == count
-        self.keys[row[stays]] = new[stays]
-        cosines[sizes[when] <= self.options.oodd_neighbour] = np.nan
-        return cosines
+    def _least(self) -> int:
+        """The entry of the lowest score, which leaves next; of equal ones the newest."""
+        rows = np.flatnonzero(self.scores == self.scores.min())
+        return int(rows[self.order[rows].argmax()])
 
-
-@compiled
-def _enter(u, injected, scores, order, counts, row, sizes):  # type: ignore[no-untyped-def]
-    """Offer items in turn; write the row of each that enters, and the entries (B,) after each.
-
-    The one of lowest score leaves, of equal ones the newest. Injected noise always enters.
-    """
-    least = -1  # the row that leaves next, or -1 until it is looked for
-    for i in range(len(u)):
-        place = -1
-        if counts[0] < len(scores):
-            place = counts[0]
-            counts[0] += 1
-        else:
-            if least < 0:
-                least = 0
-                for r in range(1, len(scores)):
-                    is_newer = scores[r] == scores[least] and order[r] > order[least]
-                    if scores[r] < scores[least] or is_newer:
-                        least = r
-            if injected[i] or u[i] > scores[least]:
-                place, least = least, -1
-        if place >= 0:
-            row[i] = place
-            scores[place] = u[i]
-            order[place] = counts[1]
-            least = -1
-        counts[1] += 1
-        sizes[i] = counts[0]
-
-
-@compiled
-def _kth_largest(old, old_end, new, since, new_end, when, best, cosines):  # type: ignore[no-untyped-def]
-    """Write the K-th largest product of each item with old entries (B, N) and new ones (B, E).
-
-    Old entries count before `old_end` (N,), new ones from `since` (E,) to before `new_end` (E,).
-    `best` holds K values.
-    """
-    k = len(best)
-    for i in range(len(cosines)):
-        now = when[i]
-        best[:] = -np.inf
-        for j in range(old.shape[1]):
-            if old[i, j] > best[k - 1] and old_end[j] > now:
-                _insert(best, old[i, j])
-        for j in range(new.shape[1]):
-            if new[i, j] > best[k - 1] and since[j] <= now < new_end[j]:
-                _insert(best, new[i, j])
-        cosines[i] = best[k - 1]
-
-
-def _insert(best: NDArray[np.float32], value: float) -> None:
-    """Put a value among the largest ones, which are sorted; the smallest is dropped."""
-    k = len(best) - 1
-    while k > 0 and best[k - 1] < value:
-        best[k] = best[k - 1]
-        k -= 1
-    best[k] = value
+    def cosines(self, features: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """The K-th largest cosines (B,) of items (B, D), or None with K entries or fewer."""
+        k = self.options.oodd_neighbour
+        if self.filled <= k:
+            return None
+        return np.partition(features @ self.keys[: self.filled].T, -k, axis=1)[:, -k]

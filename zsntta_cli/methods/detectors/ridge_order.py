@@ -8,12 +8,12 @@ that make the stream likeliest. In a shuffled stream all weights are 0.
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.classifiers.blocks import to_softmax
-from zsntta_cli.methods.kernels.compiled import compiled
+from zsntta_cli.methods.scores import softmax
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]
 _KEEPS = np.array([0.5, 0.9, 0.98])  # of a window's shares from item to item: 2, 10, 50 items
+_BLOCK = 32  # items whose shares are found together, which takes a few microseconds for each
 
 
 class Order:
@@ -25,13 +25,40 @@ class Order:
 
     def name(self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]) -> Classes:
         """Choose the classes of B items in turn, of `classes` (B, K); those that are kept count."""
-        named, gains = np.empty(len(logits), np.int32), np.zeros((len(logits), 3))
-        items = np.ascontiguousarray(classes), np.ascontiguousarray(is_kept)
-        _follow(named, gains, np.array(logits, order="C"), *items, self.shares, self.weights)
+        blocks = [slice(i, i + _BLOCK) for i in range(0, len(logits), _BLOCK)]
+        parts = [self._follow(logits[b], classes[b], is_kept[b]) for b in blocks]
+        named = np.concatenate([np.empty(0, np.int32), *(part for part, _ in parts)])
+        gains = np.concatenate([np.empty((0, 3)), *(gain for _, gain in parts)])
         slots = (self.seen + np.arange(int(is_kept.sum()))) % len(self.classes)
         self.classes[slots], self.gains[slots] = classes[is_kept, 0], gains[is_kept]
         self.seen += len(slots)
         return named
+
+    def _follow(
+        self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]
+    ) -> tuple[Classes, Floats]:
+        """The classes (B,) of items, and how much likelier than 1 / C each window makes them."""
+        p, keeps = softmax(logits), _KEEPS[:, None, None]  # (B, K), (3, 1, 1)
+        before = np.cumsum(is_kept) - is_kept  # kept items before each
+        gap = before[:, None] - before - 1  # kept items between two; negative in the other order
+        decay = np.where(is_kept & (gap >= 0), (1 - keeps) * keeps ** gap.clip(0), 0)  # (3, B, B)
+        mass = ((classes[:, :, None, None] == classes) * p).sum(axis=3)  # (B, K, B) of each class
+        shares = keeps ** before[:, None] * self.shares[:, classes]  # (3, B, K)
+        shares += (mass @ decay[..., None])[..., 0]
+        gain = shares * self.shares.shape[1]
+        prior = 1 + np.tensordot(self.weights, gain - 1, axes=1)
+        best = (logits + np.log(prior)).argmax(axis=1)
+        self._keep(p[is_kept], classes[is_kept])
+        return classes[np.arange(len(classes)), best], (p * gain).sum(axis=2).T
+
+    def _keep(self, p: Floats, classes: Classes) -> None:
+        """Move the shares by kept items of probabilities (N, K) for classes (N, K), in turn."""
+        left = np.arange(len(p))[::-1]  # kept items after each
+        steps = (1 - _KEEPS[:, None]) * _KEEPS[:, None] ** left  # (3, N)
+        # Tiny numbers would be slow.
+        self.shares = self.shares * _KEEPS[:, None] ** len(p) + 1e-30
+        for shares, step in zip(self.shares, steps, strict=True):
+            np.add.at(shares, classes, step[:, None] * p)
 
     def learn(self) -> None:
         """Test the last M items for order, from 4 to 6 standard errors, and find the weights."""
@@ -55,23 +82,3 @@ def errors_in_order(classes: NDArray[np.integer]) -> float:
     expected = float((sizes * (sizes - 1.0)).sum()) / max(len(classes), 1)
     return float(np.sqrt(joins) + np.sqrt(joins + 1) - np.sqrt(4 * expected + 1))
 
-
-@compiled
-def _follow(named, gains, values, classes, is_kept, shares, weights):  # type: ignore[no-untyped-def]
-    """Choose the classes of items; a gain is how much likelier than 1 / C a window makes one."""
-    for t in range(len(values)):
-        best = -np.inf
-        for k in range(values.shape[1]):
-            prior = 1.0
-            for m in range(3):
-                prior += weights[m] * (shares[m, classes[t, k]] * shares.shape[1] - 1)
-            if values[t, k] + np.log(prior) > best:
-                best, named[t] = values[t, k] + np.log(prior), classes[t, k]
-        to_softmax(values[t])
-        for m in range(3):
-            for k in range(values.shape[1]):
-                gains[t, m] += values[t, k] * shares[m, classes[t, k]] * shares.shape[1]
-            for c in range(shares.shape[1] if is_kept[t] else 0):
-                shares[m, c] = _KEEPS[m] * shares[m, c] + 1e-30  # tiny numbers would be slow
-            for k in range(values.shape[1] if is_kept[t] else 0):
-                shares[m, classes[t, k]] += (1 - _KEEPS[m]) * values[t, k]

@@ -75,7 +75,7 @@ def image_views(
     views = np.empty((count, size, size, 3), np.float32)
     for i in range(count):
         view = random_crop(image, size, generator)
-        views[i] = mixed(np.array(view), generator) if augmix else np.asarray(view)
+        views[i] = mixed(view, generator) if augmix else np.asarray(view)
     return views
 
 

@@ -1,0 +1,45 @@
+"""What the classifiers that adapt share: an item, and the loop over the items of a stream."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
+
+
+class Item(NamedTuple):
+    """One item as the frozen model sees it."""
+
+    feature: Floats  # (D,) unit norm
+    logits: Floats  # (C,)
+    probability: Floats  # (C,) softmax of the logits
+    entropy: float  # of the probability, in nats
+    label: int  # the zero-shot class
+
+
+class Adapting(ABC):
+    """A classifier that learns from the items of a stream, one after another."""
+
+    @abstractmethod
+    def scores(self, item: Item, learn: bool) -> Floats:
+        """Score the C classes for an item, and learn from it if it is to be learned."""
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items by their largest score; learn from those that are `offered` (T,)."""
+        class_index = np.empty(len(items), np.int32)
+        for part in blocks(len(items)):
+            frozen = Frozen.of(items, part)
+            probability = frozen.probability
+            entropy, label = entropy_of(probability), items.class_index[part].tolist()
+            each = map(Item, frozen.features, frozen.logits, probability, entropy, label)
+            for i, (item, learn) in enumerate(zip(each, offered[part].tolist(), strict=True)):
+                class_index[part.start + i] = self.scores(item, learn).argmax()
+        return class_index
+
+
+def entropy_of(probability: NDArray[np.floating]) -> Floats:
+    """The entropies (B,) in nats of probabilities (B, C)."""
+    return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=-1))

@@ -1,1 +1,0 @@
-"""Kernels: loops over items that are compiled to machine code, kept and loaded."""
