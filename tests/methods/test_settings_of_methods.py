@@ -130,7 +130,3 @@ def test_defaults_without_a_run():
     assert build_run("adand+tent", "", "cifar10", None, "").stream.noise == "gaussian"
 
 
-def test_dotas_covariances_are_of_classes_up_to_the_memory_they_may_take():
-    assert not DOTASettings().pools(512, 512)  # 4 · 512³ bytes are 512 MB
-    assert DOTASettings().pools(513, 512)
-    assert DOTASettings(dota_memory=0).pools(1, 1)

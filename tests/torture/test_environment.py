@@ -15,7 +15,6 @@ from zsntta_cli.__main__ import _interrupt_again
 
 RUN = ("simulate", "--method=adand", *SETS, "--warmup=1", "--update-every=16", "--format=markdown",
        "--fresh")  # fmt: skip
-PLACES = ("of somebody else", "writable", "none")
 INTERRUPTS = 60 if LONG else 2
 
 
