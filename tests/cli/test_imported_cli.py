@@ -83,8 +83,13 @@ METHOD_FILES = {  # what a named method has, beside what all share
     "adand": {"detectors.adand", "detectors.linear"},
     "tda": {"classifiers.adapting", "classifiers.tda"},
     "oodd": {"detectors.oodd", "ood_scores"},
-    "adand+dmn": {"detectors.adand", "detectors.linear", "classifiers.adapting",
-                  "classifiers.dmn", "pairs"},
+    "adand+dmn": {
+        "detectors.adand",
+        "detectors.linear",
+        "classifiers.adapting",
+        "classifiers.dmn",
+        "pairs",
+    },
 }
 SHARED_FILES = {
     "base", "classifiers.blocks", "entry", "learned", "scores", "settings", "threshold",

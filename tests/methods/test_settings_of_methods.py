@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.classifiers.dota import DOTASettings
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.live.settings import AdaNDTentSettings, SottaSettings, TentSettings
 from zsntta_cli.simulation.runs import build_run
@@ -128,5 +127,3 @@ def test_defaults_without_a_run():
     assert TentSettings(optimizer="sgd").learning_rate == 2.5e-4
     assert SottaSettings().frozen_blocks == "last"
     assert build_run("adand+tent", "", "cifar10", None, "").stream.noise == "gaussian"
-
-

@@ -1,7 +1,6 @@
 """TDA against a per-sample reference, the released code's decisions and AdaND's detector."""
 
 import itertools
-import tracemalloc
 from dataclasses import replace
 from unittest import mock
 

@@ -5,10 +5,10 @@ and a clean class (u < λ). The threshold is the λ with the smallest within-cla
 first of equal ones. An item is then called noise iff u > λ. Its score, even that of injected noise,
 enters the queue before the threshold is found.
 
-Scores fall into 101 cells between grid values, and a split depends only on the count, sum and sum of
-squares on either side of it, so all splits of a block of queues are a few cumulative sums. Scores
-are first rounded to a multiple of a power of two, so that sums are exact whatever entered and left,
-and equal splits stay equal.
+Scores fall into 101 cells between grid values, and a split depends only on the count, sum and sum
+of squares on either side of it, so all splits of a block of queues are a few cumulative sums.
+Scores are first rounded to a multiple of a power of two, so that sums are exact whatever entered
+and left, and equal splits stay equal.
 """
 
 import math

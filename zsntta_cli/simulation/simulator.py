@@ -18,7 +18,6 @@ from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.digests import run_digests

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.methods import CLASSIFIERS, METHODS
+from zsntta_cli.methods import CLASSIFIERS
 from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.adapting import Item
 from zsntta_cli.methods.classifiers.bca import BCASettings
@@ -155,9 +155,7 @@ def test_samples_that_are_equal_have_no_spread():
 
 
 def test_dota_by_hand():
-    options = DOTASettings(
-        dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5
-    )
+    options = DOTASettings(dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5)
     classifier = dota.DOTA(of_features(np.eye(2), np.ones((1, 2)), 1.0), options)
     items = [Item(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
     scores = [classifier.scores(item, learn=True).item() for item in items]
@@ -193,5 +191,3 @@ def test_a_covariance_is_made_with_the_item_that_completes_it(made, changes):
         classifier.classify(data.part(slice(i, i + 1)), offered[i : i + 1])
         changed += [i] * (not np.array_equal(classifier.precision, before))
     assert changed == changes
-
-

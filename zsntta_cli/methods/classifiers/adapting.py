@@ -1,13 +1,15 @@
 """What the classifiers that adapt share: an item, and the loop over the items of a stream."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
+from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
+
+Floats = NDArray[np.float64]
 
 
 class Item(NamedTuple):
@@ -40,6 +42,6 @@ class Adapting(ABC):
         return class_index
 
 
-def entropy_of(probability: NDArray[np.floating]) -> Floats:
+def entropy_of(probability: NDArray[Any]) -> NDArray[Any]:
     """The entropies (B,) in nats of probabilities (B, C)."""
     return np.asarray(-(probability * np.log(np.maximum(probability, 1e-30))).sum(axis=-1))

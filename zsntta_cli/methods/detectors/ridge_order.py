@@ -39,9 +39,11 @@ class Order:
     ) -> tuple[Classes, Floats]:
         """The classes (B,) of items, and how much likelier than 1 / C each window makes them."""
         p, keeps = softmax(logits), _KEEPS[:, None, None]  # (B, K), (3, 1, 1)
-        before = np.cumsum(is_kept) - is_kept  # kept items before each
+        before: NDArray[np.intp] = np.cumsum(is_kept) - is_kept  # kept items before each
         gap = before[:, None] - before - 1  # kept items between two; negative in the other order
-        decay = np.where(is_kept & (gap >= 0), (1 - keeps) * keeps ** gap.clip(0), 0)  # (3, B, B)
+        decay = np.where(
+            is_kept & (gap >= 0), (1 - keeps) * keeps ** np.maximum(gap, 0), 0
+        )  # (3, B, B)
         mass = ((classes[:, :, None, None] == classes) * p).sum(axis=3)  # (B, K, B) of each class
         shares = keeps ** before[:, None] * self.shares[:, classes]  # (3, B, K)
         shares += (mass @ decay[..., None])[..., 0]
@@ -81,4 +83,3 @@ def errors_in_order(classes: NDArray[np.integer]) -> float:
     joins, sizes = float((classes[1:] == classes[:-1]).sum()), np.bincount(classes)
     expected = float((sizes * (sizes - 1.0)).sum()) / max(len(classes), 1)
     return float(np.sqrt(joins) + np.sqrt(joins + 1) - np.sqrt(4 * expected + 1))
-
