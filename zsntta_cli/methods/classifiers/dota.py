@@ -11,6 +11,7 @@ in the released code, because 128 between two updates lose up to 1.2 points of a
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
@@ -82,10 +83,14 @@ class DOTA(Adapting):
         if self.learned % self.options.dota_every == 0:
             self._renew()
         else:
-            self.pulls = self.means @ self.precision
+            self._pull()
 
     def _renew(self) -> None:
         """Update the precision Λ of all classes from what was learned so far."""
         share, dim = self.options.dota_shrinkage, len(self.mean_covariance)
-        self.precision = np.linalg.inv((1 - share) * self.mean_covariance + share * np.eye(dim))
-        self.pulls = self.means @ self.precision  # Λ μ
+        covariance = (1 - share) * self.mean_covariance + share * np.eye(dim)
+        self.root = cholesky(covariance, lower=True)
+        self._pull()
+
+    def _pull(self) -> None:
+        self.pulls = cho_solve((self.root, True), self.means.T).T  # Λ μ (C, D)
