@@ -111,7 +111,8 @@ def test_state_does_not_grow():
         stepper.push(data.part(slice(start, start + 500)))
         waiting = [v for k, v in state_of(stepper).items() if k.startswith(".block.")]
         sizes.append(len(pickle.dumps(state_of(stepper))) - sum(v.nbytes for v in waiting))
-    assert max(sizes) - min(sizes) < 64  # digits of counts
+    full = sizes[1:]  # the queue of 512 scores is not full after the first 500
+    assert max(full) - min(full) < 64  # digits of counts
 
 
 def test_state_is_of_dims_classes_and_ring_alone():
