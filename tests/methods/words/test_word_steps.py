@@ -10,7 +10,7 @@ from streams import decide, near_words, of_features
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.methods.words.adaneg import AdaNegMemory
+from zsntta_cli.methods.words.adaneg import Memory
 from zsntta_cli.methods.words.tanl import (
     ActivatedWords,
     ActivationRing,
@@ -18,7 +18,7 @@ from zsntta_cli.methods.words.tanl import (
     growing_share,
     largest,
 )
-from zsntta_cli.methods.words.vocabulary import Vocabulary, mine_negatives
+from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.settings import ThresholdSettings
 
 NAMES = np.eye(2, 3, dtype=np.float32)  # the third axis is no class
@@ -83,17 +83,19 @@ def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
 
 def test_the_memory_by_hand():
     images = np.array([[0, 3, 0], [0, 0, 2], [4, 0, 0], [0, 0, -1]], np.float32)
-    memory = AdaNegMemory(Vocabulary(np.eye(3, dtype=np.float32), 2, (2, 3), False), shots=2)
-    assert memory.filled == 0
-    offered = images[[0, 1, 2, 2, 3]]
-    entered, made = memory.enter([0, 0, 2, 0, 0], [0.5, 0.9, 0.1, 0.9, 0.2], offered)
+    memory = Memory(np.eye(3, dtype=np.float32), shots=2)
+    assert memory.rows.tolist() == []
     # Text 0 takes images 0 and 1; then 0.9 is no less than the largest, 0.2 is: image 1 leaves.
-    assert entered == [0, 1, 2, 4]
-    expected = [[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, -1]]
-    lengths = np.sqrt([[2], [3], [2], [3]])
-    np.testing.assert_allclose(made, expected / lengths, atol=1e-6)
-    assert memory.text[: memory.filled].tolist() == [0, 2]
-    np.testing.assert_allclose(memory.proxies[: memory.filled], made[[3, 2]], atol=1e-7)
+    offers = [(0, 0.5, 0, [1, 1, 0]), (0, 0.9, 1, [1, 1, 1]), (2, 0.1, 2, [1, 0, 1]),
+              (0, 0.9, 2, None), (0, 0.2, 3, [1, 1, -1])]  # fmt: skip
+    for row, entropy, image, expected in offers:
+        assert memory.enter(row, entropy, images[image]) == (expected is not None)
+        if expected:
+            np.testing.assert_allclose(
+                memory.proxies[row], expected / np.linalg.norm(expected), atol=1e-6
+            )
+    assert memory.rows.tolist() == [0, 2]
+    assert memory.proxies[1].tolist() == [0, 1, 0]
 
 
 def test_adaneg_by_hand():

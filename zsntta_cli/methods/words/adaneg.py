@@ -10,18 +10,17 @@ paper's fixed 0.5 (`--adaneg-sure`), which the released code sets to nearly 0 fo
 Injected noise enters as noise. A row holds L images as in the paper; the code's rows hold L - 1. As
 in the released code, λ weights the texts in the score, but the proxies in the choice of the class.
 
-Only texts determine what enters. So a block of items takes one product with the proxies at its
-start and one with the proxies that its items make; each of these counts from its item on.
+Only texts determine what enters, so a block of items takes one product with the proxies at its
+start, and a proxy that changes within the block takes one more, from its item on.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.scores import cosine_logits, energy, entropy, unit
+from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, GAP, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.methods.words.neglabel import NegLabelSettings, decided
@@ -63,8 +62,8 @@ class AdaNeg:
         self, data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings
     ) -> None:
         self.options, self.vocabulary = options, Vocabulary.of(data.pool, options)
-        self.memory = AdaNegMemory(self.vocabulary, options.adaneg_shots)
-        self.text_threshold, self.threshold = (OnlineThreshold(threshold) for _ in "ts")
+        self.memory = Memory(self.vocabulary.text, options.adaneg_shots)
+        self.text_threshold, self.threshold = OnlineThreshold(threshold), OnlineThreshold(threshold)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff 1 - S / (1 + λ) is above its threshold; name by both softmaxes."""
@@ -75,135 +74,65 @@ class AdaNeg:
             features = items.features(block)
             logits = cosine_logits(features, text, scale)
             by_text = self.vocabulary.id_share(logits).astype(np.float64)
-            offers = self._offers(1 - by_text, items.injected[block], learn)
-            seen = _by_proxies(features, logits, offers, self.memory, scale)
+            is_id, is_noise = self._sure(1 - by_text, items.injected[block], learn)
+            seen = self._by_proxies(features, logits, is_id & learn, is_noise & learn, scale)
             score[block] = self.vocabulary.id_share(seen) + weight * by_text
-            both = _softmax(logits, classes) + weight * _softmax(seen, classes)
-            class_index[block] = both.argmax(axis=1)
+            both = softmax(logits) + weight * softmax(seen)
+            class_index[block] = both[:, :classes].argmax(axis=1)
         return decided(class_index, score / (1 + weight), self.threshold, learn)
 
-    def _offers(
+    def _sure(
         self, u: NDArray[np.float64], injected: NDArray[np.bool_], learn: bool
-    ) -> "_Offers":
-        """The items of a block that are sure enough to enter the memory."""
-        sure, gap = self.text_threshold(u, learn), self.options.gap
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which items of a block are surely ID, and which surely noise, by the score on texts."""
+        threshold, gap = self.text_threshold(u, learn), self.options.gap
         if self.options.adaneg_sure is not None:
-            sure = np.full(len(u), 1 - self.options.adaneg_sure)
-        as_noise = is_surely_noise(u, sure, gap) | injected
-        return _Offers(is_surely_id(u, sure, gap) & ~injected & learn, as_noise & learn)
+            threshold = np.full(len(u), 1 - self.options.adaneg_sure)
+        is_noise = is_surely_noise(u, threshold, gap) | injected
+        return is_surely_id(u, threshold, gap) & ~injected, is_noise
+
+    def _by_proxies(
+        self,
+        features: Array,
+        logits: Array,
+        is_id: NDArray[np.bool_],
+        is_noise: NDArray[np.bool_],
+        scale: float,
+    ) -> Array:
+        """The logits (B, C + M) by the proxies, after each sure item was offered to the memory."""
+        memory, classes, seen = self.memory, self.vocabulary.classes, logits.copy()
+        if len(rows := memory.rows):
+            seen[:, rows] = cosine_logits(features, memory.proxies[rows], scale)
+        for i in np.flatnonzero(is_id | is_noise):
+            first, last = (0, classes) if is_id[i] else (classes, logits.shape[1])
+            among = logits[i, first:last]
+            row = first + int(among.argmax())
+            if memory.enter(row, float(entropy(among[None])[0]), features[i]):
+                proxy = memory.proxies[row : row + 1]
+                seen[i:, row] = cosine_logits(features[i:], proxy, scale)[:, 0]
+        return seen
 
 
-class AdaNegMemory:
-    """Up to `shots` images for each text; a new one then replaces one of higher entropy.
+class Memory:
+    """Up to L images beside each of K texts; a new one then replaces one of higher entropy."""
 
-    A row is a text and its images; its proxy is their unit mean. Only rows with an image are kept.
-    The other proxies are the texts.
-    """
+    def __init__(self, text: Array, shots: int) -> None:
+        self.text, self.proxies = text, text.copy()  # (K, D) unit norm
+        self.entropies = np.full((len(text), shots), np.inf)  # inf: a free place
+        # Unit images (K, L, D); the system allocates memory when it is written, and few texts
+        # have images.
+        self.images = np.zeros((len(text), shots, text.shape[1]), np.float32)
 
-    def __init__(self, vocabulary: Vocabulary, shots: int) -> None:
-        """The memory of a vocabulary of K texts, before the first image."""
-        count, dim = vocabulary.text.shape
-        self.vocabulary, self.shots = vocabulary, shots
-        self.place = np.full(count, -1, np.int64)  # (K,) of a text's row among those that are kept
-        self.filled = 0  # rows that are kept; the arrays below have room for more
-        self.text = np.empty(0, np.int64)  # (A,) the text of each
-        self.entropy = np.empty((0, shots))  # (A, L) of its images; inf: a free place
-        self.images = np.empty((0, shots, dim), np.float32)  # (A, L, D) raw features
-        self.sums = np.empty((0, dim))  # (A, D) of the text and the unit images
-        self.proxies = np.empty((0, dim), np.float32)  # (A, D)
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The texts that have an image."""
+        return np.flatnonzero(np.isfinite(self.entropies).any(axis=1))
 
-    def enter(
-        self, texts: Sequence[int], entropies: Sequence[float], images: Array
-    ) -> tuple[list[int], Array]:
-        """Offer images (N, D) in turn; return which entered, and the proxy (E, D) each made."""
-        entered, proxies = [], []
-        for i, (text, doubt) in enumerate(zip(texts, entropies, strict=True)):
-            row = self._row(text)
-            if self._put(row, doubt, images[i]):
-                entered.append(i)
-                proxies.append(self.proxies[row].copy())
-        dim = self.proxies.shape[1]
-        return entered, np.array(proxies, np.float32).reshape(len(proxies), dim)
-
-    def _row(self, text: int) -> int:
-        """The row of a text, which is made if there is none."""
-        if self.place[text] < 0:
-            if self.filled == len(self.text):
-                self._make_room()
-            self.place[text], self.text[self.filled] = self.filled, text
-            self.entropy[self.filled] = np.inf
-            self.sums[self.filled] = self.vocabulary.text[text]
-            self.filled += 1
-        return int(self.place[text])
-
-    def _make_room(self) -> None:
-        """Double the room for rows."""
-        more = max(len(self.text), 16)
-        for name in ("text", "entropy", "images", "sums", "proxies"):
-            old = vars(self)[name]
-            vars(self)[name] = np.concatenate([old, np.zeros((more, *old.shape[1:]), old.dtype)])
-
-    def _put(self, row: int, doubt: float, image: Array) -> bool:
-        """Put an image into a free place of a row, or into that of one of higher entropy."""
-        worst = int(self.entropy[row].argmax())
-        is_free = np.isinf(self.entropy[row, worst])
-        if not is_free and doubt >= self.entropy[row, worst]:
+    def enter(self, row: int, entropy: float, image: Array) -> bool:
+        """Offer an image (D,) to a text; say whether it entered and changed the text's proxy."""
+        place = int(self.entropies[row].argmax())
+        if entropy >= self.entropies[row, place]:
             return False
-        if not is_free:
-            self.sums[row] = self.sums[row] - _unit(self.images[row, worst])
-        self.entropy[row, worst], self.images[row, worst] = doubt, image
-        self.sums[row] = _unit(image) + self.sums[row]
-        self.proxies[row] = unit(self.sums[row][None])[0].astype(np.float32)
+        self.entropies[row, place], self.images[row, place] = entropy, unit(image)
+        self.proxies[row] = unit(self.text[row] + self.images[row].sum(axis=0, dtype=np.float64))
         return True
-
-
-def _unit(image: Array) -> NDArray[np.float64]:
-    return np.asarray(unit(image[None].astype(np.float64))[0])
-
-
-@dataclass(frozen=True)
-class _Offers:
-    """The items of a block that are offered to the memory, (B,) each."""
-
-    as_id: NDArray[np.bool_]
-    as_noise: NDArray[np.bool_]
-
-
-def _by_proxies(
-    features: Array, logits: Array, offers: "_Offers", memory: AdaNegMemory, scale: float
-) -> Array:
-    """The logits (B, C + M) by the proxies, after each item itself was offered."""
-    seen, filled = logits.copy(), memory.filled
-    if filled:
-        seen[:, memory.text[:filled]] = cosine_logits(features, memory.proxies[:filled], scale)
-    items, row, doubt = _nearest(logits, offers, memory.vocabulary.classes)
-    entered, new = memory.enter(row.tolist(), doubt.tolist(), features[items])
-    if len(new):
-        by_made = cosine_logits(features, new, scale)
-        for e, i in enumerate(entered):
-            seen[items[i] :, row[i]] = by_made[items[i] :, e]
-    return seen
-
-
-def _nearest(
-    logits: Array, offers: _Offers, classes: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """The offered items in order, with the nearest text and the entropy of each.
-
-    Both are among the names for ID items, and among the negatives for noise.
-    """
-    row, doubt = np.zeros(len(logits), np.intp), np.zeros(len(logits))
-    for kind, start, stop in (
-        (offers.as_id, 0, classes), (offers.as_noise, classes, logits.shape[1])
-    ):  # fmt: skip
-        among = logits[kind, start:stop]
-        row[kind] = start + among.argmax(axis=1)
-        doubt[kind] = entropy(among)
-    items = np.flatnonzero(offers.as_id | offers.as_noise)
-    return items, row[items], doubt[items]
-
-
-def _softmax(logits: Array, classes: int) -> Array:
-    """The names' part (B, C) of the softmax over all texts."""
-    share: Array = np.exp(logits[:, :classes] - energy(logits)[:, None])
-    return share
