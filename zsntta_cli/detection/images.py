@@ -22,7 +22,6 @@ from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.sources.item import ADDRESS, refuse
 from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.methods.scores import scale_under
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, prompt_template
@@ -106,14 +105,10 @@ class NoiseDetector(OnlineDetector):
         """The classes as the encoder sees their names or their photos."""
         if self._photos is not None:
             classes = encoded_photos(self.encoder, self._photos)
-            return FrozenModel(classes.features, self._under(classes.scale), None)
+            return FrozenModel(classes.features, classes.scale, None)
         texts = prompt_features(self.encoder.encode_texts, self.prompt, self.class_names)
         scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
-        return FrozenModel.checked(texts, self._under(scale), bias)
-
-    def _under(self, scale: float) -> float:
-        """A logit scale for logits in the encoder's precision."""
-        return scale_under(self.identity.get("precision"), scale)
+        return FrozenModel.checked(texts, scale, bias)
 
     @property
     def online(self) -> OnlineDetector:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, is_scale
 from zsntta_cli.errors import SettingsError, first_of, near, short
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.scores import AutocastScale, unit
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import check, check_choice
 
@@ -41,7 +41,7 @@ def checked_scale(logit_scale: Any) -> float:
     value, bounds = _plain(logit_scale), f"above 0 and at most {LARGEST_SCALE:,.0f}"
     wrong = f"logit_scale is {short(repr(logit_scale))}, must be {bounds}: CLIP's is about 100."
     check(is_scale(value), wrong)
-    return value if isinstance(value, AutocastScale) else float(value)
+    return float(value)
 
 
 class MeantScale(float):
@@ -50,7 +50,7 @@ class MeantScale(float):
 
 def warn_of_logarithm(logit_scale: Any) -> None:
     """Warn of a scale that looks like the logarithm that CLIP's checkpoints have."""
-    is_meant = isinstance(logit_scale, MeantScale | AutocastScale)
+    is_meant = isinstance(logit_scale, MeantScale)
     if is_meant or not _LOGARITHMS[0] < logit_scale < _LOGARITHMS[1]:
         return
     value = f"{logit_scale:.5g}"

@@ -2,11 +2,6 @@
 
 MCM is from "Delving into Out-of-Distribution Detection with Vision-Language Representations",
 arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
-
-If features were made under autocast (`--precision amp`), logits are computed as autocast computes
-them on a GPU, in the released code's order, (scale * image / |image|) @ text.T. Norms and quotients
-are float32, and both sides of the product are float16. The sums are exact, or nearly so, and then
-rounded to float16, which has steps of 1/64 near 25. Softmax is float32.
 """
 
 from collections.abc import Iterator
@@ -17,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows, float32_of
-from zsntta_cli.settings import AMP
 
 _CHUNK = 1024  # rows in one product: it limits memory, and they fit in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
@@ -34,18 +28,6 @@ class ZeroShot:
 
     class_index: NDArray[np.int32]  # (N,) argmax over the ID classes
     noise_score: NDArray[np.floating]  # (N,) u = 1 - MCM in [0, 1), higher = more noise
-
-
-class AutocastScale(float):
-    """The logit scale of an encoder that ran under autocast; with it logits are rounded likewise.
-
-    It is a float, so it can be passed wherever a logit scale is expected.
-    """
-
-
-def scale_under(precision: object, scale: float) -> float:
-    """The logit scale for an encoder of this precision, an `AutocastScale` for amp."""
-    return AutocastScale(scale) if precision == AMP else scale
 
 
 def unit(features: NDArray[np.floating]) -> NDArray[Any]:
@@ -73,22 +55,7 @@ def _logits_in(
     logit_scale: float,
 ) -> NDArray[np.float32]:
     """The scaled cosines, computed in `room` (2, N, D): new memory would cost most of the time."""
-    if isinstance(logit_scale, AutocastScale):
-        return _autocast_logits(features, text_features, logit_scale)
     return _product(_scaled_in(room, features, logit_scale), text_features)
-
-
-def _autocast_logits(
-    features: NDArray[np.floating], text_features: NDArray[np.float32], scale: AutocastScale
-) -> NDArray[np.float32]:
-    """The scaled cosines (N, C) as float16 numbers, as autocast computes them.
-
-    Products of float16 numbers have few digits, so their float64 sums are exact up to the last
-    bits. No order of adding, number of rows or processor moves a logit by one of its large steps.
-    """
-    images = unit(features.astype(np.float32)) * np.float32(scale)
-    rows, text = (side.astype(np.float16).astype(np.float64) for side in (images, text_features))
-    return (rows @ text.T).astype(np.float16).astype(np.float32)
 
 
 def _scaled_in(

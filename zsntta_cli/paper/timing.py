@@ -28,7 +28,7 @@ from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import scale_under, zero_shot
+from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
 from zsntta_cli.settings.options import check
@@ -159,7 +159,7 @@ def live_data(encoder: "Encoder", job: TimingJob) -> "LiveData":
     features = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
     names = [entry.name for entry in imagenet.classes()][: job.classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
-    scale = scale_under(encoder.identity["precision"], encoder.identity["logit_scale"])
+    scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(total) % _PICTURES, injected)
     ids, unlabelled = [str(i) for i in range(total)], np.full(total, -1, np.int32)

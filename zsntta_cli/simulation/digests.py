@@ -12,7 +12,7 @@ from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import AMP, NO_NOISE
+from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
 from zsntta_cli.simulation.stream import has_ood
@@ -30,17 +30,15 @@ def run_digests(
     """The digests of a run: of its files by name, and of how their features are read.
 
     `sources`: files by the sets' names, the first that of the ID set, `id_name`. `text/<ID set>`
-    covers the class text features, the logit scale (for a sigmoid
-    model also its bias), whether logits are autocast's, and whether the ID set's features are
-    normalised; `norm/<set>` marks another set whose features are normalised.
+    covers the class text features, the logit scale (for a sigmoid model also its bias), and whether
+    the ID set's features are normalised; `norm/<set>` marks another set whose features are
+    normalised.
     """
     digests = {name: source.digest for name, source in sources}
     (_, id_set), *other_sources = sources
     text_identity = f"{text_digest} {float(encoder['logit_scale'])!r} {id_set.normalized}"
     if encoder.get("logit_bias") is not None:
         text_identity += f" {float(encoder['logit_bias'])!r}"
-    if encoder.get("precision") == AMP:
-        text_identity += f" {AMP}"
     digests[f"text/{id_name}"] = hashlib.sha256(text_identity.encode()).hexdigest()
     for name, source in other_sources:
         if source.normalized:

@@ -27,7 +27,7 @@ from zsntta_cli.files import input_size
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.base import MoreText
-from zsntta_cli.methods.scores import scale_under, unit
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE, StreamSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
@@ -115,8 +115,7 @@ class Library:
 
     def scale(self, encoder_name: str, prompt: str, name: str) -> float:
         """The logit scale of a set's classes under a prompt."""
-        model = self.read(encoder_name, name).model(prompt)
-        return scale_under(model.get("precision"), float(model["logit_scale"]))
+        return float(self.read(encoder_name, name).model(prompt)["logit_scale"])
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""

@@ -31,7 +31,6 @@ from zsntta_cli.errors import (
     first_of,
     short,
 )
-from zsntta_cli.methods.scores import scale_under
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to be compared
@@ -154,7 +153,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         names, text = _named_classes(request, encoding, cached)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
     detector = OnlineDetector(
-        text, scale_under(identity.get("precision"), scale), request.rule.method, class_names=names,
+        text, scale, request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias,
     )  # fmt: skip
     return DetectRun(request, encoding, detector, cached, photos=photos)
