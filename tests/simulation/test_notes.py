@@ -1,9 +1,11 @@
 """What is said of runs before they start, and runs of methods that ask for texts."""
 
+import csv
 import json
 import warnings
 
 import pytest
+from made import TINY
 
 import zsntta_cli
 
@@ -33,6 +35,40 @@ def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
     for line, (method, settings) in zip(said, methods, strict=False):
         assert line.startswith(f"{method} decides as zs-clip does throughout: a stream of ")
         assert line.endswith(f"({settings}).")
+
+
+@pytest.mark.parametrize("ood_set", ["textures", "digits"])
+def test_in_its_warm_up_adand_is_zs_clip_on_a_stream_with_its_injected_noise(
+    zsntta, ood_set, tmp_path
+):
+    for name, images in (("shapes", 60), (ood_set, 20)):
+        assert zsntta("extract", *TINY, "--dataset", name, "--limit", images,
+                      "--no-partners").exit_code == 0  # fmt: skip
+    run = ("simulate", *TINY, "--ood", ood_set, "--ratio", "natural", "--method")
+    lines = {}
+    for method, *noise in (("adand",), ("zs-clip", "--noise", "gaussian"), ("zs-clip",)):
+        result = zsntta(*run, method, *noise, "--scores", "scores.csv")
+        assert result.exit_code == 0, result.stderr
+        lines[method, *noise] = (tmp_path / "scores.csv").read_text().splitlines()
+        if method == "adand":
+            said = " ".join(result.stdout.split())
+    assert lines["adand",] == lines["zs-clip", "--noise", "gaussian"]
+    decisions = {
+        key: {row["sample_id"]: row["decision"] for row in csv.DictReader(rows)}
+        for key, rows in lines.items()
+    }
+    plain, of_adand = decisions["zs-clip",], decisions["adand",]
+    assert any(of_adand[sample] != decision for sample, decision in plain.items())
+    assert "adand decides as 'zs-clip --noise gaussian' does throughout: a stream of 90" in said
+    assert "10 of them are injected noise: in its threshold they weigh as much as" in said
+
+
+def test_ridge_leaves_injected_noise_out_of_its_threshold(simulate):
+    options = ("--method", "ridge", "--id", "pets", "--ood", "sky", "--noise", "gaussian")
+    result = simulate(*options, "--limit", 40)
+    said = " ".join(result.stdout.split())
+    assert "ridge decides as 'zs-clip --noise none' does throughout" in said
+    assert "weigh" not in said
 
 
 def adand(simulate, *options):

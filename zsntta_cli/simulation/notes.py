@@ -136,10 +136,10 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
         if name and (count := miscounted(name, images)):
             text = f"'{name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, name, text, images)
-    yield from _of_method(run, sizes, tests + injected)
+    yield from _of_method(run, sizes, tests, injected)
 
 
-def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNote]:
+def _of_method(run: RunSettings, sizes: SetSizes, tests: int, injected: int) -> Iterator[RunNote]:
     name, method = run.method, METHODS[run.method]
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, no online method."
@@ -149,12 +149,29 @@ def _of_method(run: RunSettings, sizes: SetSizes, items: int) -> Iterator[RunNot
         yield RunNote(UNDECIDED, name, text)
     if phrase := method.note(run.options, sizes.classes, sizes.dim):
         yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
+    items = tests + injected
     if 0 < items <= (first := method.warm_up(run.options)):
         text = (
-            f"{name} decides as zs-clip does throughout: a stream of {items:,} items "
+            f"{name} decides as {_warm_up_rule(run)} does throughout: a stream of {items:,} items "
             f"ends before its detector decides, after {first:,} items ({method.warm_up_by})."
         )
+        if injected and "noise" in method.defaults:
+            text += (
+                f" {injected:,} of them are injected noise: in its threshold they weigh as much as "
+                f"the stream's own images."
+            )
         yield RunNote("warm-up", name, text, -items)
+
+
+def _warm_up_rule(run: RunSettings) -> str:
+    """The run of ZS-CLIP whose decisions are those of a method's warm-up.
+
+    Injected noise enters the threshold of methods that inject it by themselves, and of ZS-CLIP.
+    """
+    if run.stream.noise == NO_NOISE:
+        return "zs-clip"
+    noise = run.stream.noise if "noise" in METHODS[run.method].defaults else NO_NOISE
+    return f"'zs-clip --noise {noise}'"
 
 
 def _repeated(name: str, times: float) -> RunNote:
