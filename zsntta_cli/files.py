@@ -6,10 +6,8 @@ folder removes it.
 """
 
 import contextlib
-import errno
 import fcntl
 import hashlib
-import io
 import os
 import re
 import secrets
@@ -18,14 +16,10 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from filelock import BaseFileLock, FileLock, SoftFileLock
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line
 
 _PREFIX, _SUFFIX = ".zsntta-", ".tmp"
-_WITHOUT_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS}
 _OWN_FOLDER = re.compile(r"\.zsntta-[0-9a-f]{16}\.tmp")
 
 
@@ -174,69 +168,6 @@ def sweep(folder: Path) -> None:
                     shutil.rmtree(path) if is_folder else path.unlink()
             finally:
                 os.close(descriptor)
-
-
-def lock_at(path: Path, thread_local: bool = True) -> BaseFileLock:
-    """A lock that one process holds at a time, by a file; its folder must exist.
-
-    It dies with its process. A file system without locks (NFS without its daemon, some FUSE) gets a
-    soft one: a file that names host and process, which the next process of this host removes if
-    that process is gone.
-    """
-    kind, place = (FileLock, path) if _can_lock(path) else (SoftFileLock, _soft(path))
-    return kind(place, thread_local=thread_local)
-
-
-def _can_lock(path: Path) -> bool:
-    with path.open("a+b") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:  # another process has it
-            return True
-        except OSError as error:
-            if error.errno not in _WITHOUT_LOCKS:
-                raise
-            return False
-    return True
-
-
-def _soft(path: Path) -> Path:
-    return path.with_name(f"{path.name}.soft")
-
-
-def holder(path: Path) -> str:
-    """Who holds a soft lock, and what to do if that is gone; nothing of a lock of the system."""
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        process, host, *_ = [*read_input(_soft(path), 1000).decode().split("\n"), "", ""]
-        return f", process {process} on {host} (if it is gone, remove {_soft(path)})"
-    return ""
-
-
-class Sink(io.FileIO):
-    """A file for HDF5 that accepts every write, and keeps the error of the first one that failed.
-
-    After a failed write, HDF5 crashes the process in what it does later.
-    """
-
-    error: OSError | None = None
-
-    def write(self, content: Any) -> int:
-        """Write all of the bytes, and return their number even if that has failed."""
-        done = 0
-        try:
-            while self.error is None and done < len(content):
-                done += super().write(content[done:])
-        except OSError as error:
-            self.error = error
-        return len(content)
-
-    def truncate(self, size: int | None = None) -> int:
-        """Set the size, and return it even if that has failed."""
-        try:
-            return super().truncate(size)
-        except OSError as error:
-            self.error = self.error or error
-            return size or 0
 
 
 def sha256(path: Path) -> str:

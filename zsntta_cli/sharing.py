@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from zsntta_cli import datasets
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import Header, difference, names_a_folder, public_identity
@@ -21,7 +23,7 @@ from zsntta_cli.cache.origin import note_source
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, counted, first_line, short
-from zsntta_cli.files import lock_at, scratch_folder, whole_file, writing
+from zsntta_cli.files import scratch_folder, whole_file, writing
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings.prompts import set_of
 
@@ -133,7 +135,7 @@ def _take(file: Path, root: Path, source: str) -> Pulled:
     _check_encoder(root, path, header)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with lock_at(lock_path(path)):  # an extraction takes the same lock
+    with FileLock(lock_path(path)):  # an extraction takes the same lock
         if path.exists():
             if hdf5.read_header(path).digest != header.digest:
                 raise StoreError(f"{path} holds other features than these", remedy="other-folder")

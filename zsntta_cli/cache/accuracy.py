@@ -38,7 +38,6 @@ class ZeroShotAccuracy:
     reordered: float = 0.0  # accuracy under another order of labels, if that is far better
     swaps: tuple[Swap, ...] = ()  # the first classes that this order would exchange
     order: str = ""  # how this order comes about, if that is known
-    lacking: int = 0  # classes without images
 
     @property
     def accuracy(self) -> float:
@@ -55,16 +54,13 @@ def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
     labels = features.labels[labelled]
     correct = int((answers == labels).sum())
     present = np.unique(labels).tolist()
-    lacking = len(text) - len(present)
     names = features.class_names
     better = better_order(labels, answers, names)
     if better is None:
-        return ZeroShotAccuracy(template, correct, len(labels), lacking=lacking)
+        return ZeroShotAccuracy(template, correct, len(labels))
     swaps = [(names[i], names[j]) for i in present if (j := better.classes[i]) != i]
     reordered, first_swaps = better.accuracy, tuple(swaps[:_PAIRS])
-    return ZeroShotAccuracy(
-        template, correct, len(labels), reordered, first_swaps, better.words, lacking
-    )
+    return ZeroShotAccuracy(template, correct, len(labels), reordered, first_swaps, better.words)
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -130,13 +126,13 @@ def parsed_shot(values: Any) -> ZeroShotAccuracy:
     Raises:
         ValueError, TypeError, KeyError: the values are no accuracy.
     """
-    correct, images, lacking = (_count(values[key]) for key in ("correct", "images", "lacking"))
+    correct, images = (_count(values[key]) for key in ("correct", "images"))
     if not correct <= images or not images or not 0 <= (reordered := values["reordered"]) <= 1:
         raise ValueError(f"{correct} of {images} images are no share, or another order's is none")
     swaps = tuple((str(one), str(other)) for one, other in values["swaps"])
     return ZeroShotAccuracy(
         str(values["template"]), correct, images, float(reordered), swaps,
-        str(values["order"]), lacking,
+        str(values["order"]),
     )  # fmt: skip
 
 

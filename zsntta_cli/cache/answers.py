@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import lock_at, sweep, writing
+from zsntta_cli.files import sweep, writing
 
 SUFFIX, _PARTS = ".tpt", ".tpt-parts"
 _DIGITS = 12  # digits of the question's digest in a file's name
@@ -143,7 +144,7 @@ class AnswerFile:
         """Let one process write at a time: a merge removes the folder that a part is written to."""
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lock = lock_at(self.path.with_name(f".{self.path.name}.lock"))
+            lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
             lock.acquire()
         try:
             with writing(self.path):

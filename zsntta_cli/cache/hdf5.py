@@ -23,7 +23,7 @@ from zsntta_cli.cache.guard import Budget, GuardedGroup
 from zsntta_cli.cache.origin import machine_facts
 from zsntta_cli.cache.soundness import faults, is_scale
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.files import Sink, input_size, whole_file
+from zsntta_cli.files import input_size, whole_file
 
 FORMAT = 1
 _KINDS = {  # what a file holds, the attribute with its format, what to do if the file is broken
@@ -34,16 +34,9 @@ _KINDS = {  # what a file holds, the attribute with its format, what to do if th
 
 @contextlib.contextmanager
 def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
-    """Open a file to write to.
-
-    HDF5 crashes the process some time after a write has failed. So the sink accepts every write,
-    and its error is raised when HDF5 has closed the file.
-    """
-    with Sink(path, mode.replace("w", "w+")) as sink:
-        with h5py.File(sink, mode, libver="v110") as file:
-            yield file
-        if sink.error:
-            raise sink.error
+    """Open a file to write to; Python writes it, so a full disk is an error of the system."""
+    with open(path, f"{mode[0]}+b") as raw, h5py.File(raw, mode, libver="v110") as file:
+        yield file
 
 
 def write_features(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
@@ -40,7 +41,7 @@ from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
 from zsntta_cli.datasets.readers import corruptions
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
-from zsntta_cli.files import lock_at, writing
+from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
 from zsntta_cli.settings.prompts import prompt_template
 
@@ -175,7 +176,7 @@ def import_features(plan: ImportPlan, root: Path) -> Imported:
     _check_neighbours(plan, checked, root, path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = lock_at(lock_path(path))  # an extraction takes the same lock
+        lock = FileLock(lock_path(path))  # an extraction takes the same lock
         lock.acquire()
     try:
         return Imported(path, checked, _write(path, plan, checked))

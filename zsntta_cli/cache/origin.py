@@ -47,7 +47,6 @@ _SOURCE = (
 )  # fmt: skip
 _RECORDED = ("created", "prompt", PULLED)  # recorded, and never compared
 
-_PLACES = ("threads", "cpu", "device", "gpu", "platform")  # the hardware that computes
 # The usual value of these is not recorded, so a key that is missing in one origin is a difference.
 _ALWAYS = (
     "limit",
@@ -196,71 +195,14 @@ def _compared(origin: Origin) -> dict[str, Any]:
 
 
 def differences_in_words(here: Origin, there: Origin) -> str:
-    """Say in a clause what differs, that nothing differs, or that nothing is recorded."""
+    """Say what differs, as `key: there -> here`; or that nothing does, or nothing is recorded."""
     if not here or not there:
         whose = "the record does" if here else "the feature file here does"
         return f"{whose} not say how they were made"
-    by_key = {difference.key: difference for difference in origin_differences(here, there)}
-    if not by_key:
+    differences = origin_differences(here, there)
+    if not differences:
         return "yet by all that is recorded they were made in the same way"
-    machine = [d for d in by_key.values() if _is_of_machine(d.key)]
-    ways = {side: _made({d.key: getattr(d, side) for d in machine}) for side in ("one", "other")}
-    clauses = [f"made {ways['one']} here, {ways['other']} there"] if machine else []
-    clauses += [_clause(d) for d in by_key.values() if not _is_of_machine(d.key)]
-    same = {"weights_sha256": "weights", "preprocessing": "preprocessing"}
-    equal = [same[key] for key in same if key in here and key in there and key not in by_key]
-    clauses += [f"the same {' and '.join(equal)}"] if equal else []
-    return "; ".join(clauses)
-
-
-def _is_of_machine(key: str) -> bool:
-    return key.partition(".")[0] in _MACHINE
-
-
-def _made(values: Mapping[str, Any]) -> str:
-    """Say what features were made with and on: "with torch 2.13.0 on 2 threads"."""
-    versions = [
-        f"{key.removeprefix('versions.')} {_shown(value)}"
-        for key, value in values.items()
-        if key.startswith("versions.")
-    ]
-    places = [
-        f"{value} thread{'s' * (value != 1)}" if key == "threads" else _shown(value)
-        for key, value in values.items()
-        if key in _PLACES
-    ]
-    forms = [form.format(_shown(values[key])) for key, form in _HOW.items() if key in values]
-    with_versions = [f"with {', '.join(versions)}"] if versions else []
-    return " ".join([*with_versions, *([f"on {', '.join(places)}"] if places else []), *forms])
-
-
-_HOW = {"batch_size": "in batches of {}", "memory_format": "in the memory format {}"}
-_IN_WORDS = {
-    "weights_sha256": "other weights: sha256 {one}… here, {other}… there",
-    "images": "{one} images here, {other} there",
-    "skipped": "{one} broken images left out here, {other} there",
-    "content": "other images: names, sizes, labels or class names of files differ",
-    "imported": "imported from other files",
-    "split": "another split",
-    "preprocessing": "other preprocessing: {one} here, {other} there",
-}
-
-
-def _clause(difference: Difference) -> str:
-    """One difference of encoders or sources as a clause."""
-    key, one, other = difference
-    if key == "weights_sha256":
-        one, other = str(one)[:_DIGITS], str(other)[:_DIGITS]
-    if key == "preprocessing":
-        one, other = _apart(one, other), _apart(other, one)
-    form = _IN_WORDS.get(key, "{key} {one} here, {other} there")
-    return form.format(key=key.replace("_", " "), one=_shown(one), other=_shown(other))
-
-
-def _apart(text: str, other: str) -> str:
-    """The parts of one preprocessing that another one lacks."""
-    parts = [part for part in str(text).split(", ") if part not in str(other).split(", ")]
-    return ", ".join(parts) or "nothing else"
+    return "; ".join(f"{key}: {_shown(old)} -> {_shown(new)}" for key, new, old in differences)
 
 
 def _shown(value: Any) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from filelock import Timeout
+from filelock import FileLock, Timeout
 
 from zsntta_cli.addresses import MissingAtStore, Unread, fetch_file
 from zsntta_cli.datasets import look
@@ -23,7 +23,7 @@ from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.presence import traces
 from zsntta_cli.datasets.status import YES, on_disk
 from zsntta_cli.errors import DatasetError, first_line
-from zsntta_cli.files import lock_at, scratch_folder, take_name, writing
+from zsntta_cli.files import scratch_folder, take_name, writing
 from zsntta_cli.progress import Advance, Reporter
 
 _MEGABYTE = 10**6
@@ -165,7 +165,7 @@ def _alone(target: Path) -> Iterator[None]:
     path = target.with_name(f".{target.name}.lock")
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        lock = lock_at(path)
+        lock = FileLock(path)
     try:
         with lock.acquire(blocking=False):
             try:

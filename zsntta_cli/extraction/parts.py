@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import BaseFileLock, Timeout
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import lock_path, parts_path
 from zsntta_cli.errors import StoreError, first_line
-from zsntta_cli.files import holder, lock_at, write_whole, writing
+from zsntta_cli.files import write_whole, writing
 
 
 @contextmanager
@@ -31,8 +31,7 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            who = holder(lock_path(path))
-            note(f"{path} is being extracted by another process{who}: waiting.")
+            note(f"{path} is being extracted by another process: waiting.")
             lock.acquire()
     try:
         yield
@@ -56,9 +55,9 @@ def locked_if_free(path: Path) -> Iterator[bool]:
         lock.release()
 
 
-def _lock(path: Path) -> BaseFileLock:
+def _lock(path: Path) -> FileLock:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return lock_at(lock_path(path))
+    return FileLock(lock_path(path))
 
 
 def discard_parts(path: Path) -> None:
