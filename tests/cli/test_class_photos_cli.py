@@ -157,10 +157,6 @@ def test_what_will_not_do_is_one_line(photos):
     fails(photos(*EXTRACT), "examples has no photos of 'star'", stdout=None)
     fails(photos(*EXTRACT, "--dataset", "glyphs"), "name one --dataset", code=2)
     fails(photos("extract", *SHAPES, "--prompt", "photos"), "'photos' is neither", code=2)
-    dry = photos("extract", *TINY, "--dataset", "x=examples", "--class-photos", "examples",
-                 "--noise", "none", "--dry-run")  # fmt: skip
-    assert "examples: 48 example photos of 9 classes\n" in dry.stdout
-    fails(photos(*EXTRACT[:-1], "none", "--dry-run"), "cannot read the example photos", stdout=None)
     add_texts(FILE, [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
     with pytest.raises(StoreError, match="the logit scale of its text features is -1"):
         read_features(FILE)

@@ -99,30 +99,21 @@ def test_paper(dry, tmp_path):
     assert not (tmp_path / "fig2.pdf").exists()
 
 
-def test_extract_says_what_is_there_and_where_the_rest_comes_from(dry, picture_folder):
-    shapes = ("extract", "--dataset", "shapes", "--limit", "300", *TINY)
-    there = dry(*shapes).splitlines()
-    assert there[0] == "features/tiny/shapes.h5: 300 images, there already"
-    assert all("there already" in line for line in there[:-1])
-    text = dry(*shapes, "--noise-count", "80", "--noise", "gaussian")
-    assert "noise-gaussian.h5: 75 images there, 5 more to encode" in text
-    text = dry(*shapes, "--prompt", "a drawing of a {}.")
-    assert "there already; class names under 1 more prompts to embed" in text
-    assert "features/tiny/shapes.h5: 300 images to encode, built in" in dry(*shapes, "--overwrite")
+def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):
+    shapes = ("extract", "--dataset", "shapes", *TINY)
+    kept = "features/tiny: 6 feature files: 6 kept, 0 to make, 0 missing\n"
+    assert dry(*shapes) == kept + NOTHING
+    made = dry(*shapes, "--overwrite", "--no-partners")
+    assert "2 feature files: 0 kept, 2 to make (shapes, noise-gaussian), 0 missing\n" in made
     text = dry("extract", "--dataset", "cifar10", "--words", "wordnet")
-    assert "cifar10.h5: 10,000 images to encode, 170 MB to download from https://" in text
-    assert "lsun.h5: 10,000 images to encode, not whole in data, an OOD partner: zsntta datasets " \
-        "show lsun says where from" in text  # fmt: skip
-    assert "words-wordnet-nouns.h5: 67,186 words to encode" in text
+    assert "cifar10, words-wordnet-nouns, words-wordnet-adjectives, noise-gaussian" in text
+    assert "2 missing (lsun, places): zsntta datasets show lsun says where from\n" in text
     text = dry("extract", "--dataset", f"mine={picture_folder}", *TINY)
-    assert "features/tiny/mine.h5: 12 images to encode\n" in text
-    assert "noise-gaussian.h5: 75 images, there already" in text
+    assert "2 feature files: 1 kept, 1 to make (mine), 0 missing\n" in text
 
 
 def test_the_demo_says_what_it_would_extract_and_run(dry):
-    *extractions, last = [line for line in dry("demo").splitlines() if line.startswith("features")]
-    assert "features/tiny/shapes.h5: " in extractions[0]
-    assert last == "features/tiny/noise-gaussian.h5: 75 images there, 4,925 more to encode"
+    assert "features/tiny: 6 feature files: 6 kept" in dry("demo")
     runs = 3 * (2 * 4 + 1)  # methods; ratios, OOD sets and a clean stream
     assert counts(dry("demo"))[0] == runs
     assert counts(dry("demo", "--live"))[0] == runs + 7 * 4

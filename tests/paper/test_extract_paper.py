@@ -147,5 +147,5 @@ def test_one_set_that_fails_ends_itself_and_unknown_names_all(zsntta, tmp_path):
 
 def test_a_dry_run_counts_what_would_be_encoded(zsntta):
     dry = zsntta("extract", "--paper", *TINY, "--dry-run")
-    assert "shapes.h5: 10,000 images to encode" in dry.stdout
+    assert "features/tiny: 9 feature files: 0 kept, 9 to make (shapes, " in dry.stdout
     assert dry.stdout.splitlines()[-1] == "Nothing was run or written (--dry-run)."

@@ -73,8 +73,7 @@ def _say_foresight(root: Path, live: bool) -> None:
     from zsntta_cli.results import planning
     from zsntta_cli.results.keeping import Keeping
 
-    for file in foresee(_plan(), _ENCODER, root):
-        say(file.line)
+    say(foresee(_plan(), _ENCODER, root))
     grids = [_grid(_METHODS, _AXES), *([_live_grid()] if live else [])]
     with_sets = (replace(grid, ood_sets=partners(_ID_SET)) for grid in grids)
     runs = [run for grid in with_sets for run in grid.runs(root)]

@@ -13,7 +13,7 @@ from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.hints import simulate_command
 from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, ModelOptions, with_groups
 from zsntta_cli.cli.parts import PartOptions
-from zsntta_cli.errors import DatasetError, counted, first_line
+from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
@@ -304,16 +304,8 @@ class _Extraction:
             return photo_classes(self.class_photos, encoding)
 
     def _foresee(self) -> None:
-        """Say what is there, what would be encoded, and where its images come from."""
+        """Say how much is there, and what would be made."""
         from zsntta_cli.extraction.foreseen import foresee
 
-        for file in foresee(self.plan, self.choice, self.root, self.encoding.overwrite):
-            by_hand = f": zsntta datasets show {file.by_hand} says where from" * bool(file.by_hand)
-            say(f"{file.line}{by_hand}")
-        if self.class_photos:
-            from zsntta_cli.detection.classes.photos import photo_items
-
-            counts = [len(items) for items in photo_items(self.class_photos).values()]
-            classes = counted(len(counts), "class", "classes")
-            say(f"{self.class_photos}: {counted(sum(counts), 'example photo')} of {classes}")
+        say(foresee(self.plan, self.choice, self.root, self.encoding.overwrite))
         say(NOTHING_DONE)

@@ -55,8 +55,7 @@ def extract_paper(
             partners=False,
         )  # fmt: skip
         if dry_run:
-            for file in foresee(plan, choice, root, settings.overwrite):
-                say(file.line)
+            say(foresee(plan, choice, root, settings.overwrite))
             continue
         of_encoder: Failures = {}
         folder = folder_name(choice)
