@@ -48,7 +48,7 @@ class PaperEncoder:
 
     @property
     def usual(self) -> EncoderChoice:
-        """The encoder of figures and timings, which name none."""
+        """The encoder of figures, which name none."""
         return self.named or EncoderChoice(precision=self.precision)
 
     @property

@@ -21,7 +21,7 @@ _ROUNDING = 0.005  # percent: the largest error of a number that is printed with
 
 @dataclass(frozen=True)
 class Measured:
-    """The measured value of a cell's metric, in percent (table 4: seconds, GiB)."""
+    """The measured value of a cell's metric, in percent."""
 
     mean: float  # nan: a metric without samples, or an average that lacks a set
     std: float = math.nan  # sample standard deviation of the mean over seeds; nan for one seed

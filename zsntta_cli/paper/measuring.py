@@ -68,10 +68,12 @@ def measure(runs: Streams, base: Streams, results: Results, metric: str) -> Meas
 
 
 def _by_set(runs: Streams, results: Results, metric: str) -> dict[str, dict[int, float]]:
-    """A metric by the set of a stream and by seed, for the runs that have results."""
+    """A metric in percent by the set of a stream and by seed, for the runs that have results."""
     return {
-        _set_of(seeds[0]): {r.stream.seed: value(results[r], metric) for r in seeds if r in results}
-        for seeds in runs
+        _set_of(of_set[0]): {
+            run.stream.seed: 100 * results[run].metric(metric) for run in of_set if run in results
+        }
+        for of_set in runs
     }
 
 
@@ -83,15 +85,3 @@ def _set_of(run: RunSettings) -> str:
 
 def _difference(by_seed: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
     return {seed: by_seed[seed] - other[seed] for seed in by_seed if seed in other}
-
-
-def value(record: Record, metric: str) -> float:
-    """A metric of a run: percent, seconds for each test sample, or GiB.
-
-    A sample's time includes its share of injected images: the paper's AdaND takes 9/8 of ZS-CLIP's.
-    """
-    if metric == "time_s":
-        return record.seconds / record.tests
-    if metric == "memory_gib":
-        return record.memory / 2**30
-    return 100 * record.metric(metric)

@@ -16,7 +16,6 @@ from zsntta_cli.paper.runs import (
     all_runs,
     count_items,
     needed_files,
-    needing_images,
     present_files,
     runnable,
 )
@@ -25,6 +24,7 @@ from zsntta_cli.progress import time_text
 from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.planning import Rates, estimate, kept_rates
 from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.tuned import live_among
 
 _HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left", "Time left")
 
@@ -74,7 +74,7 @@ def _state(
 ) -> RunsState:
     lacking = [run for run in runs if run not in kept]
     estimated = estimate(root, runnable(root, lacking), root, rates)
-    by_images = needing_images(root, lacking)
+    by_images = live_among(root, lacking)
     replays = [run for run in lacking if run not in by_images]
     live = [run for run in lacking if run in by_images]
     files = f"{len(present_files(root, runs))}/{len(needed_files(runs))}"

@@ -21,8 +21,7 @@ from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.results import tidy
 from zsntta_cli.settings import EncoderChoice
 
-_COSTS = ("time_s", "memory_gib")  # of table 4: seconds and GiB, no shares
-_OWN_METRICS = (*_COSTS, LEAD, *LEADS)
+_OWN_METRICS = (LEAD, *LEADS)
 _OVER_CORRUPTIONS = "corruptions"  # table 15's cells are averages over these
 
 
@@ -104,16 +103,9 @@ def _sets(of: Printed) -> dict[str, Any]:
 
 
 def _values(by_metric: Mapping[str, tuple[float, float]]) -> dict[str, float | None]:
-    """The mean and the standard deviation of each metric, by column."""
+    """The mean and the standard deviation of each metric, by column: fractions, None for nan."""
     return {
-        column: _scaled(metric, number)
+        column: None if math.isnan(number) else round(number / 100, 12)
         for metric, numbers in by_metric.items()
         for column, number in zip((_name(metric), f"{_name(metric)}_std"), numbers, strict=True)
     }
-
-
-def _scaled(metric: str, number: float) -> float | None:
-    """A number as in every CSV, where a share is a fraction; None for nan."""
-    if math.isnan(number):
-        return None
-    return number if metric in _COSTS else round(number / 100, 12)

@@ -15,7 +15,7 @@ from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
-from zsntta_cli.paper.printed.tables import SAMPLES, TABLES, PaperTable
+from zsntta_cli.paper.printed.tables import TABLES, PaperTable
 from zsntta_cli.results import planning
 from zsntta_cli.results.frame import shown
 from zsntta_cli.results.planning import NeededFile
@@ -23,7 +23,6 @@ from zsntta_cli.settings.options import value_type
 from zsntta_cli.settings.ratios import Ratio
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
-from zsntta_cli.simulation.tuned import live_among
 
 Streams = tuple[tuple[RunSettings, ...], ...]  # the streams of a cell, each with runs of all seeds
 _USUAL_RATIO = 0.5  # of tables that name no ratio
@@ -76,9 +75,9 @@ def wished_cells(table: PaperTable, wishes: Wishes) -> list[PaperCell]:
             that names its noise ratios.
     """
     every = _at_ratios(cells(table, wishes.encoder), wishes.ratios)
-    if wishes.methods and (table.heads != ("Method",) or table.limit):
+    if wishes.methods and table.heads != ("Method",):
         raise SettingsError(
-            f"table {table.number} compares settings or times of the paper's methods: no row for "
+            f"table {table.number} compares settings of the paper's methods: no row for "
             f"{', '.join(wishes.methods)} has a place there."
         )
     ours = [cell for cell in every if cell.of.method == "adand"]
@@ -97,10 +96,10 @@ def _at_ratios(every: list[PaperCell], ratios: Sequence[Ratio]) -> list[PaperCel
     """The cells of a table, with those of the same rows at other noise ratios.
 
     Raises:
-        SettingsError: the table names its noise ratios, or compares times.
+        SettingsError: the table names its noise ratios.
     """
     table = every[0].table
-    if ratios and (table.limit or any(cell.of.ratio is not None for cell in every)):
+    if ratios and any(cell.of.ratio is not None for cell in every):
         raise SettingsError(
             f"table {table.number} is not measured at other noise ratios: that is for tables that "
             f"name none, as table 5."
@@ -136,7 +135,7 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
     """
     of = cell.of
     ratio = _USUAL_RATIO if of.ratio is None else of.ratio
-    values = {"ratio": ratio, "limit": cell.table.limit, **_settings(of)}
+    values = {"ratio": ratio, **_settings(of)}
     runs = [
         tuple(
             build_run(
@@ -149,16 +148,6 @@ def cell_runs(cell: PaperCell, folder: str, preset: str, seeds: Sequence[int]) -
         for ood_set in _ood_sets(of)
     ]  # fmt: skip
     return tuple(dict.fromkeys(runs))
-
-
-def is_timed(run: RunSettings) -> bool:
-    """Whether a run is one of table 4, which measures time and memory with the encoder."""
-    return run.stream.limit == SAMPLES
-
-
-def needing_images(root: Path, runs: Sequence[RunSettings]) -> set[RunSettings]:
-    """The runs that need the encoder: live runs, and runs that are timed."""
-    return {*filter(is_timed, runs), *live_among(root, runs)}
 
 
 def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunSettings]:
@@ -185,7 +174,7 @@ def _ood_sets(cell: Printed) -> Sequence[str]:
     partners = datasets.partners(SetName.parse(cell.id_set).base)
     if cell.ood_set == AVERAGE:
         return partners
-    return [cell.ood_set] if cell.ood_set else partners[:1]  # table 4 names none
+    return [cell.ood_set]
 
 
 def _settings(cell: Printed) -> dict[str, Any]:
@@ -203,8 +192,8 @@ def _settings(cell: Printed) -> dict[str, Any]:
 
 
 def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
-    """The feature files that some runs need, each once; runs that are timed need none."""
-    files = (file for run in runs if not is_timed(run) for file in planning.needed_files(run))
+    """The feature files that some runs need, each once."""
+    files = (file for run in runs for file in planning.needed_files(run))
     return list(dict.fromkeys(files))
 
 

@@ -16,7 +16,6 @@ from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTabl
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
-_DIGITS = {"time_s": 4}  # decimal places of a metric; all others have two
 _BEYOND = "! is beyond what seeds explain: by Student's t in less than 5 % of equal experiments"
 _ONE_SEED = (
     "a difference of one seed, where the paper prints no ± to judge it by, is not marked: --seed "
@@ -139,10 +138,9 @@ def _number_text(metric: str, mean: float, std: float = math.nan, is_signed: boo
     """A number with its decimal places; a dash for nan, and a sign for differences."""
     if math.isnan(mean):
         return "-"
-    digits = _DIGITS.get(metric, 2)
     sign = "+" if is_signed or "_minus" in metric else ""
-    spread = "" if math.isnan(std) else f"±{std:.{digits}f}"
-    return f"{mean:{sign}.{digits}f}{spread}"
+    spread = "" if math.isnan(std) else f"±{std:.2f}"
+    return f"{mean:{sign}.2f}{spread}"
 
 
 def _measured_text(comparison: Comparison) -> str:

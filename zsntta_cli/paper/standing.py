@@ -2,27 +2,22 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from zsntta_cli import __version__
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import MissingSets, counted
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
-from zsntta_cli.paper.printed.tables import SAMPLES, PaperTable
+from zsntta_cli.paper.printed.tables import PaperTable
 from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
     count_items,
-    is_timed,
     missing_files,
-    needing_images,
     runnable,
     wished_cells,
 )
 from zsntta_cli.paper.sheets import TableContent
-from zsntta_cli.paper.timing import Timing, TimingJob, measure
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.executor import run_all
@@ -31,11 +26,11 @@ from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.running import Failures, Jobs, OnRay
 from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
-from zsntta_cli.simulation.metrics import Measures
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.simulator import LiveFactory
+from zsntta_cli.simulation.tuned import live_among
 
 
 @dataclass(frozen=True)
@@ -46,8 +41,6 @@ class Execution:
     keeping: Keeping
     jobs: Jobs = 1
     live: LiveFactory | None = None  # None: live methods are not run
-    device: str = "auto"  # of runs that are timed
-    samples: int = SAMPLES
     goes_on: bool = False  # other runs go on if some lack features or fail
     tells_notes: bool = True  # what is to be known of runs; else it stands below their table
 
@@ -180,7 +173,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
         raise MissingSets(missing, str(wishes.root))
     for note in notes_before(wishes.root, runs) if execution.tells_notes else ():
         execution.reporter.note(note)
-    by_images = needing_images(wishes.root, runs)
+    by_images = live_among(wishes.root, runs)
     replays = [run for run in runs if run not in by_images]
     failures = Failures()
     hook = failures if execution.goes_on else None
@@ -200,9 +193,7 @@ def _live(
     """Make live runs or take kept ones, and give those that are left."""
     # Kept live runs are shown if live runs are not allowed, even if all others are run again.
     fresh = execution.keeping.fresh and execution.live is not None
-    timed = [run for run in runs if is_timed(run)]  # times hold for this machine now: not kept
-    live = [run for run in runs if not is_timed(run)]
-    before = kept_records(wishes, live, replace(execution.keeping, fresh=fresh))
+    before = kept_records(wishes, runs, replace(execution.keeping, fresh=fresh))
     not_kept = [run for run in runs if run not in before]
     if execution.live is None or not not_kept:
         return list(before.values()), not_kept
@@ -210,38 +201,9 @@ def _live(
     execution.reporter.note(f"{counted(len(not_kept), 'live run')} of {counted(count, 'item')}")
     jobs = execution.jobs if isinstance(execution.jobs, OnRay) else 1
     records = run_all(
-        wishes.root, live, jobs, execution.live, execution.reporter, execution.keeping, failures
+        wishes.root, runs, jobs, execution.live, execution.reporter, execution.keeping, failures
     )
-    if not any(record.unfinished for record in records):
-        records += _timed(timed, wishes, execution)
     return records, []
-
-
-def _timed(runs: Sequence[RunSettings], wishes: Wishes, execution: Execution) -> list[Record]:
-    """Measure time and memory of methods with their encoder, as records without other metrics."""
-    encoder, samples = wishes.encoder.usual, execution.samples
-    if runs and encoder.folder:
-        execution.reporter.note(f"note: {encoder.folder} is a folder of features: nothing to time")
-        return []
-    jobs = [
-        TimingJob(run.method, run.flat().get("batch_size") or 1, encoder, execution.device, samples)
-        for run in runs
-    ]
-    timings = measure(jobs, lambda timing: execution.reporter.note(str(timing)))
-    return [
-        _timed_record(run, timing, samples * timing.seconds, samples)
-        for run, timing in zip(runs, timings, strict=True)
-        if timing.seconds is not None
-    ]
-
-
-def _timed_record(run: RunSettings, timing: Timing, seconds: float, samples: int) -> Record:
-    """Make the record of a run of table 4, which has no metric but time and memory."""
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    return Record(
-        run, Measures(), Measures(), Measures(), {"id": samples, "ood": 0, "noise": 0}, {}, {},
-        seconds, created, {"zsntta": __version__}, memory=timing.memory or 0, device=timing.device,
-    )  # fmt: skip
 
 
 def kept_records(

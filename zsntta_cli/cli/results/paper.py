@@ -23,7 +23,6 @@ from zsntta_cli.cli.line.options import (
 from zsntta_cli.cli.line.output import Form, Width, form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import check_method
-from zsntta_cli.paper.printed.tables import SAMPLES
 from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
@@ -130,9 +129,6 @@ def paper(
         Width | None,
         typer.Option(help="What a LaTeX table fits in a paper of two columns. [an article's text]"),
     ] = None,
-    samples: Annotated[
-        int, live_option("Samples for the timing of table 4; the first ones warm up.")
-    ] = SAMPLES,
     live: Annotated[
         bool, live_option("Also run live methods, which may take days.", "--live")
     ] = False,
@@ -181,7 +177,7 @@ def paper(
     if dry_run:
         results.say_what_would_be_run(tables, figures, wishes, store.keeping(), live, ctx.params)
         return
-    execution = _execution(store.keeping(), jobs.chosen(), settings, live, samples)
+    execution = _execution(store.keeping(), jobs.chosen(), settings, live)
     if everything:
         results.reproduce_all(output or Path("reproduction"), wishes, execution, ctx.params)
     else:
@@ -244,13 +240,11 @@ def _check_usage(
         raise misused("--format and --output are of tables: name one, as in zsntta paper 2.")
 
 
-def _execution(
-    keeping: "Keeping", jobs: "Jobs", settings: LiveSettings, live: bool, samples: int
-) -> "Execution":
+def _execution(keeping: "Keeping", jobs: "Jobs", settings: LiveSettings, live: bool) -> "Execution":
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.simulation import LiveDevices
 
     reporter = ConsoleReporter()
     session = LiveDevices(settings, reporter) if live else None
-    return Execution(reporter, keeping, jobs, session, settings.device.split(",")[0], samples)
+    return Execution(reporter, keeping, jobs, session)

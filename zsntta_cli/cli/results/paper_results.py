@@ -67,19 +67,19 @@ def say_what_would_be_run(
 
     from zsntta_cli.paper.figures import found
     from zsntta_cli.paper.printed.tables import TABLES
-    from zsntta_cli.paper.runs import all_runs, is_timed, needing_images
+    from zsntta_cli.paper.runs import all_runs
     from zsntta_cli.paper.standing import figure_runs
+    from zsntta_cli.simulation.tuned import live_among
 
     runs = all_runs(wishes, tables if tables or figures else TABLES)
     for number in figures:
         runs += figure_runs(number, wishes)
         keeping = replace(keeping, gradients=keeping.gradients or found(number).analysed)
     runs = list(dict.fromkeys(runs))
-    by_images = needing_images(wishes.root, runs)
-    shown_runs = [run for run in runs if not is_timed(run) and (live or run not in by_images)]
+    by_images = live_among(wishes.root, runs)
+    shown_runs = [run for run in runs if live or run not in by_images]
     if left_out := len(runs) - len(shown_runs):
-        how = "timed, which takes no features" if live else "live: --live runs them"
-        say(f"{left_out:,} more runs are {how}.")
+        say(f"{left_out:,} more runs are live: --live runs them.")
     say_foresight(wishes.root, shown_runs, keeping, given)
 
 

@@ -20,7 +20,7 @@ LEAD = "acc_h_minus_zs-clip"  # a printed difference of averages
 
 @dataclass(frozen=True)
 class PaperNumber:
-    """A printed number in percent (table 4: seconds, GiB); nan if "-" is printed."""
+    """A printed number in percent; nan if "-" is printed."""
 
     mean: float
     std: float = math.nan

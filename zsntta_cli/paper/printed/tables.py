@@ -1,4 +1,4 @@
-"""The paper's 30 tables: what each shows, its layout, and its names of sets and rows.
+"""The paper's tables: what each shows, its layout, and its names of sets and rows.
 
 Each table is a line of TABLES; published.csv has the content of its cells. This module does not
 import NumPy.
@@ -10,7 +10,6 @@ from typing import Any
 from zsntta_cli.errors import SettingsError, near
 from zsntta_cli.paper.printed.published import AVERAGE, LEAD, Printed
 
-SAMPLES = 6_400  # samples that table 4 times
 ACCURACIES, DETECTION = ("acc_s", "acc_n", "acc_h"), ("auroc", "fpr95")
 LEADS = ("auroc_minus_zs-clip", "fpr95_minus_zs-clip")
 BY_OOD, BY_ID, BY_RATIO, BY_STREAM, ONE = "ood_set", "id_set", "ratio", "stream", ""
@@ -31,7 +30,6 @@ class PaperTable:
     ours: str = "AdaND (Ours)"  # the table's name of AdaND
     leads: tuple[str, ...] = ()  # metrics whose difference to ZS-CLIP is beside the average
     seeds: tuple[int, ...] = (0,)
-    limit: int | None = None  # samples of each of its runs; None: all
     notes: tuple[str, ...] = ()
 
     @property
@@ -72,18 +70,6 @@ TABLES = (
     PaperTable(
         3, "tab:imagenet", "Main results: ImageNet and its variants",
         notes=(f"{_SWAPPED}Acc_N of ImageNet-K and ImageNet-V2 on Places",),
-    ),
-    PaperTable(
-        4, "tab:runtime", "Runtime and GPU memory a sample: ImageNet",
-        metrics=("time_s", "memory_gib"), columns=ONE, ours="Ours", limit=SAMPLES,
-        notes=(
-            "the paper's are of one A800 with 80 GiB, the mean of 6,400 samples",
-            "a sample's time has its share of the injected images",
-            "the paper encodes the prompts of all 1,000 classes anew for each image or batch, and "
-            "its times at bs=1 hold that; here they are encoded once, which is not counted",
-            "SoTTA (bs=64) is not in the paper: the images between two of its steps in one pass, "
-            "which is how it is run here",
-        ),
     ),
     PaperTable(
         5, "tab:ood-detection", "Zero-shot OOD detection: ImageNet", metrics=DETECTION,
@@ -166,6 +152,8 @@ TABLES = (
     ),
 )  # fmt: skip
 
+_NOT_HERE = {"4": "it has times, which python benchmarks/timing.py measures"}
+
 # The number and the label of each figure, and what it shows.
 FIGURES = (
     (1, "fig:setting-diff", "Four settings compared (a sketch)"),
@@ -213,6 +201,8 @@ def find_table(name: str) -> PaperTable:
         SettingsError: there is no such table, or two tables have this label without its prefix.
     """
     text = name.strip().lower().removeprefix("table").strip()
+    if text in _NOT_HERE:
+        raise SettingsError(f"table {text} is not here: {_NOT_HERE[text]}.")
     labels = {table.label.lower(): table for table in TABLES}
     if text in labels:
         return labels[text]
@@ -224,8 +214,8 @@ def find_table(name: str) -> PaperTable:
         raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
     suggestion = near(text, [table.name for table in TABLES])
     raise SettingsError(
-        f"table is '{name}'{suggestion}, must be a number from 1 to {len(TABLES)}, a label, or "
-        f"fig1 to fig{len(FIGURES)}",
+        f"table is '{name}'{suggestion}, must be a number from 1 to {TABLES[-1].number}, a label, "
+        f"or fig1 to fig{len(FIGURES)}",
         remedy="list-paper",
     )
 
@@ -249,7 +239,6 @@ METHOD_NAMES = {
 }  # fmt: skip
 METRIC_HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
-    "time_s": "s", "memory_gib": "GiB",
 }  # fmt: skip
 LEAD_COLUMN = "against ZS-CLIP"
 _SETTING_NAMES = {
