@@ -15,11 +15,11 @@ HEAD = """\
 # Numbers printed in "Noisy Test-Time Adaptation in Vision-Language Models" (ICLR 2025,
 # https://openreview.net/forum?id=iylpeTI0Ql), as its tables have them: facts, to compare with.
 # A line is a cell; its values are in the order of the table's metrics (tables.py), in percent,
-# "-" where the paper prints one; "~" is a space. No encoder: ViT-B-16.
+# "-" where the paper prints one. No encoder: ViT-B-16.
 """
 COLUMNS = ("table", "id_set", "ood_set", "encoder", "method", "setting", "ratio", "values")
 USUAL = "ViT-B-16"
-LEFT_OUT = ("4",)  # seconds and GiB: benchmarks/timing.py
+LEFT_OUT = ("4", "7", "8", "9")  # times, and texts
 # What a whole table has in common stands with its layout, and is no setting of a cell.
 COMMON = ("seeds", "samples", "device", "severity", "corruptions")
 
@@ -56,11 +56,6 @@ def read(row: dict[str, str]) -> tuple[str, str]:
         for part in filter(None, row["setting"].split(";"))
         if part.partition("=")[0] not in COMMON
     )
-    if row["metric"] == "text":  # table 7: what it says stands behind the property
-        setting, _, text = setting.partition(";value=")
-        return setting, text.replace(" ", "~")
-    if row["metric"] in ("has_property", "is_pair"):
-        return setting, {"1": "✓", "0": "×"}[row["mean"]]
     return setting, (row["mean"] or "-") + f"±{row['std']}" * bool(row["std"])
 
 

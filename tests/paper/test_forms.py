@@ -15,7 +15,6 @@ COMMANDS = {
     "simulate": ("simulate", *TINY, "--method", "zs-clip"),
     "paper": ("paper", "10", *TINY),
     "published": ("paper", "10", "--published"),
-    "no numbers": ("paper", "7"),
     "records export": ("records", "export", "out.jsonl"),
     "records list": ("records", "list", "--records", "none"),
     "methods list": ("methods", "list"),
@@ -67,7 +66,7 @@ def test_every_form_is_drawn_or_refused_by_name(cached, command):
 
 
 _SHEETS = {
-    "published": 2, "simulate": 1, "paper": 1, "no numbers": 1,
+    "published": 2, "simulate": 1, "paper": 1,
     "methods list": 1, "methods show": 2,
 }  # fmt: skip
 WITH_A_FORM_MORE = """

@@ -56,11 +56,10 @@ def test_every_table_has_its_published_form(zsntta):
         result = zsntta("paper", str(number), "--published")
         assert result.exit_code == 0, number
         assert result.stdout.startswith(f"Table {number} (")
-    assert "│ CIFAR-100       │           × │       × │  100:47" in zsntta("paper", "9").stdout
 
 
 def test_every_layout_works_on_the_built_in_sets(cached):
-    for number in (1, 2, 3, 5, 6, *range(10, 31)):
+    for number in (table.number for table in TABLES):
         if number == 17:  # other noise types are not extracted here
             continue
         result = cached("paper", str(number), *TINY)
@@ -191,7 +190,6 @@ def test_the_overview_tells_files_and_runs(named):
     result = named("paper")
     assert result.exit_code == 0, result.output
     assert lines(result, "22")[0][2:] == ["2×4", "6/7", "20/40", "20", "-", "450,000", "-"]
-    assert lines(result, "7")[0][2:] == [""] * 7
     assert lines(result, "fig2")[0][1].startswith("Ranks of five methods")
     assert "All tables: 2,026 runs, equal ones once (table by table 3,557), " in result.stdout
     assert re.search(r"Left: replays, 1,\d+ of [\d,]+ items; live, 919 of ", result.stdout)
@@ -279,6 +277,7 @@ def test_nothing_cached_is_one_line_with_the_command(zsntta, arguments, said):
         (("paper", "fig2", "--format", "json"), "--format is of tables"),
         (("paper", "fig2", "--output", "x.jpg"), "must end in one of .pdf"),
         (("paper", "22", "--method", "tda"), "table 22 compares settings of"),
+        (("paper", "7", "--published"), "table 7 is not here: it has no numbers to compare"),
         (("paper", "4"), "it has times, which python benchmarks/timing.py measures"),
         (("paper", "2", "--method", "nonsense"), "'nonsense'"),
         (("paper", "fig2", "--method", "tda"), "--method adds rows to tables"),

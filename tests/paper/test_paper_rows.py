@@ -34,8 +34,6 @@ def test_what_only_the_paper_has_stands_behind_in_columns_of_its_own():
     [average] = published(1, row="Tent (GT)", column="Average")
     alone = [row for row in published(1, row="Tent (GT)") if row["acc_h_lead"] is not None]
     assert alone == [average]  # the difference to ZS-CLIP stands in the row of the average
-    [text] = published(9, id_set="cifar10", ood_set="texture")
-    assert (text["text"], text["method"]) == ("10:47", None)
 
 
 def test_every_table_has_the_columns_of_every_csv_and_then_the_documented_ones():

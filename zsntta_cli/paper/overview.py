@@ -93,8 +93,8 @@ def draw(overview: Overview) -> list[Table]:
     for head in ("ID×OOD", *_HEADS):
         tables.add_column(head, justify="right", no_wrap=" " not in head)
     for table, state in overview.by_table.items():
-        cells = [_sets(table), *_cells(state)] if table.is_measured else []
-        tables.add_row(*map(Text, (str(table.number), table.title, *cells)))
+        cells = (str(table.number), table.title, _sets(table), *_cells(state))
+        tables.add_row(*map(Text, cells))
     figures = Table(title="Figures", title_justify="left")
     figures.add_column("", no_wrap=True)
     figures.add_column("What it shows")

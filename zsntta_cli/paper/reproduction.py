@@ -15,7 +15,7 @@ from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.figures import found as find_figure
 from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.paper.runs import Wishes
-from zsntta_cli.paper.sheets import TableContent, published_content, render
+from zsntta_cli.paper.sheets import TableContent, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.keeping import kept_before
@@ -91,12 +91,9 @@ class PaperReproduction:
 
     def add_table(self, table: PaperTable, execution: Execution) -> None:
         """Run what a table lacks, and write the table's files."""
-        if table.is_measured:
-            standing = stand([table], self.wishes, execution)
-            self.obtained[f"table {table.number}"] = standing
-            self.contents[table] = standing.content(table, f"zsntta paper {table.number}")
-        else:
-            self.contents[table] = published_content(table, f"zsntta paper {table.number}")
+        standing = stand([table], self.wishes, execution)
+        self.obtained[f"table {table.number}"] = standing
+        self.contents[table] = standing.content(table, f"zsntta paper {table.number}")
         for ending, form in _FORMS.items():
             text = render([self.contents[table]], form, to_file=True)
             write_whole(self.folder / f"table{table.number}{ending}", text.encode())
@@ -160,7 +157,7 @@ def reproduce(
     passes = [replace(execution, live=None)] + [execution] * bool(execution.live)
     for one_pass in passes:
         for table in TABLES:
-            if not result.whole.unfinished and (table.is_measured or one_pass is passes[0]):
+            if not result.whole.unfinished:
                 result.add_table(table, one_pass)
         for number in SHOWN_FIGURES:
             if not result.whole.unfinished:

@@ -9,12 +9,10 @@ from typing import Any
 
 from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.comparing import Comparison, Measured
-from zsntta_cli.paper.printed.published import AVERAGE, LEAD, PaperNumber, Printed, printed
+from zsntta_cli.paper.printed.published import AVERAGE, LEAD, PaperNumber, Printed
 from zsntta_cli.paper.printed.tables import (
     LEADS,
-    PaperTable,
     set_name,
-    text_of,
 )
 from zsntta_cli.paper.runs import cell_runs
 from zsntta_cli.paper.sheets import TableContent
@@ -29,7 +27,7 @@ def columns() -> tuple[str, ...]:
     """The names of all columns, in order."""
     names = map(_name, _OWN_METRICS)
     values = (column for name in names for column in (name, f"{name}_std"))
-    return (*tidy.columns(), "table", "part", "row", "column", "text", *values, "note")
+    return (*tidy.columns(), "table", "part", "row", "column", *values, "note")
 
 
 def _name(metric: str) -> str:
@@ -39,17 +37,7 @@ def _name(metric: str) -> str:
 
 def table_rows(content: TableContent) -> list[dict[str, Any]]:
     """The rows of a table, cell by cell; a value that is not known is None."""
-    every = _text_rows(content.table) if not content.table.is_measured else _rows(content)
-    return [{**dict.fromkeys(columns()), **row} for row in every]
-
-
-def _text_rows(table: PaperTable) -> Iterator[dict[str, Any]]:
-    """The cells of a table without measurements."""
-    for cell in printed(table.number):
-        row, column, text = text_of(cell)
-        place = {"table": table.number, "row": row, "column": column, "text": text}
-        sets = {"id_set": cell.id_set or None, "ood_set": cell.ood_set or None}
-        yield {**sets, "source": tidy.PUBLISHED, **place}
+    return [{**dict.fromkeys(columns()), **row} for row in _rows(content)]
 
 
 def _rows(content: TableContent) -> Iterator[dict[str, Any]]:

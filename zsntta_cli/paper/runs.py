@@ -155,7 +155,6 @@ def all_runs(wishes: Wishes, tables: Iterable[PaperTable] = TABLES) -> list[RunS
     runs = (
         run
         for table in tables
-        if table.is_measured
         for cell in wished_cells(table, wishes)
         for seeds in streams(cell, wishes)
         for run in seeds

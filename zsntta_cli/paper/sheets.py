@@ -11,8 +11,7 @@ from string import ascii_lowercase
 
 from zsntta_cli.paper.cells import PaperEncoder, cells
 from zsntta_cli.paper.comparing import Comparison, compare_published, counts
-from zsntta_cli.paper.printed.published import printed
-from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable, set_name, text_of
+from zsntta_cli.paper.printed.tables import LEAD_COLUMN, METRIC_HEADS, PaperTable
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Labels, Marked, Sheet, SheetRow
 
@@ -43,8 +42,7 @@ class TableContent:
 
 def published_content(table: PaperTable, command: str = "") -> TableContent:
     """The content of a table with only the paper's numbers."""
-    entries = cells(table, PaperEncoder()) if table.is_measured else []
-    return TableContent(table, compare_published(entries), None, command)
+    return TableContent(table, compare_published(cells(table, PaperEncoder())), None, command)
 
 
 def render(
@@ -66,15 +64,11 @@ def table_sheets(content: TableContent) -> list[Sheet]:
     """Make a sheet for each part of a table; the last one has the notes."""
     table, comparisons = content.table, content.comparisons
     title = f"Table {table.number} ({table.label}): {table.title}"
-    if not table.is_measured:
-        sheets = [text_sheet(table)]
-        sheets[-1].notes = [f"note: {note}" for note in table.notes]
-    else:
-        letters: Letters = {}
-        sheets = _parts(content, letters)
-        remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
-        sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
-        sheets[-1].notes += [] if content.is_published_alone else [counts(comparisons)]
+    letters: Letters = {}
+    sheets = _parts(content, letters)
+    remarks = [f"{letter}: {reason}" for reason, letter in letters.items()]
+    sheets[-1].notes = [*remarks, *_notes(table, comparisons)]
+    sheets[-1].notes += [] if content.is_published_alone else [counts(comparisons)]
     sheets[0].above = (title, *(content.above or ()))
     for sheet in sheets:
         sheet.command = content.command
@@ -165,20 +159,6 @@ def _difference_text(comparison: Comparison) -> str:
     """The difference, with a mark if seeds do not explain it."""
     text = _number_text(comparison.metric, comparison.difference, is_signed=True)
     return Marked(f"{text}!") if comparison.is_beyond_seeds else text
-
-
-def text_sheet(table: PaperTable) -> Sheet:
-    """Make the sheet of a table without measurements (7 to 9)."""
-    by_row: dict[Labels, dict[str, list[str]]] = {}
-    for cell in printed(table.number):
-        row, column, text = text_of(cell)
-        by_row.setdefault((row,), {})[column] = [text]
-    # Table 9 prints a cross where there is no pair; its columns have the order of table 8's.
-    names = [set_name(cell.ood_set) for cell in printed(8)] if table.number == 9 else []
-    every = [*names, *(name for texts in by_row.values() for name in texts)]
-    columns: dict[str, Labels] = dict.fromkeys(every, ("",))
-    rows = [SheetRow(r, {c: texts.get(c, ["×"]) for c in columns}) for r, texts in by_row.items()]
-    return Sheet("", ("ID" if names or table.number == 8 else "",), columns, rows)
 
 
 def _notes(table: PaperTable, comparisons: Sequence[Comparison]) -> list[str]:

@@ -93,7 +93,7 @@ def show_tables(
     """Run what tables lack, and show them in a form, on stdout or in a file, for some width."""
     from dataclasses import replace
 
-    from zsntta_cli.paper.sheets import published_content, render
+    from zsntta_cli.paper.sheets import render
     from zsntta_cli.paper.standing import stand
     from zsntta_cli.report.forms import FORMS
 
@@ -101,20 +101,11 @@ def show_tables(
         return
     form, output, width = where
     execution = replace(execution, tells_notes=output is not None or FORMS[form].of_rows)
-    command, standing, unfinished = command_line(), None, False
-    measured = [table for table in tables if table.is_measured]
-    if measured:
-        standing = stand(measured, wishes, execution)
-        _say_what_is_left(standing, given)
-        unfinished = standing.unfinished
-    contents = [
-        standing.content(table, command)
-        if standing and table.is_measured
-        else published_content(table, command)
-        for table in tables
-    ]
+    standing = stand(tables, wishes, execution)
+    _say_what_is_left(standing, given)
+    contents = [standing.content(table, command_line()) for table in tables]
     put(render(contents, form, output is not None, width), output)
-    _stop_if(unfinished)
+    _stop_if(standing.unfinished)
 
 
 def show_figures(

@@ -33,11 +33,6 @@ class PaperTable:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_measured(self) -> bool:
-        """Whether the table has measurements; tables 7 to 9 have none."""
-        return bool(self.metrics)
-
-    @property
     def name(self) -> str:
         """The label without its prefix."""
         return self.label.rpartition(":")[2]
@@ -76,14 +71,6 @@ TABLES = (
         notes=(_NO_RATIO, _QUOTED),
     ),
     PaperTable(6, "tab:ablation-module", "Ablation of the modules: ImageNet", **_ABLATION),
-    PaperTable(
-        7, "tab:setting-diff", "ZS-NTTA beside test-time OOD detection", metrics=(), groups=""
-    ),
-    PaperTable(8, "tab:id-ood-pairs", "Which ID and OOD sets make pairs", metrics=(), groups=""),
-    PaperTable(
-        9, "tab:id-ood-pairs-class-ratio", "Numbers of classes of the pairs", metrics=(), groups="",
-        notes=("LSUN has 10 classes in one row and 1 in the other, as it is printed",),
-    ),
     PaperTable(
         10, "tab:CIFAR", "Main results: CIFAR-10 and CIFAR-100",
         notes=(f"{_SWAPPED}Acc_S of CIFAR-10 on LSUN, Texture and Avg",),
@@ -152,7 +139,10 @@ TABLES = (
     ),
 )  # fmt: skip
 
-_NOT_HERE = {"4": "it has times, which python benchmarks/timing.py measures"}
+_NOT_HERE = {
+    "4": "it has times, which python benchmarks/timing.py measures",
+    **dict.fromkeys(("7", "8", "9"), "it has no numbers to compare"),
+}
 
 # The number and the label of each figure, and what it shows.
 FIGURES = (
@@ -287,10 +277,3 @@ def _method(table: PaperTable, cell: Printed) -> str:
         return f"{table.ours} (with Tent)"
     name, setting = METHOD_NAMES.get(cell.method, table.ours), _SETTING_NAMES.get(cell.setting)
     return f"{name} ({setting})" if setting else name
-
-
-def text_of(cell: Printed) -> tuple[str, str, str]:
-    """The row, the column and the text of a cell of a table without measurements (7 to 9)."""
-    row = set_name(cell.id_set) or cell.settings["property"]
-    column = set_name(cell.ood_set) or cell.method
-    return row, column, ":".join(cell.texts).replace("~", " ")
