@@ -34,7 +34,7 @@ from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.live.base import LiveData, in_batches
-from zsntta_cli.methods.scores import scale_under, zero_shot
+from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import NO_NOISE, EncoderChoice
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, class_prompts
 from zsntta_cli.simulation.record import resident_peak
@@ -126,7 +126,7 @@ def live_data(encoder: Encoder, run: RunSettings, samples: int, classes: int) ->
     features = encoder.encode_pixels(np.stack([encoder.resize(picture) for picture in pictures]))
     names = [entry.name for entry in imagenet.classes()][:classes]
     text = encoder.encode_texts(class_prompts(DEFAULT_PROMPT, names))
-    scale = scale_under(encoder.identity["precision"], encoder.identity["logit_scale"])
+    scale = encoder.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(total) % PICTURES, injected)
     ids, unlabelled = [str(i) for i in range(total)], np.full(total, -1, np.int32)
