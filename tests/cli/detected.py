@@ -1,5 +1,6 @@
 """What tests of `zsntta detect` share: classes to judge by, rows, corrections; none is a test."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -24,8 +25,10 @@ def by_source(result):
 def correction(source, noise, name=None, **values):
     """What the page writes where a person says that an image is noise, or a class."""
     said = {"noise": not noise, "class": "star", "stage": "adapted"}
+    path = Path(source)
+    content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
     return {
-        "format": 1, "source": str(source), "noise": noise, "class": name,
+        "format": 1, "source": str(source), "content": content, "noise": noise, "class": name,
         "verdict": said, **values,
     }  # fmt: skip
 

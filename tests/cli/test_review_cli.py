@@ -78,10 +78,10 @@ def test_rows_folders_and_page_obey(pictures):
 
 def test_an_image_is_told_by_its_content_wherever_it_lies(pictures):
     path, learn = "pictures/star/00043.png", ("detect", "pictures", *SHAPES, "--learn", "c.jsonl")
-    write(correction(path, True, format=2, content="0" * 64))
+    write(correction(path, True, content="0" * 64))
     fails(pictures(*learn), "not one of the 1 images")
     content = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    write(correction("elsewhere/old.png", True, format=2, content=content))
+    write(correction("elsewhere/old.png", True, content=content))
     shutil.move(path, "pictures/star/renamed.png")
     shutil.copy("pictures/star/renamed.png", "pictures/copy.png")
     result = pictures(*learn)
@@ -118,7 +118,7 @@ def test_what_was_corrected_is_learned_from(pictures):
 
 def test_strangers_files_are_told_with_their_line(pictures):
     write(correction("a", True), {"format": 1})
-    write(correction("a", True, format=2, content="7"), path="d.jsonl")
+    write(correction("a", True, content="7"), path="d.jsonl")
     pictures("detect", "pictures", *SHAPES, "--out", "rows.jsonl")
     for name, said in (
         ("c.jsonl", "c.jsonl, line 2"), ("d.jsonl", "line 1: 'content'"), ("e.jsonl", "cannot re"),

@@ -47,10 +47,10 @@ def detect(
     everything = [ReviewFile(review)] if review else []
     screen = Screen(result.print0, bool(out), is_alone=not (sinks or everything))
     corrected = Corrected(read_corrections(decision.learn)) if decision.learn else None
-    outputs = Outputs(sinks, everything, result.only, screen, corrected)
+    outputs = Outputs(sinks, everything, result.only, screen)
     workers = ExtractSettings().workers
     encoding = Encoding(encoder.choice(), features_dir, device, workers, reporter)
     with encoding.store, limited_to(images.max_megapixels):
-        run_once(request, encoding, outputs)
+        run_once(request, encoding, outputs, corrected)
     if result.fail_on_noise and outputs.tally.counts["noise"]:
         raise typer.Exit(FOUND)

@@ -57,27 +57,19 @@ class Outputs:
         everything: Sequence[RowSink],
         only: VerdictAnswer | None,
         screen: "Screen",
-        corrected: Corrected | None = None,
     ) -> None:
-        """Have the first sinks and the screen take `only` rows of one answer; others take all.
-
-        All of them have what a person said in place of verdicts, where there are corrections.
-        """
-        self._corrected = corrected
+        """Have the first sinks and the screen take `only` rows of one answer; others take all."""
         self._wanted, self._screen = [*wanted, screen], screen
         self._everything, self._only = everything, only
 
     def open(self, run: DetectRun) -> None:
-        """Begin: corrections are learned from, and nothing is written yet."""
-        self.tally = Tally.of(run)
-        if self._corrected:
-            self._corrected.teach(run)
+        """Begin; nothing is written yet."""
+        self.tally, self._corrected = Tally.of(run), run.corrected
         for sink in (*self._everything, *self._wanted):
             sink.open(run)
 
     def take(self, batch: Batch) -> None:
         """Have all of them take the next rows."""
-        batch = self._corrected.batch(batch) if self._corrected else batch
         self.tally.add(batch.rows)
         for sink in self._everything:
             sink.take(batch)
@@ -158,9 +150,11 @@ def _write(content: bytes) -> None:
     typer.echo(content, nl=False)
 
 
-def run_once(request: Request, encoding: Encoding, outputs: Outputs) -> None:
+def run_once(
+    request: Request, encoding: Encoding, outputs: Outputs, corrected: Corrected | None
+) -> None:
     """Detect, and put rows where they go."""
-    run = detect_run(request, encoding)
+    run = detect_run(request, encoding, corrected)
     outputs.open(run)
     try:
         for batch in run.batches():

@@ -2,23 +2,21 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zsntta_cli.cache.hdf5 import read_sample_ids
-from zsntta_cli.detection.detecting.run import Batch, DetectRun
-from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, VerdictAnswer, VerdictRow
+from zsntta_cli.detection.detector import OnlineDetector
+from zsntta_cli.detection.encoding import Encoded
+from zsntta_cli.detection.feature_store import FeatureStore
+from zsntta_cli.detection.verdicts import CLEAN, FORMAT, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, StoreError, counted, first_line, short
 from zsntta_cli.files import read_input
 
-_FORMATS = (1, 2, 3, 4)  # of rows, as the page had them that exported
 _LARGEST = 2**28  # bytes of a file of corrections
+_FIELDS: dict[str, Any] = {"source": str, "content": str | None, "noise": bool, "class": str | None}
 
 
 class Correction(NamedTuple):
@@ -27,7 +25,12 @@ class Correction(NamedTuple):
     noise: bool  # it belongs to none of the classes
     class_name: str | None = None  # of a clean one; None where nobody named another class
     source: str = ""
-    content: str | None = None  # SHA-256 of the file, in hexadecimal; none in format 1
+    content: str | None = None  # SHA-256 of the file, in hexadecimal; none of a cached feature
+
+    @property
+    def image(self) -> str:
+        """What the image is recognised by."""
+        return self.content or self.source
 
 
 def read_corrections(path: Path) -> list[Correction]:
@@ -44,8 +47,7 @@ def read_corrections(path: Path) -> list[Correction]:
     corrections = [_parsed(line, f"{path}, line {number:,}") for number, line in numbered]
     if not corrections:
         raise StoreError(f"{path} has no corrections: the review page exports them.")
-    last = {one.source: one for one in corrections}
-    return [one for one in corrections if last[one.source] is one]
+    return [*{one.image: one for one in corrections}.values()]
 
 
 def _parsed(line: str, where: str) -> Correction:
@@ -55,7 +57,7 @@ def _parsed(line: str, where: str) -> Correction:
         raise StoreError(f"{where} is no JSON: must be what the review page exports.") from error
     if wrong := _wrong(row):
         raise StoreError(f"{where}: {wrong}; must be what the review page exports.")
-    content = row.get("content")
+    content = row["content"]
     return Correction(row["noise"], row["class"], row["source"], content and content.lower())
 
 
@@ -63,29 +65,18 @@ def _wrong(row: Any) -> str:
     """Why a value is no correction; empty if it is one."""
     if not isinstance(row, dict):
         return "it is no object"
-    if row.get("format") not in _FORMATS or isinstance(row.get("format"), bool):
-        return f"its format is none of {_FORMATS[0]} to {_FORMATS[-1]}"
-    if "verdict" not in row and "margin" in row:
+    if row.get("format") != FORMAT:
+        return f"its format is {short(repr(row.get('format')))}, not {FORMAT}"
+    if "margin" in row:
         return "it is a verdict, and no correction"
-    fields = [
-        ("source", isinstance(row.get("source"), str)),
-        ("content", _is_content(row.get("content"))),
-        ("noise", isinstance(row.get("noise"), bool)),
-        ("class", isinstance(row.get("class", 0), str | None)),
-        ("verdict", isinstance(row.get("verdict"), dict)),
-    ]
-    wrong = [name for name, is_right in fields if not is_right]
-    if wrong == ["noise"] and row.get("noise") is not None:
-        return f"'noise' is {short(repr(row['noise']))}, must be true or false"
-    if wrong:
-        return f"'{wrong[0]}' is missing or of another kind"
+    for name, kind in _FIELDS.items():
+        if name not in row:
+            return f"'{name}' is missing"
+        if not isinstance(row[name], kind):
+            return f"'{name}' is {short(repr(row[name]))}"
+    if row["content"] is not None and not re.fullmatch("[0-9a-fA-F]{64}", row["content"]):
+        return f"'content' is {short(repr(row['content']))}, no SHA-256"
     return "an image that is noise has a class" if row["noise"] and row["class"] is not None else ""
-
-
-def _is_content(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, str) and bool(re.fullmatch(r"[0-9a-f]{64}", value, re.IGNORECASE))
-    )
 
 
 class Corrected:
@@ -96,38 +87,42 @@ class Corrected:
     """
 
     def __init__(self, corrections: Sequence[Correction], classes: Sequence[str] = ()) -> None:
-        """Take corrections; the last one of each image counts."""
-        self._corrections = corrections
-        self._by_image = {one.content or one.source: one for one in corrections}
+        """Take corrections, at most one of each image."""
+        self._by_image = {one.image: one for one in corrections}
         self._used: set[str] = set()
         self._rows = self._other_classes = 0
         self._learned, self._classes = "", classes
 
-    def teach(self, run: DetectRun) -> None:
-        """Have a run's detector learn from all images that can be had.
+    def teach(
+        self, detector: OnlineDetector, store: FeatureStore, encoded: Iterable[Encoded] = ()
+    ) -> None:
+        """Have a detector learn from the images that are `encoded` or were once encoded.
 
         Raises:
-            DatasetError: not one of the images can be had.
+            DatasetError: not one of the images is known.
         """
-        self._classes = run.detector.class_names
-        images = self._corrections
-        features = _of_set(run, images) if run.cached else _of_files(run.encoding, images)
-        pairs = zip(features, images, strict=True)
-        rows = [(row, one.noise) for row, one in pairs if row is not None]
-        if not rows:
+        self._classes = detector.class_names
+        contents = (bytes.fromhex(one.content) for one in self._by_image.values() if one.content)
+        features = {content.hex(): row for content, row in store.features(contents).items()}
+        for one in encoded:
+            if one.features is not None:
+                features |= dict.fromkeys((one.digest.hex(), one.item.source), one.features)
+        learned = [image for image in self._by_image if image in features]
+        if not learned:
             raise DatasetError(
-                f"nothing can be learned: not one of the {len(images):,} images that were "
-                f"corrected is here."
+                f"nothing can be learned: not one of the {len(self._by_image):,} images that were "
+                f"corrected is here, or was ever encoded."
             )
-        run.detector.feedback(
-            features=np.array([row for row, _ in rows], np.float32),
-            noise=np.array([noise for _, noise in rows]),
+        detector.feedback(
+            features=np.array([features[image] for image in learned], np.float32),
+            noise=np.array([self._by_image[image].noise for image in learned]),
         )
-        self._learned = f"Learned from {len(rows):,} of {counted(len(images), 'correction')}."
+        count = counted(len(self._by_image), "correction")
+        self._learned = f"Learned from {len(learned):,} of {count}."
 
-    def batch(self, batch: Batch) -> Batch:
-        """A batch with the corrections of its images applied."""
-        return Batch(batch.items, [self._row(row) for row in batch.rows])
+    def rows(self, rows: Sequence[VerdictRow]) -> list[VerdictRow]:
+        """Rows with the corrections of their images applied."""
+        return [self._row(row) for row in rows]
 
     def _row(self, row: VerdictRow) -> VerdictRow:
         if row["error"] is not None:
@@ -164,40 +159,3 @@ class Corrected:
                 f"{counted(self._other_classes, 'image')} corrected to a class that is none of "
                 f"yours: only that they are clean is used."
             )
-
-
-def _of_set(run: DetectRun, images: Sequence[Correction]) -> list[NDArray[np.floating] | None]:
-    """Features of the images of a cached set, by their ids."""
-    assert run.cached
-    numbers = {name: i for i, name in enumerate(read_sample_ids(run.cached.path))}
-    rows = run.cached.image_features
-    places = (numbers.get(one.source) for one in images)
-    return [None if i is None else rows[i] for i in places]
-
-
-def _of_files(
-    encoding: Encoding, images: Sequence[Correction]
-) -> list[NDArray[np.floating] | None]:
-    """Features of files, by their content, or encoded from their old places."""
-    digests = [bytes.fromhex(one.content or "") for one in images]
-    kept = encoding.store.features({digest for digest in digests if digest})
-    rows: list[NDArray[np.floating] | None] = [kept.get(digest) for digest in digests]
-    are_here = ((i, rows[i] is None and _is_here(one)) for i, one in enumerate(images))
-    lacking = [i for i, is_here in are_here if is_here]
-    encoded = encoding.images([of_file(Path(images[i].source)) for i in lacking])
-    for i, image in zip(lacking, encoded, strict=True):
-        rows[i] = image.features
-    return rows
-
-
-def _is_here(image: Correction) -> bool:
-    """Whether an image is still at its place, with the content that a person saw."""
-    path = Path(image.source)
-    if not path.is_file():
-        return False
-    if image.content is None:
-        return True
-    try:
-        return of_file(path).load().digest.hex() == image.content
-    except OSError:
-        return False

@@ -15,6 +15,7 @@ from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
 from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
+from zsntta_cli.detection.detecting.corrections import Corrected
 from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
@@ -57,6 +58,7 @@ class DetectRun:
     detector: OnlineDetector
     cached: FeatureSet | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
+    corrected: Corrected | None = None  # what a person said, which is learned and takes effect
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
 
     def batches(self) -> Iterator[Batch]:
@@ -68,6 +70,7 @@ class DetectRun:
         """
         rule = self.request.rule
         if self.request.on_arrival:
+            self._teach()
             decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
         else:
             decide = in_hindsight(self.detector, rule.flag)
@@ -75,12 +78,19 @@ class DetectRun:
         examples = 0
         for encoded in parts:
             examples += self._examples_among(encoded)
+            if not self.request.on_arrival:
+                self._teach(encoded)
             rows = rows_of(encoded, decide, self.encoding.name)
+            rows = self.corrected.rows(rows) if self.corrected else rows
             yield Batch([one.item for one in encoded], rows)
         if examples:
             self.encoding.reporter.note(
                 f"note: {examples:,} of the images are example photos of the classes as well."
             )
+
+    def _teach(self, encoded: Sequence[Encoded] = ()) -> None:
+        if self.corrected:
+            self.corrected.teach(self.detector, self.encoding.store, encoded)
 
     def _examples_among(self, encoded: Sequence[Encoded]) -> int:
         """How many images are photos from which the classes were made."""
@@ -133,8 +143,10 @@ class RowSink(Protocol):
         return
 
 
-def detect_run(request: Request, encoding: Encoding) -> DetectRun:
-    """A new detector for a request, with its images.
+def detect_run(
+    request: Request, encoding: Encoding, corrected: Corrected | None = None
+) -> DetectRun:
+    """A new detector for a request, with its images and what a person said of some.
 
     Raises:
         DatasetError: a named source does not exist. StoreError: features cannot be used.
@@ -156,7 +168,7 @@ def detect_run(request: Request, encoding: Encoding) -> DetectRun:
         text, scale, request.rule.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias,
     )  # fmt: skip
-    return DetectRun(request, encoding, detector, cached, photos=photos)
+    return DetectRun(request, encoding, detector, cached, photos, corrected)
 
 
 def _named_classes(
