@@ -16,7 +16,7 @@ from zsntta_cli.detection.detecting.request import (
 from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.flags import Flag, Ranking
+from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.sources.item import Item, failed
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, row_schema
 from zsntta_cli.errors import SettingsError
@@ -39,8 +39,8 @@ def some(count, seed=0):
 PLAIN = Flag()
 
 
-def arrivals(one, flag=PLAIN):
-    decide = on_arrival(one, flag, Ranking())
+def arrivals(one):
+    decide = on_arrival(one)
     return lambda images: rows_of(images, decide, "made")
 
 
@@ -96,8 +96,7 @@ def test_a_row_has_the_digest_of_its_own_file():
 def test_on_arrival_the_pieces_do_not_matter():
     images = some(150)
     images[20] = Encoded(failed("none.png", "gone"), None, "gone")
-    whole = arrivals(detector(), Flag(share=0.1))(images)
-    pieces = arrivals(detector(), Flag(share=0.1))
+    whole, pieces = arrivals(detector())(images), arrivals(detector())
     rows = [row for one in images for row in pieces([one])]
     assert rows == whole
     features = np.stack([one.features for one in images if one.features is not None])
@@ -106,6 +105,9 @@ def test_on_arrival_the_pieces_do_not_matter():
         expected.score, abs=1e-12, rel=0
     )
     assert [r["stage"] for r in whole if not r["error"]] == expected.stage
+    margins = expected.margin
+    ranks = [1 + int((margins[:i] > margins[i]).sum()) for i in range(len(margins))]
+    assert [r["rank"] for r in whole if not r["error"]] == ranks, "among those so far"
 
 
 def test_nothing_but_errors_has_rows_and_one_image_too():
@@ -126,7 +128,6 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are one"),
         ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
         ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
-        ({"flag": Flag(fpr=0.1)}, "go together"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
     ],
 )

@@ -158,8 +158,4 @@ def test_hindsight_on_images(online, files):
     assert [v.source for v in found] == [str(path) for path in files]
     np.testing.assert_array_equal(online.decide_all(features=features).score, found.score)
     assert online.decide_all(files, flag=1).noise.sum() == 1
-    by_rate = online.decide_all(files[2:], flag="fpr=50%", clean=files[:2])
-    of_features = online.decide_all(features=features[2:], flag="fpr=50%", clean=features[:2])
-    np.testing.assert_array_equal(by_rate.noise, of_features.noise)
-    assert [v.source for v in by_rate] == [str(path) for path in files[2:]]
     assert online.seen == 0

@@ -1,14 +1,12 @@
 """OnlineDetector: what a replay decides, whatever the pieces; readers change nothing."""
 
 import copy
-import pickle
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learned import equal
 from made import at_once
 from small_detectors import (
     COUNT,
@@ -24,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.detection.detecting.rows import in_hindsight
-from zsntta_cli.detection.flags import Flag, Ranking
+from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.detection.learning import units
 from zsntta_cli.detection.stepping import OneThread, passes_for
@@ -198,51 +196,10 @@ def test_a_flag_says_how_many_of_a_folder_are_noise_as_the_command_does(flag, co
     assert asked[1].source == "1.png"
 
 
-def test_a_rate_is_that_of_clean_images():
-    _, features, labels = world(11)
-    clean, folder = features[labels >= 0][:50], features[50:]
-    asked = detector().decide_all(folder, flag="fpr=4%", clean=clean)
-    together = detector().decide_all(np.concatenate([folder, clean]))
-    margins = together.margin[len(folder) :]
-    move = np.sort(margins)[-3]  # two of fifty are above it
-    np.testing.assert_array_equal(asked.noise, together.margin[: len(folder)] > move)
-
-
-def test_a_share_on_arrival_is_of_the_images_up_to_each():
-    _, features, _ = world(11)
-    online, ranking = detector(), Ranking()
-    parts = np.split(features, [1, 70, 200])
-    asked = [online.update(part, flag="10%") for part in parts]
-    alone = detector()
-    known = [ranking.flagged(alone.update(part), Flag(share=0.1))[0] for part in parts]
-    for one, other in zip(asked, known, strict=True):
-        assert_same(one, other)
-    assert equal(online._knows.method, alone._knows.method)
-    assert 15 < sum(one.noise.sum() for one in asked) < 60
-    other = pickle.loads(pickle.dumps(online))
-    assert_same(
-        other.update(features, flag="10%"), copy.deepcopy(online).update(features, flag="10%")
-    )
-    online.reset()
-    assert_same(online.update(parts[0], flag="10%"), asked[0])
-
-
-@pytest.mark.parametrize(
-    ("ask", "message"),
-    [
-        (lambda d, x: d.update(x, flag=50), "on arrival nobody knows how many images there will"),
-        (lambda d, x: d.update(x, flag="fpr=1%"), "on arrival nobody knows how many images"),
-        (lambda d, x: d.update(x, flag="x"), "flag is 'x', must be a share"),
-        (lambda d, x: d.decide_all(x, flag="fpr=1%"), "flag fpr and clean go together"),
-        (lambda d, x: d.decide_all(x, clean=x), "flag fpr and clean go together"),
-        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:0]), "clean contains no image"),
-        (lambda d, x: d.decide_all(x, flag="fpr=1%", clean=x[:, :3]), "features have 3 dims"),
-    ],
-)
-def test_flags_that_will_not_do_teach_nothing(ask, message):
+def test_a_flag_that_will_not_do_teaches_nothing():
     online = detector()
-    with pytest.raises(SettingsError, match=message):
-        ask(online, world()[1])
+    with pytest.raises(SettingsError, match="flag is 'x', must be a share"):
+        online.decide_all(world()[1], flag="x", learn=True)
     assert_same_state(online, detector())
 
 

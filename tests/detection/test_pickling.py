@@ -34,9 +34,8 @@ def of(verdicts):
 @given(
     cuts=st.lists(st.integers(0, COUNT), max_size=5),
     taught=st.lists(st.integers(0, COUNT - 1), max_size=6),
-    share=st.sampled_from([None, "10%"]),
 )
-def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cuts, taught, share):
+def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cuts, taught):
     going_on, stopped = (detector(method, classes=classes, text=TEXT[:classes]) for _ in range(2))
     if taught:
         for one in (going_on, stopped):
@@ -44,7 +43,7 @@ def test_a_stream_with_pickles_between_is_the_stream_without(method, classes, cu
     for part in np.split(FEATURES, sorted(cuts)):
         stopped = pickled(stopped)
         assert of(stopped.predict(FEATURES[:20])) == of(going_on.predict(FEATURES[:20]))
-        assert of(stopped.update(part, flag=share)) == of(going_on.update(part, flag=share))
+        assert of(stopped.update(part)) == of(going_on.update(part))
     assert_same_state(stopped, going_on)
     assert of(stopped.decide_all(FEATURES)) == of(going_on.decide_all(FEATURES))
 
@@ -75,9 +74,9 @@ def test_settings_go_along():
 @pytest.mark.parametrize("copied", [pickled, copy.deepcopy], ids=lambda f: f.__name__)
 def test_a_copy_learns_by_itself(copied):
     online = detector()
-    online.update(FEATURES[:100], flag=0.1)
+    online.update(FEATURES[:100])
     before, other = pickled(online), copied(online)
-    other.update(FEATURES[100:], flag=0.1)
+    other.update(FEATURES[100:])
     other.feedback(FEATURES[:2], [True, False])
     assert_same_state(online, before)
     assert (online.seen, other.seen, other.labelled) == (100, 300, 2)
@@ -98,7 +97,7 @@ def test_a_pickle_made_while_threads_learn_is_of_one_moment():
     alone, possible = detector(), {}
     for piece in pieces:
         possible[alone.seen] = copy.deepcopy(alone)
-        alone.update(piece, flag=0.1)
+        alone.update(piece)
     possible[alone.seen] = copy.deepcopy(alone)
     online, kept, stop = detector(), [], threading.Event()
 
@@ -109,7 +108,7 @@ def test_a_pickle_made_while_threads_learn_is_of_one_moment():
     keeper = threading.Thread(target=keep)
     keeper.start()
     for piece in pieces:
-        online.update(piece, flag=0.1)
+        online.update(piece)
     stop.set()
     keeper.join()
     others = [pickle.loads(one) for one in kept]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from zsntta_cli.detection import inputs
-from zsntta_cli.detection.flags import Flag, FlagValue, flagged_among_clean
+from zsntta_cli.detection.flags import Flag, FlagValue, flagged
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.questions import ImageId, Questions
 from zsntta_cli.detection.stepping import ONE_THREAD, evidence_of, is_adapted, rescored
@@ -155,27 +155,19 @@ class OnlineDetector:
         sources: Sources = (),
         *,
         features: Any = None,
-        flag: FlagValue = None,
     ) -> Verdicts:
         """Decide on the next images, or features (N, D) of images, in order, and learn from them.
 
-        `sources` (N,) are the names of the images in the verdicts; files have their paths. `flag`
-        is the share to call noise ("5%" or 0.05) instead of the method's own decision, among all
-        images so far that came with a flag.
+        `sources` (N,) are the names of the images in the verdicts; files have their paths.
 
         Raises:
             DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: no images, or features of other dims or not finite, or a flag that is no
-                share, likewise.
+            SettingsError: no images, or features of other dims or not finite, likewise.
         """
-        share = Flag.of(flag)
-        share.check_on_arrival()
 
         def learned(data: StreamData) -> Verdicts:
             with self._lock:
-                verdicts = self._knows.push(data)
-                ranking = self._knows.ranking
-                return ranking.flagged(verdicts, share)[0] if share.share else verdicts
+                return self._knows.push(data)
 
         return self._verdicts(learned, images, features, sources)
 
@@ -198,7 +190,6 @@ class OnlineDetector:
         *,
         features: Any = None,
         flag: FlagValue = None,
-        clean: Any = None,
         learn: bool = False,
     ) -> Verdicts:
         """Decide on the images of a whole folder in hindsight; verdicts are in their order.
@@ -214,8 +205,7 @@ class OnlineDetector:
             sources: (N,) names of the images in the verdicts.
             features: (N, D) of the images, instead of `images`.
             flag: how many to call noise instead of the method's own decision: a share ("5%" or
-                0.05), a number (50), or "fpr=1%", so that this share of `clean` is called noise.
-            clean: images that are known to be clean, for that rate; features if `features` is used.
+                0.05), or a number (50).
             learn: keep what was learned from the images; else nothing is learned.
 
         Raises:
@@ -223,12 +213,8 @@ class OnlineDetector:
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
         seed, wanted = inputs.checked_seed(seed), Flag.of(flag)
-        wanted.check_clean(clean is not None)
-        rows, sources = self._checked(images, features, sources)
-        clean_rows = None if clean is None else self._like(clean, features)
         decide = partial(self._in_hindsight, passes=passes, seed=seed, learn=learn)
-        verdicts, _ = flagged_among_clean(partial(self._decided, decide), rows, wanted, clean_rows)
-        verdicts = dataclasses.replace(verdicts, sources=tuple(sources))
+        verdicts, _ = flagged(self._verdicts(decide, images, features, sources), wanted)
         self._questions = Questions(verdicts) if wanted == Flag() else None
         return verdicts
 
@@ -327,13 +313,6 @@ class OnlineDetector:
         is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
         check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
         return rows, sources
-
-    def _like(self, more: Any, features: Any) -> NDArray[np.float32]:
-        """Raw features (M, D) of further images, or of features if the first were features."""
-        images, of_images = (more, None) if features is None else (None, more)
-        rows, _ = self._checked(images, of_images, ())
-        check(len(rows) > 0, "clean contains no image: give one or more.")
-        return rows
 
     def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
         """Features of images, and their sources; without an encoder, images are features."""

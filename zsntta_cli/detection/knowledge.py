@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.detection import inputs
-from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.learning import (
     LabelledImages,
     LearnedRule,
@@ -57,7 +56,7 @@ class Knowledge:
     def __init__(self, model: FrozenModel, method: Online, class_names: Sequence[str]) -> None:
         self._model, self._class_names = model, class_names
         self.method, self.seen = method, 0
-        self.learner, self.ranking = Learner(model.text.shape[1]), Ranking()
+        self.learner = Learner(model.text.shape[1])
         self._settle()
 
     def _settle(self) -> None:

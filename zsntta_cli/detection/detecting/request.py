@@ -47,7 +47,6 @@ class DecisionRule:
 
     def __post_init__(self) -> None:
         check_method(self.method)
-        self.flag.check_clean(has_clean=False)
 
 
 @dataclass(frozen=True, kw_only=True)

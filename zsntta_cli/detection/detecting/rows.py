@@ -1,5 +1,6 @@
 """Turn encoded images into verdict rows, on arrival or in hindsight."""
 
+from bisect import bisect_right, insort
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
-from zsntta_cli.detection.flags import Flag, Flagged, Ranking, flagged
+from zsntta_cli.detection.flags import Flag, Flagged, flagged
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdict, VerdictRow
 
 # From features (N, D) of the images that are to be judged.
@@ -40,6 +41,15 @@ def in_hindsight(detector: OnlineDetector, flag: Flag) -> Decide:
     return lambda features: flagged(detector.decide_all(features), flag)
 
 
-def on_arrival(detector: OnlineDetector, flag: Flag, ranking: Ranking) -> Decide:
-    """The rule that decides on images as they come and learns; `ranking` has those before."""
-    return lambda features: ranking.flagged(detector.update(features), flag)
+def on_arrival(detector: OnlineDetector) -> Decide:
+    """The rule that decides on images as they come and learns; ranks are among those so far."""
+    so_far: list[float] = []
+
+    def decide(features: NDArray[np.float32]) -> Flagged:
+        verdicts, ranks = detector.update(features), []
+        for margin in verdicts.margin.tolist():
+            insort(so_far, margin)
+            ranks.append(len(so_far) - bisect_right(so_far, margin) + 1)
+        return verdicts, ranks
+
+    return decide

@@ -20,7 +20,6 @@ from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
-from zsntta_cli.detection.flags import Ranking
 from zsntta_cli.detection.sources import batches
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
@@ -68,12 +67,11 @@ class DetectRun:
             DatasetError: a source holds no image. An image that cannot be read is a row with an
                 error.
         """
-        rule = self.request.rule
         if self.request.on_arrival:
             self._teach()
-            decide, parts = on_arrival(self.detector, rule.flag, Ranking()), self._encoded()
+            decide, parts = on_arrival(self.detector), self._encoded()
         else:
-            decide = in_hindsight(self.detector, rule.flag)
+            decide = in_hindsight(self.detector, self.request.rule.flag)
             parts = iter([list(chain.from_iterable(self._encoded()))])
         examples = 0
         for encoded in parts:
