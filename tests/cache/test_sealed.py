@@ -13,7 +13,7 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import Text
 from zsntta_cli.cache.verify import problems
 
-READERS = (hdf5.read_features, hdf5.read_header, hdf5.read_without_rows)
+READERS = (hdf5.read_features, hdf5.read_header)
 BROKEN = "are not those that it was written with"
 
 

@@ -1,5 +1,6 @@
 """Feature files that somebody made by hand: shapes, types, links, storage, attributes."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from torture.conftest import DIM, IMAGES, NAMES, PROMPT
 from torture.tool import SETS, examples
+from zsntta_cli.cache import hdf5
 
 SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
@@ -196,7 +198,7 @@ def build(place, changes) -> None:
         "format": 1, "kind": "dataset", "name": "pets", "digest": digest.hexdigest(),
         "encoder": '{"model": "made-up", "logit_scale": 20.0}', "source": '{"images": 60}',
         "created": "2026-01-01T00:00:00+00:00", "normalized": False, "template": PROMPT,
-        "text digest": text_digest,
+        "text digest": text_digest, "machine": "{}",
     }  # fmt: skip
     values |= {name: change[1] for name, change in changes.items() if name in ATTRIBUTES}
     path = place / "features" / "made" / "pets.h5"
@@ -210,6 +212,8 @@ def build(place, changes) -> None:
             if value is not None:
                 group.attrs[name.removeprefix("text ")] = value
         rearrange(file, changes.get("text", ("", None))[0], place)
+        with contextlib.suppress(Exception):  # of what is none, or cannot be read
+            hdf5._write_seal(file)
 
 
 def rearrange(file, how: str, place) -> None:

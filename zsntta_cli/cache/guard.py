@@ -107,13 +107,6 @@ class GuardedGroup:
         """Read a data set of numbers, of one of `dtypes`; None in `shape` stands for any length."""
         return self._checked(name, shape, *dtypes)[()]
 
-    def blocks(
-        self, name: str, rows: int, shape: tuple[int | None, ...], *dtypes: Any
-    ) -> Iterator[NDArray[Any]]:
-        """Read what `array` gives, `rows` rows at a time."""
-        data = self._checked(name, shape, *dtypes)
-        return (data[start : start + rows] for start in range(0, len(data), rows))
-
     def _checked(self, name: str, shape: tuple[int | None, ...], *dtypes: Any) -> h5py.Dataset:
         data = self._data_set(name)
         fits = len(data.shape) == len(shape) and all(

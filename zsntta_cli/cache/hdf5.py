@@ -214,37 +214,6 @@ def read_features(path: Path) -> FeatureSet:
     return features
 
 
-def read_without_rows(path: Path) -> tuple[FeatureSet, tuple[str, ...]]:
-    """Read a feature file with image features of shape (0, D), and its sample ids (N,).
-
-    `row_blocks` reads the rows that are left out: StoreError if the file is broken.
-    """
-    with open_checked(path) as file:
-        rows, dim = _rows_and_dim(file)
-        dtype = file.dtype("image_features")
-        labels = file.array("labels", (rows,), np.int32)
-        return _content(path, file, np.empty((0, dim), dtype), labels), file.strings("sample_ids")
-
-
-def row_blocks(features: FeatureSet, rows: int) -> Iterator[NDArray[np.floating]]:
-    """Read the image features that `read_without_rows` left out, `rows` at a time, in order.
-
-    Raises:
-        StoreError: the features do not match their digest, which is known at the last block.
-    """
-    count, digest = len(features), hashlib.sha256()
-    with open_checked(features.path) as file:
-        blocks = file.blocks(
-            "image_features", rows, (count, features.dim), features.image_features.dtype
-        )
-        for start, block in zip(range(0, count, rows), blocks, strict=True):
-            digest.update(block.data)
-            if start + rows >= count:
-                digest.update(features.labels.data)
-                _check_digest(digest, features.digest)
-            yield block
-
-
 def _check_digest(digest: Any, expected: str) -> None:
     if digest.hexdigest() != expected:
         raise ValueError("its content does not match its digest")

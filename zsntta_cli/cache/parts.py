@@ -8,6 +8,7 @@ parts stay where they are until somebody removes them.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,6 @@ from zsntta_cli.files import read_input, write_whole
 _IDENTITY = "identity.json"
 _LARGEST = 2**20  # bytes of identity.json
 _MOST = 1_000_000  # parts
-_BLOCK = 2**14  # rows that are copied at a time
 _SHARDS = "shards"  # in the source of a set that was joined, their number
 
 
@@ -114,7 +114,8 @@ def join_parts(path: Path) -> Header:
     check_not_whole(path)
     for i, file in enumerate(files, 1):
         _check_part(file, i, identity)
-    parts, ids = zip(*map(hdf5.read_without_rows, files), strict=True)
+    files = [file for file in files if hdf5.read_header(file).images]
+    parts = [_without_rows(hdf5.read_features(file)) for file in files]
     first, *others = parts
     for other in others:
         _check_alike(first, other)
@@ -123,13 +124,18 @@ def join_parts(path: Path) -> Header:
     hdf5.write_features(
         path, kind=first.kind, name=first.name, encoder=first.identity,
         source={**_shared(parts), **identity.source, "images": len(labels)},
-        blocks=chain.from_iterable(hdf5.row_blocks(part, _BLOCK) for part in parts),
-        labels=labels, sample_ids=[*chain.from_iterable(ids)],
+        blocks=(hdf5.read_features(file).image_features for file in files), labels=labels,
+        sample_ids=[*chain.from_iterable(map(hdf5.read_sample_ids, files))],
         class_names=first.class_names if has_labels else (),
         texts=first.texts() if has_labels else (), normalized=first.normalized,
         machine=first.machine, created=max(part.created for part in parts),
     )  # fmt: skip
     return hdf5.read_header(path)
+
+
+def _without_rows(features: FeatureSet) -> FeatureSet:
+    """All of a part but its rows: one part's rows are in memory at a time."""
+    return replace(features, image_features=features.image_features[:0].copy())
 
 
 def is_joined(path: Path) -> bool:

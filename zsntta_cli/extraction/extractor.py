@@ -176,7 +176,7 @@ class Extractor:
     def part(
         self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
     ) -> Extracted:
-        """Extract one part of a set; the first part also gets text features for `prompts`.
+        """Extract one part of a set; the first with a shard also gets text features for `prompts`.
 
         A part that exists already is left as it is, and no image is read.
 
@@ -212,7 +212,8 @@ class Extractor:
         claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
         check_not_whole(whole)
         part = sharded.part(index, of)
-        templates = prompts(part.images) if index == 1 else ()
+        run = sharded.shards_of(index, of)
+        templates = prompts(part.images) if run and run.start == 0 else ()
         extracted = self._extract(path, DATASET, part.images, templates, part=part)
         part.discard()
         return extracted
