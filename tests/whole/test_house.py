@@ -5,7 +5,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 # Rooms that the package does not have.
-OWN = {"fixtures", "formats", "reference", "torture", "whole"}
+OWN = {"fixtures", "reference", "torture", "whole"}
 
 
 def test_rooms_are_those_of_the_package():

@@ -18,8 +18,6 @@ def test_one_version_is_written_everywhere():
     version = zsntta_cli.__version__
     assert f"## {version} —" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"Version {version}" in find_reference(PROGRAM).text
-    assert (ROOT / "tests" / "formats" / version).is_dir()
-    assert f"version {version}, " in (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
 
 
 def test_the_citation_file_has_the_program_and_the_paper():
