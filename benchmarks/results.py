@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -21,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from kept import curves, kept_run
 
-from zsntta_cli.results.kept import Kept, KeptItems
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.store import RecordStore
 
 SETS = [f"set{i}" for i in range(11)]
@@ -30,9 +29,8 @@ METHODS = ("zs-clip", "adand", "tda", "ridge")
 ITEMS = 20_000  # test samples of a stream
 
 
-def made(count: int, with_items: bool) -> Iterator[Kept]:
+def made(count: int) -> Iterator[Kept]:
     """So many runs: methods on pairs, by seed."""
-    generator = np.random.default_rng(0)
     usual = {
         name: kept_run(name, samples=ITEMS // 2, known=7000, caught=8000, curves=curves())
         for name in METHODS
@@ -45,13 +43,7 @@ def made(count: int, with_items: bool) -> Iterator[Kept]:
             ood_set=OTHERS[i // 44 % 4],
         )  # fmt: skip
         record = dataclasses.replace(kept.record, settings=settings)
-        yield Kept(record, kept.curves, items(generator, record.counts) if with_items else None)
-
-
-def items(generator: np.random.Generator, counts: dict[str, int]) -> KeptItems:
-    total = counts["id"] + counts["ood"]
-    bits = generator.random((2, total)) < 0.8
-    return KeptItems(generator.integers(0, 100, total).astype(np.uint16), ~bits[0], bits[1])
+        yield Kept(record, kept.curves)
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:
@@ -72,19 +64,19 @@ def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     many, some = folder / "many.sqlite", folder / "some.sqlite"
     with RecordStore(many, create=True) as store:
-        store.add(made(10_000, False))
-        one = list(made(300, True))
+        store.add(made(10_000))
+        one = list(made(300))
         each = iter(one)
         storing = seconds(lambda: store.add([next(each)]), len(one))
     with RecordStore(some, create=True) as store:
-        store.add(made(5_000, True))
+        store.add(made(5_000))
     table = Table("what", "seconds", "budget")
     table.add_row("zsntta --version", f"{seconds(command('--version')):.2f}", "")
-    table.add_row("storing a run, with its items", f"{storing:.5f}", "0.002")
+    table.add_row("storing a run", f"{storing:.5f}", "0.002")
     rows = {
         "records, 10,000 of them": (("records", "--records", many), "0.5"),
         "paper 2 --published": (("paper", 2, "--published"), "0.6"),
-        "report of 5,000 runs with items": (
+        "report of 5,000 runs": (
             ("report", "--records", some, "--output", folder / "report.html"), "5",
         ),
     }  # fmt: skip

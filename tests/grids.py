@@ -31,7 +31,7 @@ def run_of(cell):
     record = {"unfinished": 50} if cell.is_stopped else {}
     return kept_run(
         cell.method, cell.ood_set, RATIO, cell.seed, known=cell.known, caught=cell.known,
-        samples=100, items=False, record=record,
+        samples=100, record=record,
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from made import PROMPT
 
-from zsntta_cli.results.kept import Kept, KeptItems
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
@@ -15,7 +15,7 @@ FIRST = "2026-01-02T03:04:05+00:00"
 
 def kept_run(
     method="zs-clip", ood="glyphs", ratio=0.5, seed=0, *, known=8, caught=8, samples=10,
-    id_set="shapes", encoder="tiny", prompt=PROMPT, auroc=0.9, digests=None, items=True,
+    id_set="shapes", encoder="tiny", prompt=PROMPT, auroc=0.9, digests=None,
     curves=None, record=None, **values,
 ):  # fmt: skip
     """A run with so many of its ID samples right and OOD samples caught, or those of some places.
@@ -58,19 +58,17 @@ def kept_run(
         "revision": revision(method),
         "memory": 100 * 2**20,
     }
-    is_noise = np.where(is_id, False, right)
-    kept_items = KeptItems(np.zeros(len(right), np.uint16), is_noise, right) if items else None
-    return Kept(Record(**made | (record or {})), curves or {}, kept_items)
+    return Kept(Record(**made | (record or {})), curves or {})
 
 
 def run_of(
     method, accuracies=(0.5, 0.5), curves=None, id_set="shapes", ood_set="glyphs", **values
 ):  # fmt: skip
-    """A run with an Acc_S and an Acc_N of its own, without items."""
+    """A run with an Acc_S and an Acc_N of its own."""
     acc_s, acc_n = accuracies
     own = measures("accuracies", acc_s=acc_s, acc_n=acc_n, acc_h=harmonic_mean(acc_s, acc_n))
     return kept_run(
-        method, ood_set, id_set=id_set, samples=100, items=False, curves=curves,
+        method, ood_set, id_set=id_set, samples=100, curves=curves,
         record={"accuracies": own}, **values,
     )  # fmt: skip
 

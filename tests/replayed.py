@@ -13,9 +13,9 @@ def grid(features, methods=("zs-clip",), **axes):
     return Grid(methods, made, ["pets"], ["sky"], [PROMPT], axes=axes).runs(features)
 
 
-def kept_run(features, method="zs-clip", with_items=False, **axes):
+def kept_run(features, method="zs-clip", **axes):
     [run] = grid(features, [method], **axes)
-    return kept_of(Simulator(features).replay(run), with_items)
+    return kept_of(Simulator(features).replay(run))
 
 
 def merged(plain, changes):

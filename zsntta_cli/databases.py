@@ -3,8 +3,8 @@
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from zsntta_cli.errors import StoreError
@@ -19,16 +19,14 @@ class DatabaseKind:
     """A kind of database file: the numbers by which it is recognised, and its tables."""
 
     application: int  # SQLite's application_id: other programs' databases have another one
-    format: int  # goes up when older versions cannot read it
+    format: int  # another one is another version's
     tables: Mapping[str, str]  # the columns of each table, by its name
-    # Statements that bring a file of an older format to the next one, by the older format.
-    steps: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def is_made(self, database: sqlite3.Connection, path: Path) -> bool:
         """Whether the database has tables already.
 
         Raises:
-            StoreError: the tables are another program's, or of a newer format.
+            StoreError: the tables are another program's, or of another format.
         """
         with transaction(database, "BEGIN"):  # all three answers are of one moment
             [tables] = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -36,11 +34,8 @@ class DatabaseKind:
             [version] = database.execute("PRAGMA user_version").fetchone()
         if tables and application != self.application:
             raise StoreError(f"{path} is a database of another program.")
-        if version > self.format:
-            raise StoreError(
-                f"{path} is of format {version}, and this version of zsntta reads {self.format}: "
-                f"update zsntta."
-            )
+        if tables and version != self.format:
+            raise StoreError(f"{path} was made by another version of zsntta: name another file.")
         return bool(tables)
 
     def make(self, database: sqlite3.Connection) -> None:
@@ -51,20 +46,6 @@ class DatabaseKind:
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
             database.execute(f"PRAGMA application_id={self.application}")
             database.execute(f"PRAGMA user_version={self.format}")
-
-    def bring_up(self, database: sqlite3.Connection) -> None:
-        """Bring a file of an older format to this one, whole or not at all, by one process."""
-        if self._version(database) == self.format:
-            return
-        with transaction(database):  # another process may have done it: the version is read again
-            for older in range(self._version(database), self.format):
-                for statement in self.steps[older]:
-                    database.execute(statement)
-            database.execute(f"PRAGMA user_version={self.format}")
-
-    def _version(self, database: sqlite3.Connection) -> int:
-        [version] = database.execute("PRAGMA user_version").fetchone()
-        return int(version)
 
 
 @contextlib.contextmanager

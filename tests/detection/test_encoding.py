@@ -133,7 +133,7 @@ def test_a_folder_by_its_name_is_the_encoder_that_made_it(folder, tmp_path, pass
         (lambda path: path.write_bytes(b"no database" * 100), "is not a database"),
         (lambda path: path.write_bytes(path.read_bytes()[:5000]), "malformed|disk image|not a d"),
         (lambda path: sql(path, "PRAGMA application_id=1"), "of another program"),
-        (lambda path: sql(path, "PRAGMA user_version=9"), "of format 9, and this version"),
+        (lambda path: sql(path, "PRAGMA user_version=9"), "made by another version of zsntta"),
         (lambda path: sql(path, "DROP TABLE images"), "no such table"),
         (lambda path: sql(path, "UPDATE encoder SET identity='[1'"), "no JSON"),
         (lambda path: sql(path, "UPDATE encoder SET identity='[1]'"), "no JSON object"),

@@ -1,30 +1,16 @@
 """How images were read is kept with their features, and what cannot be read is kept too."""
 
-import os
 import sqlite3
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import at_once
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import limited_to
 from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection import feature_store
-from zsntta_cli.detection.feature_store import FeatureStore, KeptImage, Stamp
-from zsntta_cli.errors import StoreError
-
-# As version 1 made it.
-FORMAT_1 = """
-CREATE TABLE encoder (identity TEXT NOT NULL);
-CREATE TABLE images (digest BLOB PRIMARY KEY, features BLOB NOT NULL);
-CREATE TABLE files (key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL);
-CREATE TABLE texts (prompt TEXT PRIMARY KEY, features BLOB NOT NULL);
-PRAGMA application_id=2054385257;
-PRAGMA user_version=1;
-PRAGMA journal_mode=WAL;
-"""
+from zsntta_cli.detection.feature_store import FeatureStore, KeptImage
 
 NO_PICTURE = "it is no picture of a known kind"
 
@@ -132,91 +118,12 @@ def test_what_is_no_fault_of_the_file_is_not_kept(folder, tmp_path, passes, monk
     database.close()
 
 
-def old_store(path, digest=b"d" * 32, dims=3):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with sqlite3.connect(path) as database:
-        database.executescript(FORMAT_1)
-        database.execute('INSERT INTO encoder VALUES (\'{"model": "one"}\')')
-        features = np.ones(dims, np.float16).tobytes()
-        database.execute("INSERT INTO images VALUES (?, ?)", (digest, features))
-        database.execute("INSERT INTO files VALUES (?, 1, '2', ?)", (b"key", digest))
-        text = np.ones(dims, np.float32).tobytes()
-        database.execute("INSERT INTO texts VALUES ('a cat', ?)", (text,))
-    database.close()
-    return digest
-
-
-def test_a_store_of_the_older_format_is_taken_over(tmp_path):
-    path = tmp_path / "images.sqlite"
-    digest = old_store(path)
-    for _ in range(2):
-        store = FeatureStore(path)
-        assert store.identity == {"model": "one"}
-        assert store.texts(["a cat"])["a cat"].tolist() == [1, 1, 1]
-        assert store.digests({b"key": Stamp(1, "2")}) == {b"key": digest}
-        assert store.images([digest]) == {}, "it was read in another way"
-        assert store.all_digests() == set()
-        store.close()
-    store = FeatureStore(path)
-    store.add({digest: KeptImage(np.zeros(3, np.float16), "a note")}, {})
-    store.add({digest: KeptImage(np.ones(3, np.float16), "another")}, {})
-    [kept] = store.images([digest]).values()
-    assert (kept.features.tolist(), kept.note) == ([0, 0, 0], "a note"), "the first stays"
-    store.close()
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (2,)
-        assert database.execute("SELECT count(*) FROM images").fetchone() == (1,)
-    database.close()
-
-
-def test_several_take_over_a_store_at_once(tmp_path):
-    path = tmp_path / "images.sqlite"
-    old_store(path)
-
-    def work(number):
-        store = FeatureStore(path)
-        store.add({bytes([number]): KeptImage(np.full(3, number, np.float16))}, {})
-        assert store.texts(["a cat"])
-        store.close()
-
-    at_once(6, work)
-    store = FeatureStore(path)
-    assert store.all_digests() == {bytes([n]) for n in range(6)}
-    store.close()
-
-
-@pytest.mark.parametrize("statement", range(4))
-def test_a_takeover_that_is_stopped_changes_nothing(tmp_path, monkeypatch, statement):
-    path = tmp_path / "images.sqlite"
-    digest = old_store(path)
-    steps = [*feature_store.KIND.steps[1], "SELECT 1"]
-    steps.insert(statement, "SELECT no_such_function()")
-    monkeypatch.setitem(feature_store.KIND.steps, 1, steps)
-    with pytest.raises(StoreError, match="no such function"):
-        FeatureStore(path)
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (1,)
-        assert database.execute("SELECT * FROM images").fetchone()[0] == digest
-        assert database.execute("PRAGMA table_info(images)").fetchall()[2:] == []
-    database.close()
-    monkeypatch.undo()
-    FeatureStore(path).close()
-
-
-def test_an_older_store_that_cannot_be_written_is_taken_over_in_memory(tmp_path, monkeypatch):
-    path = tmp_path / "images.sqlite"
-    digest = old_store(path)
-    with sqlite3.connect(path) as database:
-        database.execute("PRAGMA journal_mode=DELETE")
-    database.close()
-    before = path.read_bytes()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    store = FeatureStore(path)
-    assert store.texts(["a cat"])
-    store.add({digest: KeptImage(np.zeros(3, np.float16))}, {})
-    assert store.all_digests() == {digest}
-    store.close()
-    assert path.read_bytes() == before
+def test_what_was_kept_of_an_image_first_stays(tmp_path):
+    with FeatureStore(tmp_path / "images.sqlite") as store:
+        store.add({b"d" * 32: KeptImage(np.zeros(3, np.float16), "a note")}, {})
+        store.add({b"d" * 32: KeptImage(np.ones(3, np.float16), "another")}, {})
+        [kept] = store.images([b"d" * 32]).values()
+    assert (kept.features.tolist(), kept.note) == ([0, 0, 0], "a note")
 
 
 def test_features_of_the_older_reading_are_made_again(folder, tmp_path, passes, encoded):

@@ -35,7 +35,7 @@ def seeds_of(**by_method):
     """Rows of runs of 100 ID samples, of which so many are right, by seed."""
     return rows(
         *(
-            kept_run(method.replace("_", "-"), seed=seed, known=right, samples=100, items=False)
+            kept_run(method.replace("_", "-"), seed=seed, known=right, samples=100)
             for method, by_seed in by_method.items()
             for seed, right in enumerate(by_seed)
         )
@@ -97,8 +97,8 @@ def test_with_fewer_than_five_seeds_the_best_alone_is_marked():
     assert marked(four) == [{"ridge"}, set()]
     assert marks_of(four)["zs-clip"] == NO_MARK
     apart = rows(
-        *(kept_run("ridge", seed=s, known=60 + s, items=False, samples=100) for s in range(5)),
-        *(kept_run("tda", seed=s, known=58 + s, items=False, samples=100) for s in range(1, 6)),
+        *(kept_run("ridge", seed=s, known=60 + s, samples=100) for s in range(5)),
+        *(kept_run("tda", seed=s, known=58 + s, samples=100) for s in range(1, 6)),
     )
     assert marked(apart) == [{"ridge"}, set()]
 
@@ -122,7 +122,7 @@ def test_scipy_is_imported_with_five_seeds_alone():
 
 
 def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
-    made = rows(kept_run("zs-clip", items=False), kept_run("tda", items=False))
+    made = rows(kept_run("zs-clip"), kept_run("tda"))
     assert marked(made, "acc_h") == [{"zs-clip", "tda"}, set()]
     assert marked(made[:1], "acc_h") == [set(), set()]
 

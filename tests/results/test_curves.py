@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from replayed import grid
 
-from zsntta_cli.errors import StoreError
 from zsntta_cli.results.curves import (
     BINS,
     accuracy_curves,
@@ -18,7 +17,6 @@ from zsntta_cli.results.curves import (
     drawable_curves,
     histogram,
 )
-from zsntta_cli.results.kept import KeptItems
 from zsntta_cli.simulation.metrics import Judged
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -121,18 +119,3 @@ def test_a_histogram_of_scores_beyond_0_and_1_has_their_range():
     equal = histogram(np.full(4, 30.0), np.ones(4, bool))
     assert sum(equal["id"]) == 4
     assert sum(histogram(np.empty(0), np.ones(0, bool))["id"]) == 0
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**16 - 1), st.booleans(), st.booleans())))
-def test_items_come_back_in_three_bytes_each(rows):
-    columns = [np.array(c) for c in zip(*rows, strict=True)] or [np.empty(0)] * 3
-    items = KeptItems(
-        columns[0].astype(np.uint16), columns[1].astype(bool), columns[2].astype(bool)
-    )
-    packed = items.packed()
-    assert len(packed) <= 3 * len(items) + 16
-    again = KeptItems.unpacked(packed, len(items))
-    for name in ("class_index", "is_noise", "is_right"):
-        assert (getattr(again, name) == getattr(items, name)).all()
-    with pytest.raises(StoreError, match="they are not"):
-        KeptItems.unpacked(packed, len(items) + 1)

@@ -53,7 +53,7 @@ def damaged(text, draw):
 def stored(features, tmp_path_factory):
     path = tmp_path_factory.mktemp("kept") / "kept.sqlite"
     with RecordStore(path, create=True) as store:
-        store.add([kept_run(features, m, with_items=True) for m in ("zs-clip", "adand", "mcm")])
+        store.add([kept_run(features, m) for m in ("zs-clip", "adand", "mcm")])
     return path
 
 
@@ -61,11 +61,11 @@ def damage(path, draw):
     """One damage to one row: of a whole column, or of one place of its JSON."""
     database = sqlite3.connect(path)
     database.executescript(
-        "CREATE TABLE other (key, record, curves, items); INSERT INTO other SELECT * FROM contents;"
+        "CREATE TABLE other (key, record, curves); INSERT INTO other SELECT * FROM contents;"
         "DROP TABLE contents; ALTER TABLE other RENAME TO contents;"
         "CREATE UNIQUE INDEX one ON contents (key);"
     )
-    row, column = draw.randrange(1, 4), draw.choice(["key", "record", "record", "curves", "items"])
+    row, column = draw.randrange(1, 4), draw.choice(["key", "record", "record", "curves"])
     if column in ("record", "curves") and draw.random() < 0.8:
         query = f"SELECT {column} FROM contents WHERE rowid = ?"
         value = damaged(database.execute(query, (row,)).fetchone()[0], draw)
@@ -92,7 +92,7 @@ def test_no_damage_of_a_store_gives_a_traceback(zsntta, stored, tmp_path, monkey
 @pytest.mark.parametrize(
     ("column", "value"),
     [("record", None), ("record", b"{}"), ("record", "{}"), ("record", '{"a"'), ("curves", 3),
-     ("key", None), ("items", "text"), ("items", b"no")],
+     ("key", None)],
 )  # fmt: skip
 def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, value):
     shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
@@ -101,7 +101,7 @@ def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, va
     shutil.copyfile(stored, path)
     database = sqlite3.connect(path)
     database.executescript(
-        "CREATE TABLE other (key, record, curves, items); INSERT INTO other SELECT * FROM contents;"
+        "CREATE TABLE other (key, record, curves); INSERT INTO other SELECT * FROM contents;"
         "DROP TABLE contents; ALTER TABLE other RENAME TO contents;"
     )
     database.execute(f"UPDATE contents SET {column} = ? WHERE rowid = 2", (value,))
@@ -114,33 +114,3 @@ def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, va
     assert result.exit_code == 1
     assert "row 2 (" in result.stdout
     assert zsntta("records", "verify", "--records", str(stored)).stdout.endswith(": 3 runs, ok\n")
-
-
-@pytest.mark.parametrize("items", ["text", 7, b"no", b""])
-def test_broken_items_are_those_of_their_run_alone_and_go_when_it_is_kept_again(
-    zsntta, features, stored, tmp_path, items
-):
-    shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
-    database = sqlite3.connect(path)
-    database.execute("UPDATE contents SET items = ? WHERE rowid = 2", (items,))
-    database.commit()
-    database.close()
-    runs = [kept_run(features, method) for method in ("zs-clip", "adand")]
-    with RecordStore(path) as store:
-        store.add(runs)
-        assert [kept.items is None for kept in store.all()][:2] == [False, True]
-    assert zsntta("records", "verify", "--records", str(path)).exit_code == 0
-
-
-def test_a_table_is_shown_beside_broken_items(zsntta, features, stored, tmp_path):
-    shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
-    database = sqlite3.connect(path)
-    database.execute("UPDATE contents SET items = 'text'")
-    database.commit()
-    database.close()
-    methods = ("--method", "zs-clip", "--method", "adand")
-    sets = ("--encoder", "made", "--id", "pets", "--ood", "sky")
-    folder = ("--features-dir", str(features), "--records", str(path))
-    result = zsntta("simulate", *methods, *sets, *folder)
-    assert result.exit_code == 0, result.stderr
-    assert "adand" in result.stdout

@@ -132,7 +132,7 @@ def plain(records):
 
 
 def test_several_processes_give_and_keep_what_one_does(features, tmp_path):
-    runs, keeping = many(features), Keeping(tmp_path / "r.sqlite", items=True)
+    runs, keeping = many(features), Keeping(tmp_path / "r.sqlite")
     records = run_all(features, runs, 2, keeping=keeping)
     assert plain(records) == plain(run_all(features, runs))
     kept = kept_before(features, runs, keeping)
@@ -310,7 +310,7 @@ def test_fresh_makes_again_what_is_kept_once(cache, session, tmp_path, counted):
 def test_two_devices_share_the_runs_and_a_failing_one_ends_none(cache, session, tmp_path):
     good = live_runs(cache, seed=[0, 1, 2])
     bad = dataclasses.replace(good[0], ood_set="gone")
-    failed, keeping = {}, Keeping(tmp_path / "r.sqlite", items=True)
+    failed, keeping = {}, Keeping(tmp_path / "r.sqlite")
     live = LiveDevices(LiveSettings(device="cpu,cpu", workers=1))
     records = run_all(cache, [bad, *good], live=live, keeping=keeping, failures=failed)
     assert [record.settings for record in records] == good

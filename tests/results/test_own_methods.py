@@ -64,7 +64,7 @@ def register(tmp_path, monkeypatch):
 def lines(features, tmp_path, register, monkeypatch):
     """Exported runs of a method of one's own beside one of the package, and their keys."""
     register()
-    runs = [kept_of(Simulator(features).replay(run), with_items=True)
+    runs = [kept_of(Simulator(features).replay(run))
             for run in grid(features, ["own"], cut=[0.5, 0.25], seed=[0, 1])]  # fmt: skip
     runs.append(kept_run(features, "zs-clip"))
     path = tmp_path / "runs.jsonl"

@@ -1,6 +1,5 @@
-"""The store: what is in it, old ones, broken ones, several processes, kills."""
+"""The store: what is in it, broken ones, several processes, kills."""
 
-import contextlib
 import dataclasses
 import json
 import multiprocessing
@@ -10,14 +9,11 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
-from typing import Annotated, NamedTuple
 
 import pytest
 from made import fails
 from replayed import grid, kept_run, merged
 
-from zsntta_cli.errors import StoreError
-from zsntta_cli.results import store as store_module
 from zsntta_cli.results.exchange import read_lines, to_line
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
@@ -28,14 +24,13 @@ PAIR = ("--id", "pets", "--ood", "sky")
 
 
 def test_a_kept_run_comes_back_as_it_was(features, tmp_path):
-    some = [kept_run(features, m, with_items=True) for m in ("zs-clip", "adand", "mcm")]
+    some = [kept_run(features, m) for m in ("zs-clip", "adand", "mcm")]
     with RecordStore(tmp_path / "a" / "kept.sqlite", create=True) as store:
         store.add(some)
         found = list(store.all())
     assert [kept.key for kept in found] == [kept.key for kept in some]
     for kept, before in zip(found, some, strict=True):
         assert to_line(kept) == to_line(before)
-        assert (kept.items is None) == (kept.record.settings.method == "mcm")
 
 
 def test_lists_show_values_of_the_records(features, tmp_path):
@@ -109,135 +104,24 @@ def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path,
     assert zsntta("records", "remove", "--all", "--records", path).stdout == "removed 2 runs\n"
 
 
-# Stores of format 1, as the version before wrote them
-
-
-COLUMNS_1 = (
-    "method", "encoder", "id_set", "ood_set", "ratio", "seed", "acc_s", "acc_n", "acc_h", "auroc",
-    "fpr95", "seconds", "created",
-)  # fmt: skip
-FORMAT_1 = f"""
-    PRAGMA journal_mode=WAL;
-    BEGIN IMMEDIATE;
-    CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, {", ".join(COLUMNS_1)});
-    CREATE TABLE IF NOT EXISTS contents (
-        key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB
-    );
-    PRAGMA application_id={0x7A736E74};
-    PRAGMA user_version=1;
-    COMMIT;
-"""
-
-
-def write_format_1(path, runs):
-    """A store as versions up to 0.1 made it, statement by statement."""
-    database = sqlite3.connect(path, isolation_level=None)
-    database.executescript(FORMAT_1)
-    database.execute("BEGIN IMMEDIATE")
-    for kept in runs:
-        plain = kept.record.to_dict()
-        values = {**plain["settings"], **plain["settings"]["stream"], **plain["accuracies"]}
-        values |= {**plain["detection"], **plain}
-        row = [kept.key, *(values[name] for name in COLUMNS_1)]
-        database.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)
-        content = kept.key, json.dumps(plain), json.dumps(kept.curves), kept.items.packed()
-        database.execute("INSERT INTO contents VALUES (?, ?, ?, ?)", content)
-    database.execute("COMMIT")
-    database.close()
-
-
-@pytest.fixture(scope="module")
-def old_runs(features):
-    return [kept_run(features, m, with_items=True) for m in ("zs-clip", "adand", "tda")]
-
-
-@pytest.fixture
-def old_store(old_runs, tmp_path):
-    path = tmp_path / "old.sqlite"
-    write_format_1(path, old_runs)
-    return path
-
-
-def format_of(path):
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        tables = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
-        return database.execute("PRAGMA user_version").fetchone()[0], {name for (name,) in tables}
-
-
-def lines_in(path):
-    with RecordStore(path) as store:
-        assert [run.key for run in store.summaries()] == store.keys()
-        return [to_line(kept) for kept in store.all()]
-
-
-def test_an_old_store_is_read_as_it_is(old_store, old_runs, zsntta):
-    assert lines_in(old_store) == [to_line(kept) for kept in old_runs]
-    listed = zsntta("records", "--records", old_store).stdout.splitlines()
-    assert [text.split()[1] for text in listed[1:]] == ["zs-clip", "adand", "tda"]
-    assert format_of(old_store) == (1, {"runs", "contents"})
-
-
-def test_a_column_more_needs_no_other_store(old_store, old_runs, monkeypatch):
-    class Wider(NamedTuple):
-        key: str
-        method: Annotated[str, "$.settings.method"]
-        precision: Annotated[float | None, "$.flags.precision"]
-        regret: Annotated[float | None, "$.flags.regret"]  # which older versions did not measure
-
-    monkeypatch.setattr(store_module, "RunSummary", Wider)
-    with RecordStore(old_store) as store:
-        found = {run.method: (run.precision, run.regret) for run in store.summaries()}
-    wanted = {one.record.settings.method: one.record.flags.precision for one in old_runs}
-    assert found == {method: (precision, None) for method, precision in wanted.items()}
-
-
-def test_an_old_store_is_taken_over_when_it_is_changed(features, old_store, old_runs, zsntta):
-    more = kept_run(features, "mcm")
-    with RecordStore(old_store) as reader, RecordStore(old_store, create=True) as store:
-        store.add([more])
-        assert [to_line(kept) for kept in reader.all()] == lines_in(old_store)
-    assert lines_in(old_store) == [to_line(kept) for kept in (*old_runs, more)]
-    assert format_of(old_store) == (KIND.format, {"contents"})
-    removed = zsntta("records", "remove", "--method", "adand", "--records", old_store)
-    assert removed.stdout == "removed 1 run\n"
-    assert len(lines_in(old_store)) == 3
-
-
-def test_runs_of_an_old_store_are_not_run_again(features, tmp_path, old_store, counted):
-    runs = grid(features, ["zs-clip", "adand", "tda", "ridge"])
-    run_all(features, runs, keeping=Keeping(old_store))
-    assert [run.method for run in counted] == ["ridge"]
-    assert len(lines_in(old_store)) == 4
-
-
-def test_an_old_store_that_cannot_be_written_is_read(old_store, old_runs, monkeypatch):
-    before = old_store.read_bytes()
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert lines_in(old_store) == [to_line(kept) for kept in old_runs]
-    with RecordStore(old_store) as store, pytest.raises(StoreError, match="readonly database"):
-        store.remove(store.keys())
-    assert old_store.read_bytes() == before
-
-
-def test_a_kill_at_any_statement_of_a_take_over_loses_nothing(features, tmp_path, old_runs):
-    more, done = kept_run(features, "mcm"), 0
+def test_a_kill_at_any_statement_loses_nothing(features, tmp_path):
+    kept, more = kept_run(features), kept_run(features, "adand")
     for statements in range(1, 20):
         path = tmp_path / f"{statements}.sqlite"
-        write_format_1(path, old_runs)
+        with RecordStore(path, create=True) as store:
+            store.add([kept])
         child = os.fork()
         if not child:
             add_and_die(path, more, statements)
         _, status = os.waitpid(child, 0)
-        is_new = format_of(path)[0] == KIND.format
-        done += is_new
-        wanted = (*old_runs, more) if is_new else old_runs
-        assert lines_in(path) == [to_line(kept) for kept in wanted], statements
+        with RecordStore(path) as store:
+            found = [to_line(one) for one in store.all()]
+        assert found in ([to_line(kept)], [to_line(kept), to_line(more)]), statements
         if not os.WIFSIGNALED(status):
             break
     assert os.WEXITSTATUS(status) == 0
-    assert is_new
-    assert statements > 5, "BEGIN, three of the take-over, the run and COMMIT"
-    assert done < statements, "some were stopped before"
+    assert found == [to_line(kept), to_line(more)]
+    assert statements > 3, "BEGIN, the run and COMMIT"
 
 
 def add_and_die(path, kept, statements):
@@ -258,25 +142,6 @@ def add_and_die(path, kept, statements):
         os._exit(status)
 
 
-def test_processes_take_an_old_store_over_together(features, old_store, old_runs):
-    runs = [kept_run(features, "ridge", seed=[seed]) for seed in range(8)]
-    fork = multiprocessing.get_context("fork")
-    together = fork.Barrier(len(runs))
-    children = [fork.Process(target=add_with, args=(old_store, kept, together)) for kept in runs]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join()
-        assert child.exitcode == 0
-    assert {*lines_in(old_store)} == {to_line(kept) for kept in (*old_runs, *runs)}
-
-
-def add_with(path, kept, together):
-    with RecordStore(path, create=True) as store:
-        together.wait()
-        store.add([kept])
-
-
 def test_files_that_are_no_store(tmp_path, zsntta):
     missing = zsntta("records")
     fails(missing, "there are no kept results at features/records.sqlite", "zsntta simulate")
@@ -292,14 +157,15 @@ def test_files_that_are_no_store(tmp_path, zsntta):
     fails(zsntta("records", "--records", "pipe"), "pipe is no regular file")
 
 
-def test_a_store_of_a_newer_format_is_left_alone(features, tmp_path, zsntta):
+def test_a_store_of_another_format_is_left_alone(features, tmp_path, zsntta):
     path = tmp_path / "kept.sqlite"
     with RecordStore(path, create=True) as store:
-        store._connection.execute(f"PRAGMA user_version={KIND.format + 1}")
+        store._connection.execute(f"PRAGMA user_version={KIND.format - 1}")
     before = path.read_bytes()
-    fails(zsntta("records", "--records", path), f"is of format {KIND.format + 1}", "update zsntta")
+    said = "kept.sqlite was made by another version of zsntta: name another file"
+    fails(zsntta("records", "--records", "kept.sqlite"), said)
     arguments = ("simulate", "--encoder", "made", "--features-dir", features, "--method", "zs-clip")
-    fails(zsntta(*arguments, *PAIR, "--records", path), "update zsntta")
+    fails(zsntta(*arguments, *PAIR, "--records", "kept.sqlite"), said)
     assert path.read_bytes() == before
 
 
@@ -357,7 +223,7 @@ def test_processes_share_a_store(features, tmp_path):
 
 
 def test_jobs_keep_each_run_when_it_is_finished(features, tmp_path):
-    keeping = Keeping(tmp_path / "kept.sqlite", items=True)
+    keeping = Keeping(tmp_path / "kept.sqlite")
     runs = grid(features, ["zs-clip", "adand"], seed=[*range(5)])
     made = run_all(features, runs, jobs=2, keeping=keeping)
     before = kept_before(features, runs, keeping)

@@ -171,28 +171,10 @@ def test_a_live_run_that_was_stopped_is_not_kept(features, tmp_path, monkeypatch
     assert not kept_before(features, runs, keeping)
 
 
-def test_items_are_kept_where_they_are_asked_for_and_stay(features, tmp_path, counted):
-    path, runs = tmp_path / "kept.sqlite", grid(features, ["adand"])
-    run_all(features, runs, keeping=Keeping(path))
-    assert kept_before(features, runs, Keeping(path))
-    assert not kept_before(features, runs, Keeping(path, items=True))
-    run_all(features, runs, keeping=Keeping(path, items=True))
-    run_all(features, runs, keeping=Keeping(path, fresh=True))
-    [kept] = kept_before(features, runs, Keeping(path, items=True)).values()
-    assert len(counted) == 3
-    replay = Simulator(features).replay(runs[0])
-    tests = replay.stream.kind != 2
-    assert (kept.items.class_index == replay.decisions.class_index[tests]).all()
-    assert (kept.items.is_noise == replay.decisions.is_noise[tests]).all()
-    is_id = replay.labels[tests] >= 0
-    assert kept.items.is_right[is_id].mean() == kept.record.accuracies.acc_s
-    assert kept.items.is_right[~is_id].mean() == kept.record.accuracies.acc_n
-
-
 def test_a_cached_run_that_lacks_a_metric_is_measured_anew(features, tmp_path, counted):
-    """As an older version kept it, with items; a metric without samples is not lacking."""
+    """As an older version kept it; a metric without samples is not lacking."""
     keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["adand"], ratio=[0.0])
-    [first] = run_all(features, runs, keeping=dataclasses.replace(keeping, items=True))
+    [first] = run_all(features, runs, keeping=keeping)
     assert math.isnan(first.detection.fpr95)
     run_all(features, runs, keeping=keeping)
     assert len(counted) == 1
@@ -207,7 +189,6 @@ def test_a_cached_run_that_lacks_a_metric_is_measured_anew(features, tmp_path, c
         [kept] = store.all()
     assert (kept.record.created, kept.key) == (again.created, old.key)
     assert not kept.record.lacks(METRICS["fpr95_ood"])
-    assert kept.items is not None
 
 
 def test_a_live_run_that_lacks_a_metric_is_taken_as_it_is(features, tmp_path, monkeypatch, counted):

@@ -177,12 +177,6 @@ def simulate(
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
-    keep_items: Annotated[
-        bool,
-        typer.Option(
-            "--keep-items", help="Also keep the decision on each item, in at most 3 bytes."
-        ),
-    ] = False,
     table: TableOptions,
     scores: Annotated[
         Path | None, _result("File for the items of the run (one only): .csv or .h5.")
@@ -208,7 +202,7 @@ def simulate(
     choice = encoder.choice()
     live_settings, workers = live.settings(choice), jobs.chosen()
     grid = wanted.grid(choice, values)
-    keeping = store.keeping(keep_items)
+    keeping = store.keeping()
     recorded: Sequence[RecordedRun] = ()
     if record:
         recorded = _recorded_runs(record, values.get("no_text", ()))

@@ -24,24 +24,16 @@ from zsntta_cli.datasets.decoding import READING, reader
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
 
-_FAILURES = "digest BLOB PRIMARY KEY, error TEXT NOT NULL, reader TEXT NOT NULL"
 KIND = DatabaseKind(
     0x7A736E69,  # "zsni"
     2,
     {
         "encoder": "identity TEXT NOT NULL",
         "images": "digest BLOB PRIMARY KEY, features BLOB NOT NULL, "
-        "reading INTEGER NOT NULL DEFAULT 1, note TEXT NOT NULL DEFAULT ''",
-        "failures": _FAILURES,
+        "reading INTEGER NOT NULL, note TEXT NOT NULL",
+        "failures": "digest BLOB PRIMARY KEY, error TEXT NOT NULL, reader TEXT NOT NULL",
         "files": "key BLOB PRIMARY KEY, size INTEGER, changed TEXT, digest BLOB NOT NULL",
         "texts": "prompt TEXT PRIMARY KEY, features BLOB NOT NULL",
-    },
-    {
-        1: (
-            "ALTER TABLE images ADD COLUMN reading INTEGER NOT NULL DEFAULT 1",
-            "ALTER TABLE images ADD COLUMN note TEXT NOT NULL DEFAULT ''",
-            f"CREATE TABLE failures ({_FAILURES})",
-        )
     },
 )
 
@@ -103,7 +95,6 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
                 file.backup(database)
         if not KIND.is_made(database, self.path):
             KIND.make(database)
-        KIND.bring_up(database)
         database.execute("PRAGMA synchronous=NORMAL")
         return database
 

@@ -92,7 +92,6 @@ def run_card(kept: "Kept") -> "Table":
     facts |= {name: value for name, value in plain.items() if name not in ("settings", "memory")}
     facts["memory"] = f"{kept.record.memory / 2**20:,.0f} MiB"
     facts["seconds"] = f"{kept.record.seconds:.3f}"
-    facts["items"] = "kept" if kept.items else "not kept"
     facts["features"] = _origins(plain["features"])
     facts["notes"] = "\n".join(note.text for note in kept.record.notes)
     return card(f"run {kept.key}", {name: _fact(value) for name, value in facts.items()})

@@ -9,7 +9,6 @@ import contextlib
 import functools
 import json
 import math
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, TypeVar
 from zsntta_cli.cache.origin import origins_in
 from zsntta_cli.errors import SettingsError, StoreError, UnknownMethod, first_line, short
 from zsntta_cli.files import read_input
-from zsntta_cli.results.kept import Kept, KeptItems
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
 from zsntta_cli.simulation.record import OwnMethod, Record
@@ -56,7 +55,6 @@ def to_line(kept: Kept) -> str:
         "key": kept.key,
         "record": kept.record.to_dict(),
         "curves": kept.curves,
-        "items": b64encode(kept.items.packed()).decode() if kept.items else None,
     }
     return json.dumps(plain)
 
@@ -182,28 +180,23 @@ def _kept(plain: Any) -> Kept:
     from zsntta_cli.results.schema import RecordLine, check_schema
 
     check_schema(RecordLine, plain)
-    items, record = plain.get("items"), _record(plain["record"])
-    try:
-        packed = None if items is None else b64decode(items, validate=True)
-    except ValueError as error:
-        raise SettingsError(f"items are no base64: {first_line(error)}") from error
-    return Kept(record, plain.get("curves", {}), _items(record, packed), plain.get("key", ""))
+    return Kept(_record(plain["record"]), plain.get("curves", {}), plain.get("key", ""))
 
 
-def read_row(key: Any, record: Any, curves: Any, items: Any) -> Kept | None:
+def read_row(key: Any, record: Any, curves: Any) -> Kept | None:
     """A run from its row in a store; None where this version cannot read it."""
     try:
-        return _row_read(key, record, curves, items)
+        return _row_read(key, record, curves)
     except _BROKEN_ROW:
         return None
 
 
-def row_fault(key: Any, record: Any, curves: Any, items: Any) -> str | None:
+def row_fault(key: Any, record: Any, curves: Any) -> str | None:
     """What is wrong with a row of a store; None where it can be read."""
     from zsntta_cli.results.schema import RecordLine, check_schema
 
     try:
-        kept = _row_read(key, record, curves, items)
+        kept = _row_read(key, record, curves)
         check_schema(RecordLine, {"record": json.loads(record), "curves": kept.curves})
     except _BROKEN_ROW as error:
         return short(f"{first_line(error) or type(error).__name__}".removesuffix("."), 200)
@@ -216,20 +209,16 @@ _BROKEN_ROW = (
 )  # fmt: skip
 
 
-def _row_read(key: Any, record: Any, curves: Any, items: Any) -> Kept:
+def _row_read(key: Any, record: Any, curves: Any) -> Kept:
     """A run from its row in a store: one of `_BROKEN_ROW` is raised where it is broken."""
-    for name, value, kinds in (
-        ("key", key, str), ("record", record, str), ("curves", curves, str),
-        ("items", items, bytes | None),
-    ):  # fmt: skip
-        if not isinstance(value, kinds):
+    for name, value in (("key", key), ("record", record), ("curves", curves)):
+        if not isinstance(value, str):
             raise TypeError(f"its {name} is of another type")
     plain = json.loads(record)
     if _may_have_surrogates(record):
         check_texts(plain)
     _check_loose(plain)
-    read = _record(plain)
-    return Kept(read, json.loads(curves), _items(read, items), key)
+    return Kept(_record(plain), json.loads(curves), key)
 
 
 _SCALAR = (str, int, float, bool, type(None))
@@ -252,10 +241,6 @@ def _check_loose(plain: Any) -> None:
     code = plain.get("own")
     if code is not None and not all(isinstance(v, _SCALAR) for v in code["changed"].values()):
         raise TypeError("a setting is no value")
-
-
-def _items(record: Record, packed: bytes | None) -> KeptItems | None:
-    return None if packed is None else KeptItems.unpacked(packed, record.tests)
 
 
 def _record(plain: Mapping[str, Any]) -> Record:

@@ -24,20 +24,18 @@ class Keeping:
 
     path: Path
     fresh: bool = False  # run again what is there
-    items: bool = False  # keep what each item got, too
-    gradients: bool = False  # and those of clean and noisy samples, of live methods
+    gradients: bool = False  # keep those of clean and noisy samples, too, of live methods
     required: bool = True  # or go on without, where nothing can be written
     command: str = ""  # that asks for the runs, for their records to say
     again: frozenset[str] = frozenset()  # when records were made whose runs are to be run again
 
     @classmethod
     def beside(
-        cls, root: Path, path: Path | None = None, fresh: bool = False, items: bool = False,
-        command: str = "",
-    ) -> "Keeping":  # fmt: skip
+        cls, root: Path, path: Path | None = None, fresh: bool = False, command: str = ""
+    ) -> "Keeping":
         """Keep results in the file that is named, or else in one beside the features in `root`."""
         required = path is not None
-        return cls(store_path(root, path), fresh, items, required=required, command=command)
+        return cls(store_path(root, path), fresh, required=required, command=command)
 
 
 def runs_by_key(root: Path, runs: Sequence[RunSettings]) -> dict[str, RunSettings]:
@@ -138,13 +136,8 @@ def _has_all(kept: Kept, keeping: Keeping) -> bool:
     measure the rest; a live run is taken as it is.
     """
     is_live = METHODS[kept.record.settings.method].live
-    has_items = kept.items is not None or not keeping.items
     has_gradients = "gradients" in kept.curves or not (keeping.gradients and is_live)
-    return (
-        has_items
-        and has_gradients
-        and (is_live or not any(map(kept.record.lacks, METRICS.values())))
-    )
+    return has_gradients and (is_live or not any(map(kept.record.lacks, METRICS.values())))
 
 
 def judged(replay: Replay, keeping: Keeping | None) -> Kept:
@@ -152,7 +145,7 @@ def judged(replay: Replay, keeping: Keeping | None) -> Kept:
     replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
     if keeping is None or not _is_to_keep(replay, keeping):
         return Kept(replay.record(), {})
-    return kept_of(replay, keeping.items)
+    return kept_of(replay)
 
 
 def _is_to_keep(run: Replay | Record, keeping: Keeping | None) -> bool:

@@ -10,75 +10,22 @@ import functools
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from zsntta_cli.errors import StoreError
 from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import changed_settings, has_recorded_settings
 from zsntta_cli.simulation.runs import RunSettings
 
-_NOISE, _RIGHT = 1, 2  # bits of an item
-_BROKEN = "the kept items of a run are broken"
-
-
-@dataclass(frozen=True)
-class KeptItems:
-    """Decisions on the test samples of a stream, in its order (T,), to compare methods by item."""
-
-    class_index: NDArray[np.uint16]
-    is_noise: NDArray[np.bool_]
-    is_right: NDArray[np.bool_]  # an ID sample called clean and classified right, OOD called noise
-
-    def __len__(self) -> int:
-        return len(self.class_index)
-
-    def packed(self) -> bytes:
-        """The items, compressed: columns of classes and of bits, at most three bytes an item."""
-        bits = self.is_noise * np.uint8(_NOISE) + self.is_right * np.uint8(_RIGHT)
-        raw = self.class_index.astype("<u2").tobytes() + bits.astype(np.uint8).tobytes()
-        return zlib.compress(raw, 1)
-
-    @classmethod
-    def unpacked(cls, packed: bytes, count: int) -> "KeptItems":
-        """The items of a run with `count` test samples.
-
-        Raises:
-            StoreError: the content is not the items of such a run.
-        """
-        try:
-            reader = zlib.decompressobj()
-            raw = reader.decompress(packed, 3 * count + 1)
-        except zlib.error as error:
-            raise StoreError(f"{_BROKEN} ({error}).") from error
-        if len(raw) != 3 * count:
-            raise StoreError(f"{_BROKEN}: they are not {count:,}.")
-        classes = np.frombuffer(raw, "<u2", count).astype(np.uint16)
-        bits = np.frombuffer(raw, np.uint8, offset=2 * count)
-        return cls(classes, (bits & _NOISE).astype(bool), (bits & _RIGHT).astype(bool))
-
-    @classmethod
-    def if_whole(cls, packed: object, count: int) -> "KeptItems | None":
-        """The items of a run with `count` test samples; None where a damaged store has others."""
-        try:
-            return cls.unpacked(packed, count) if isinstance(packed, bytes) else None
-        except StoreError:
-            return None
-
 
 @dataclass(frozen=True)
 class Kept:
-    """A finished run: its record, its curves and, where they were asked for, its items."""
+    """A finished run: its record and its curves."""
 
     record: Record
     curves: Curves  # as they were kept, by this version or elsewhere
-    items: KeptItems | None = None
     read_key: str = field(default="", compare=False)  # where it was read; of a new one nothing
 
     @property
@@ -101,20 +48,12 @@ class Kept:
         return drawable_curves(self.curves)
 
 
-def kept_of(replay: Replay, with_items: bool = False) -> Kept:
+def kept_of(replay: Replay) -> Kept:
     """The parts of a run that are kept.
 
     The caller must not keep a run that Ctrl-C stopped: it is not finished.
     """
-    return Kept(replay.record(), curves_of(replay), _items_of(replay) if with_items else None)
-
-
-def _items_of(replay: Replay) -> KeptItems | None:
-    """The items of a run; None if its method does not decide, or has 2**16 classes or more."""
-    decisions, judged = replay.decisions, replay.judged
-    if decisions.is_noise is None or decisions.class_index.max(initial=0) >= 2**16:
-        return None
-    return KeptItems(judged.class_index.astype(np.uint16), judged.noise, judged.is_right)
+    return Kept(replay.record(), curves_of(replay))
 
 
 def run_key(

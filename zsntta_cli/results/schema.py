@@ -200,14 +200,6 @@ class RecordLine(_Written):
     ] = ""
     record: RecordPart
     curves: CurvesPart = CurvesPart()
-    items: Annotated[
-        AnyText | None,
-        _about(
-            "zlib of the class index of each test sample in the stream's order "
-            "(little-endian uint16), then a byte each: bit 0 called noise, bit 1 right",
-            contentEncoding="base64",
-        ),
-    ] = None
 
 
 def json_schema() -> dict[str, Any]:

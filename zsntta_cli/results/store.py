@@ -4,8 +4,7 @@ A run is in it as a whole or not at all, even if its process or the machine stop
 `synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
 A row holds the same as a line of an export (exchange.py). Lists read JSON paths of the records, so
-a new metric, setting or column changes no file. A store of format 1 has a table of list columns,
-`runs`, beside the same `contents`: it is read as it is, and loses that table when it is changed.
+a new metric, setting or column changes no file.
 
 Lists need neither NumPy nor the record classes, so both are imported only where runs are read.
 """
@@ -29,14 +28,13 @@ if TYPE_CHECKING:
 
 KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
-    2,
+    3,
     # The record stands before what is large: SQLite reads a row from its front.
-    {"contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL, items BLOB"},
+    {"contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL"},
 )
 _UPSERT = """
-    INSERT INTO contents (key, record, curves, items) VALUES (?, ?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET
-        record=excluded.record, curves=excluded.curves, items=coalesce(excluded.items, items)
+    INSERT INTO contents (key, record, curves) VALUES (?, ?, ?)
+    ON CONFLICT (key) DO UPDATE SET record=excluded.record, curves=excluded.curves
 """
 
 _Number = int | float  # JSON has one kind of numbers
@@ -119,28 +117,10 @@ class RecordStore:
         self._connection.text_factory = _text
 
     def add(self, runs: Iterable["Kept"]) -> None:
-        """Keep finished runs, in one transaction; a run replaces an older one of an equal key.
-
-        Items that the older one had and the newer lacks are kept, unless they are broken.
-        """
-        runs = list(runs)
+        """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
         rows = [_row(kept) for kept in runs]
         with self.changing() as connection:
-            broken = [
-                (key,)
-                for kept, (key, *_) in zip(runs, rows, strict=True)
-                if self._has_broken_items(key, kept.record.tests)
-            ]
-            connection.executemany("UPDATE contents SET items = NULL WHERE key = ?", broken)
             connection.executemany(_UPSERT, rows)
-
-    def _has_broken_items(self, key: str, tests: int) -> bool:
-        """Whether a row has items that cannot be those of a run with so many test samples."""
-        from zsntta_cli.results.kept import KeptItems
-
-        query = "SELECT items FROM contents WHERE key = ? AND items NOT NULL"
-        items = self._connection.execute(query, (key,)).fetchall()
-        return any(KeptItems.if_whole(packed, tests) is None for (packed,) in items)
 
     def add_new(self, runs: Sequence["Kept"]) -> int:
         """Keep the runs that the store lacks, in one transaction; return how many it had."""
@@ -169,7 +149,7 @@ class RecordStore:
         """What is wrong with each row that cannot be read, in the order they were kept."""
         from zsntta_cli.results.exchange import row_fault
 
-        query = "SELECT rowid, key, record, curves, items FROM contents ORDER BY rowid"
+        query = "SELECT rowid, key, record, curves FROM contents ORDER BY rowid"
         with self._worded_errors():
             for number, *row in self._connection.execute(query):
                 if (fault := row_fault(*row)) is not None:
@@ -196,17 +176,6 @@ class RecordStore:
         columns = f"key, json_extract(record, '{place}')"
         return dict(self._select(columns, _IS_JSON))
 
-    def seconds(self, keys: Sequence[str]) -> dict[str, float]:
-        """How long the runs with these keys took, for those in the store."""
-        value = f"CASE WHEN {_IS_JSON} THEN json_extract(record, '$.seconds') END"
-        seconds: dict[str, float] = {}
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
-            marks = ", ".join("?" * len(batch))
-            rows = self._select(f"key, {value}", f"key IN ({marks})", batch)
-            seconds |= {key: took for key, took in rows if isinstance(took, _Number)}
-        return seconds
-
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
         """Kept runs by their keys; keys that are not in the store are left out."""
         runs: dict[str, Kept] = {}
@@ -215,15 +184,6 @@ class RecordStore:
             marks = ", ".join("?" * len(batch))
             runs |= self._runs(f"key IN ({marks})", batch)
         return runs
-
-    def items(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """The packed items of runs, by their keys; runs without items are left out."""
-        items: dict[str, bytes] = {}
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
-            marks = ", ".join("?" * len(batch))
-            items.update(self._select("key, items", f"items NOT NULL AND key IN ({marks})", batch))
-        return items
 
     def all(self) -> Iterator["Kept"]:
         """All kept runs that can be read here, in the order in which they were kept."""
@@ -239,7 +199,7 @@ class RecordStore:
         """Runs and their keys, whether or not their method's code is available."""
         from zsntta_cli.results.exchange import read_row
 
-        for key, *contents in self._select("key, record, curves, items", where, values):
+        for key, *contents in self._select("key, record, curves", where, values):
             if (kept := read_row(key, *contents)) is not None:
                 yield key, kept
 
@@ -253,16 +213,12 @@ class RecordStore:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """Change the store in one transaction, which also converts a store of format 1.
+        """Change the store in one transaction.
 
         Raises:
             StoreError: it cannot be written.
         """
         with self._worded_errors(), transaction(self._connection):
-            [version] = self._connection.execute("PRAGMA user_version").fetchone()
-            if version < KIND.format:
-                self._connection.execute("DROP TABLE IF EXISTS runs")
-                self._connection.execute(f"PRAGMA user_version={KIND.format}")
             yield self._connection
 
     @contextlib.contextmanager
@@ -289,8 +245,7 @@ def _text(stored: bytes) -> str:
 
 
 def _row(kept: "Kept") -> tuple[Any, ...]:
-    items = kept.items.packed() if kept.items else None
-    return kept.key, json.dumps(kept.record.to_dict()), json.dumps(kept.curves), items
+    return kept.key, json.dumps(kept.record.to_dict()), json.dumps(kept.curves)
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
@@ -354,7 +309,7 @@ def _connect(path: Path, create: bool) -> sqlite3.Connection:
 
 
 def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
-    """Refuse a file that is no store of this format or an older one; set up an empty file."""
+    """Refuse a file that is no store of this format; set up an empty file."""
     if not KIND.is_made(database, path):
         if create:
             KIND.make(database)

@@ -90,7 +90,7 @@ def test_clean_streams_have_a_table_of_their_own():
 
 def test_scores_that_do_not_decide_have_auroc_alone():
     nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
-    html = made(kept_run("mcm", auroc=0.75, items=False, record={"accuracies": nothing}))
+    html = made(kept_run("mcm", auroc=0.75, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
     assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == [
         "mcm",

@@ -172,12 +172,12 @@ class KeepingOptions(StoreOptions):
         bool, typer.Option("--fresh", help="Repeat runs that are kept from before.")
     ] = False
 
-    def keeping(self, items: bool = False) -> "Keeping":
-        """How results are kept; `items`: with what each item got."""
+    def keeping(self) -> "Keeping":
+        """How results are kept."""
         from zsntta_cli.cli.line.output import command_line
         from zsntta_cli.results.keeping import Keeping
 
-        return Keeping.beside(self.features_dir, self.file, self.fresh, items, command_line())
+        return Keeping.beside(self.features_dir, self.file, self.fresh, command_line())
 
 
 @dataclass(frozen=True)
