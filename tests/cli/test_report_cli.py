@@ -60,7 +60,7 @@ def test_what_is_left_out_is_noted(zsntta, tmp_path):
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
         store.add([*KEPT[1:], dataclasses.replace(KEPT[0], record=other)])
     result = zsntta("report", "x.sqlite")
-    assert result.stderr == "note: left out: 1 run by rules other than this version's.\n"
+    assert result.stderr == "note: left out: 1 run by another version: run it again.\n"
     assert result.exit_code == 0
 
 

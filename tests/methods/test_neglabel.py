@@ -1,6 +1,5 @@
 """NegLabel with several lists, as its released code has it."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT, NOUN_PROMPT, SPEECH_PROMPTS
-from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -88,15 +86,6 @@ def test_class_names_may_have_another_prompt_than_the_runs():
     names = np.array([[0, 0, 1], [0, 1, 0]], np.float32)
     found = scores(pool_of([NEAR], names=names))[3]
     assert found == pytest.approx((np.exp(SCALE) + 1) / (np.exp(SCALE) + 2), rel=1e-5)
-
-
-def test_a_record_from_before_these_settings_is_the_paper_run():
-    plain = {"words": "nouns", "negatives": 10_000, "groups": 100, "percentile": 0.05}
-    run = build_run("neglabel", "e", "a", "b", DEFAULT_PROMPT, words="nouns")
-    not_of_old = ("preset", "stream", "threshold", "options")
-    settings = {name: value for name, value in vars(run).items() if name not in not_of_old}
-    old = run_from_record({**settings, "stream": {}, "threshold": {}, "options": plain})
-    assert replace(old, stream=run.stream) == run
 
 
 # --- NegLabel: what is read from the cache ------------------------------------------------------

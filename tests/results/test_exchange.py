@@ -69,7 +69,7 @@ WRONG = [
     ({"record": {"settings": {"id_set": "../x"}}}, "id_set is '../x', which cannot be"),
     ({"record": {"settings": {"id_set": "\ud800"}}}, r"a text has \ud800, half a character"),
     ({"record": {"settings": {"stream": {"ratio": 2}}}}, "ratio is 2, must be in [0, 1)"),
-    ({"record": {"settings": {"options": {"speed": [2]}}}}, "options.speed must be a number"),
+    ({"record": {"settings": {"options": {"speed": 2}}}}, "'speed' is no setting of options"),
     ({"curves": {"scores": [1]}}, "curves.scores is a list, must be an object"),
     ({"curves": {"x": {}}}, "curves.x is not known"),
     ({"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}},
@@ -97,39 +97,6 @@ def test_lines_of_strangers_are_refused_by_their_number(exported, tmp_path, chan
     if not any(word in words for word in UNTYPED):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(plain, SCHEMA)
-
-
-def test_a_record_of_an_older_version_lacks_some(exported, tmp_path):
-    plain = json.loads(to_line(exported[1]))
-    lacking = ("flags", "repeated", "seconds", "created", "unfinished", "revision", "memory")
-    for name in (*lacking, "device"):
-        del plain["record"][name]
-    del plain["record"]["detection"]["aupr"], plain["record"]["settings"]["stream"]["order"]
-    path = tmp_path / "old.jsonl"
-    path.write_text(json.dumps({"record": plain["record"]}))
-    [kept] = read_lines(path)
-    assert kept.record.accuracies == exported[1].record.accuracies
-    assert math.isnan(kept.record.detection.aupr)
-    assert math.isnan(kept.record.flags.precision)
-    assert (kept.curves, kept.record.revision) == ({}, "")
-    assert kept.record.settings == exported[1].record.settings
-
-
-def test_a_record_that_says_how_its_settings_were_chosen_is_read(exported, tmp_path, zsntta):
-    """Versions before 0.3 could choose settings; what they wrote of it is passed over."""
-    line = json.loads(to_line(exported[0]))
-    line["record"]["tuning"] = {
-        "settings": {"queue": 9}, "candidates": {"queue": [9, 8]}, "by": "acc_h", "value": 0.5,
-        "on": [{"id": "a", "ood": "b", "ratio": 0.5, "seeds": [0]}],
-    }  # fmt: skip
-    path = tmp_path / "told.jsonl"
-    path.write_text(json.dumps(line))
-    [kept] = read_lines(path)
-    assert "tuning" not in kept.record.to_dict()
-    assert zsntta("records", "import", "told.jsonl", "--records", "r.sqlite").exit_code == 0
-    with RecordStore(tmp_path / "r.sqlite") as records:
-        assert [one.record for one in records.all()] == [kept.record]
-    jsonschema.validate(line, json_schema())
 
 
 def test_a_threshold_that_beats_every_fixed_one_is_kept(exported, tmp_path):

@@ -1,10 +1,7 @@
 """Results that are kept: keys, what is taken from the store and what is not, the command."""
 
-import contextlib
 import dataclasses
 import importlib
-import math
-import sqlite3
 import sys
 
 import numpy as np
@@ -16,14 +13,12 @@ import zsntta_cli as z
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.report import table
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation import revision
 from zsntta_cli.simulation.digests import Foreseen
-from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -171,46 +166,6 @@ def test_a_live_run_that_was_stopped_is_not_kept(features, tmp_path, monkeypatch
     assert not kept_before(features, runs, keeping)
 
 
-def test_a_cached_run_that_lacks_a_metric_is_measured_anew(features, tmp_path, counted):
-    """As an older version kept it; a metric without samples is not lacking."""
-    keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["adand"], ratio=[0.0])
-    [first] = run_all(features, runs, keeping=keeping)
-    assert math.isnan(first.detection.fpr95)
-    run_all(features, runs, keeping=keeping)
-    assert len(counted) == 1
-    forget(keeping.path, "detection.fpr95_ood")
-    with RecordStore(keeping.path) as store:
-        [old] = store.all()
-    assert old.record.lacks(METRICS["fpr95_ood"])
-    [again] = run_all(features, runs, keeping=keeping)
-    assert len(counted) == 2
-    assert not again.lacks(METRICS["fpr95_ood"])
-    with RecordStore(keeping.path) as store:
-        [kept] = store.all()
-    assert (kept.record.created, kept.key) == (again.created, old.key)
-    assert not kept.record.lacks(METRICS["fpr95_ood"])
-
-
-def test_a_live_run_that_lacks_a_metric_is_taken_as_it_is(features, tmp_path, monkeypatch, counted):
-    keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features)
-    run_all(features, runs, keeping=keeping)
-    forget(keeping.path, "detection.oscr")
-    monkeypatch.setitem(METHODS, "zs-clip", dataclasses.replace(METHODS["zs-clip"], live=True))
-    [record] = run_all(features, runs, keeping=keeping)
-    assert len(counted) == 1
-    shown = table([record], "open-set", "markdown")
-    assert (
-        "A dash of zs-clip may be no result: runs were kept by a version that did not measure "
-        "OSCR." in shown
-    )
-
-
-def forget(path, metric):
-    """Leave a metric out of all kept runs."""
-    with contextlib.closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE contents SET record = json_remove(record, ?)", (f"$.{metric}",))
-
-
 def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_path, monkeypatch):
     path = tmp_path / "own.py"
     path.write_text(OWN)
@@ -265,7 +220,7 @@ def some(features, tmp_path, zsntta):
 def test_show_says_everything_by_the_first_digits_of_a_key(some):
     key = some("records").stdout.splitlines()[3].split()[0]
     text = some("records", "show", key).stdout
-    for part in ("adand", "warmup = 10", "acc_h = ", "text/pets = ", "python = ", "not kept"):
+    for part in ("adand", "warmup = 10", "acc_h = ", "text/pets = ", "python = "):
         assert part in text
     fails(some("records", "show", "xyz"), "no key begins with 'xyz'", "zsntta records list")
 

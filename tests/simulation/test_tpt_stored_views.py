@@ -24,10 +24,8 @@ from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.kept import run_key
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
-from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, live_among
@@ -198,30 +196,6 @@ def test_views_by_the_stream_are_another_run_that_keeps_nothing(root):
         scores.append(replay.decisions.id_score[order])
     assert not np.array_equal(*scores)  # the same images, other views
     assert [path.read_bytes() for path in answer_files(root)] == before
-
-
-# Keys of runs as they were before there was a choice of views: of default settings, and of others.
-OLD_KEYS = {
-    "7a6bff98f3f4e515179fe47b9b06cb5ded8dc3d038d41a29d027ee5e5a6a2608": {},
-    "6e1777240b7438888f76fdf5cbbd359c49f2cedb2a5c1824be2067c556b5abc9": {
-        "views": 8, "pipeline": "gt",
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("key", OLD_KEYS)
-def test_records_from_before_are_of_views_by_the_stream_and_keep_their_keys(key):
-    values = OLD_KEYS[key]
-    make = partial(build_run, "tpt", "tiny", "shapes", "glyphs", PROMPT, **values)
-    by_image, by_stream = make(), make(views_by="stream")
-    assert run_key(by_stream, {"shapes": "0"}, "1.1") == key
-    assert run_key(by_image, {"shapes": "0"}, "1.1") != key
-    recorded = {
-        "method": "tpt", "encoder": "tiny", "id_set": "shapes", "ood_set": "glyphs",
-        "prompt": PROMPT, "options": values,
-    }  # fmt: skip
-    assert run_from_record(recorded) == by_stream
-    assert run_from_record({**recorded, "options": vars(by_image.options)}) == by_image
 
 
 def test_answers_on_other_features_are_not_used(root):

@@ -69,7 +69,7 @@ def _of_store(store: StoreOptions) -> list[CitedRun]:
 def _of_file(path: Path) -> list[CitedRun]:
     from zsntta_cli.results.exchange import read_recorded
 
-    runs = [recorded.settings for recorded in read_recorded(path, to_run=False)]
+    runs = [recorded.settings for recorded in read_recorded(path)]
     return [CitedRun(r.method, r.encoder, r.id_set, r.ood_set) for r in runs]
 
 

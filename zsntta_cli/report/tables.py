@@ -116,7 +116,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
     records = [run.record for row in table.rows for run in row.every_run]
     notes += reference_notes({row: _labels(row, (), view)[0] for row in table.rows})
     notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
-    notes += unmeasured_notes(records, view.shown) + sweep_notes(texts)
+    notes += sweep_notes(texts)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(
@@ -227,22 +227,6 @@ def _few(records: Sequence[Record]) -> list[str]:
         if 0 < r.counts["ood"] < _FEW
     }
     return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
-
-
-def unmeasured_notes(records: Sequence[Record], metrics: Sequence[Metric]) -> list[str]:
-    """A note on methods whose runs were kept before some metrics were measured."""
-    methods: dict[str, list[str]] = {}
-    for record in records:
-        heads = ", ".join(metric.head for metric in metrics if record.lacks(metric))
-        names = methods.setdefault(heads, [])
-        if heads and record.settings.method not in names:
-            names.append(record.settings.method)
-    return [
-        f"A dash of {', '.join(names)} may be no result: runs were kept by a version that did not "
-        f"measure {heads}."
-        for heads, names in methods.items()
-        if heads
-    ]
 
 
 def run_notes(

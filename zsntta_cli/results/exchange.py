@@ -6,7 +6,6 @@ the schema, which would take longer than all else, and its rows that hold no run
 """
 
 import contextlib
-import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +19,8 @@ from zsntta_cli.files import read_input
 from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS, Measures
 from zsntta_cli.simulation.notes import RunNote
-from zsntta_cli.simulation.record import OwnMethod, Record
-from zsntta_cli.simulation.recorded import check_runnable, run_from_record, without_gone
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.runs import RunSettings
 
 FORMAT = 1
@@ -37,7 +36,7 @@ class RecordedRun:
 
     settings: RunSettings
     digests: dict[str, str]
-    origins: dict[str, dict[str, Any]]  # how the features came to be, by set; of older ones none
+    origins: dict[str, dict[str, Any]]  # how the features came to be, by set
     record: Record | None  # None where the file does not say what the run gave
 
 
@@ -60,25 +59,23 @@ def to_line(kept: Kept) -> str:
 
 
 def read_lines(path: Path) -> list[Kept]:
-    """The runs of a file that `records export` wrote, or `--format json`, of any method.
+    """The runs of a file that `records export` wrote, or `--format json`.
 
     Raises:
+        UnknownMethod: the code of a run's method is not here.
         StoreError: the file holds something else; it says in which line.
     """
     return [_read(path, where, plain, _kept) for where, plain in _read_objects(path)]
 
 
-def read_recorded(path: Path, to_run: bool = True) -> list[RecordedRun]:
+def read_recorded(path: Path) -> list[RecordedRun]:
     """The runs that the records of such a file describe; their results may be missing.
 
-    `to_run`: the runs are to be run again, which needs the code of their methods.
-
     Raises:
-        UnknownMethod: the code of a run's method is not available.
+        UnknownMethod: the code of a run's method is not here.
         StoreError: the file holds something else; it says in which line.
     """
-    read = functools.partial(_recorded, to_run=to_run)
-    return [_read(path, where, plain, read) for where, plain in _read_objects(path)]
+    return [_read(path, where, plain, _recorded) for where, plain in _read_objects(path)]
 
 
 def _read_objects(path: Path) -> list[tuple[str, Any]]:
@@ -151,15 +148,12 @@ def _read(path: Path, where: str, plain: Any, read: Callable[[Any], _Run]) -> _R
         raise StoreError(f"{path} holds no results ({where}: {reason}).") from error
 
 
-def _recorded(plain: Any, to_run: bool) -> RecordedRun:
+def _recorded(plain: Any) -> RecordedRun:
     from zsntta_cli.results.schema import RecordedLine, check_schema
 
     check_schema(RecordedLine, plain)
     record = plain["record"]
-    run = run_from_record(record["settings"])
-    if to_run:
-        run = without_gone(run)
-        check_runnable(run, (record.get("own") or {}).get("files", {}))
+    run = run_from_record(record["settings"], record.get("own", {}))
     preset = record.get("preset")
     run = replace(run, preset=preset if isinstance(preset, str) else "")
     origins = origins_in(record["features"]) if "features" in record else {}
@@ -180,7 +174,7 @@ def _kept(plain: Any) -> Kept:
     from zsntta_cli.results.schema import RecordLine, check_schema
 
     check_schema(RecordLine, plain)
-    return Kept(_record(plain["record"]), plain.get("curves", {}), plain.get("key", ""))
+    return Kept(_record(plain["record"]), plain.get("curves", {}))
 
 
 def read_row(key: Any, record: Any, curves: Any) -> Kept | None:
@@ -218,10 +212,7 @@ def _row_read(key: Any, record: Any, curves: Any) -> Kept:
     if _may_have_surrogates(record):
         check_texts(plain)
     _check_loose(plain)
-    return Kept(_record(plain), json.loads(curves), key)
-
-
-_SCALAR = (str, int, float, bool, type(None))
+    return Kept(_record(plain), json.loads(curves))
 
 
 def _check_loose(plain: Any) -> None:
@@ -238,20 +229,17 @@ def _check_loose(plain: Any) -> None:
             raise TypeError("a note is no text")
     if "features" in plain:
         origins_in(plain["features"])
-    code = plain.get("own")
-    if code is not None and not all(isinstance(v, _SCALAR) for v in code["changed"].values()):
-        raise TypeError("a setting is no value")
 
 
 def _record(plain: Mapping[str, Any]) -> Record:
-    """A record from its plain values, as `Record.to_dict` gives them; older ones lack some values.
+    """A record from its plain values, as `Record.to_dict` gives them.
 
     Raises:
-        SettingsError: its settings are invalid.
+        SettingsError: its settings are invalid, or its method is not known here.
         AttributeError, LookupError, TypeError, ValueError: it is no record.
     """
     return Record(
-        settings=run_from_record(plain["settings"]),
+        settings=run_from_record(plain["settings"], plain.get("own", {})),
         accuracies=_measures(plain, ACCURACIES),
         detection=_measures(plain, DETECTION),
         flags=_measures(plain, FLAGS),
@@ -269,15 +257,8 @@ def _record(plain: Mapping[str, Any]) -> Record:
         preset=str(plain.get("preset", "")),
         command=str(plain.get("command", "")),
         features=dict(plain.get("features", {})),
-        own=_own(plain.get("own")),
+        own={name: str(digest) for name, digest in plain.get("own", {}).items()},
     )
-
-
-def _own(plain: Mapping[str, Any] | None) -> OwnMethod | None:
-    if plain is None:
-        return None
-    files = {name: str(digest) for name, digest in plain["files"].items()}
-    return OwnMethod(files, dict(plain["changed"]))
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:

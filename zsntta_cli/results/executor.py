@@ -22,8 +22,6 @@ from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import (
     Keeper,
     Keeping,
-    changed_sources,
-    former_rules,
     kept_before,
     runs_by_key,
 )
@@ -99,10 +97,6 @@ def run_all(
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
     new_runs = with_times_first([run for run in runs if run not in kept_runs])
-    if keeping:
-        unkept = set(new_runs)
-        for words in (*changed_sources(unkept, keeping), *former_rules(unkept, keeping)):
-            reporter.note(f"note: kept before and run again: {words}")
     live_runs = _live_among(root, new_runs)
     if live_runs and not isinstance(jobs, OnRay) and jobs > 1:
         raise SettingsError("live methods take the whole machine: jobs must be 1.")

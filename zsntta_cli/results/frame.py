@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.methods import find_method, method_place
+from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.settings.ratios import NATURAL, Ratio, ood_share
@@ -180,11 +180,7 @@ class ResultRow(Generic[R]):
     @property
     def advantage(self) -> str:
         """What it knows that no online method can know, in words; mostly empty."""
-        method = find_method(self.method)
-        is_offline = (
-            method.offline if method else any(r.record.is_reference for r in self.every_run)
-        )
-        if is_offline:
+        if METHODS[self.method].offline:
             return "sees the whole stream before it decides"
         is_shown_truth = self.settings.get("pipeline") == "gt"
         return "is shown by its pipeline gt which samples are noise" * is_shown_truth
@@ -342,17 +338,12 @@ def all_settings(record: Record) -> dict[str, Any]:
 def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
     """By method, the names of the settings in which its rows on one ID set differ, in order.
 
-    Settings that differ only as the presets do are represented by the preset's name. A setting
-    that only some rows have, as records of another version may, differs from none.
+    Settings that differ only as the presets do are represented by the preset's name.
     """
-    rows, values = list(rows), dict[str, dict[str, dict[tuple[str, ...], set[Any]]]]()
-    absent: dict[str, dict[str, None]] = {}
-    for row in rows:
-        names = (name for name in row.settings if not name.startswith(_FEATURES_OF))
-        absent.setdefault(row.method, {}).update(dict.fromkeys(names))
+    values: dict[str, dict[str, dict[tuple[str, ...], set[Any]]]] = {}
     for row in rows:
         of_method = values.setdefault(row.method, {})
-        for name, value in {**absent[row.method], **row.settings}.items():
+        for name, value in row.settings.items():
             apart = () if name == PRESET else (row.settings[PRESET],)
             groups = of_method.setdefault(name, {})
             groups.setdefault((row.stream.id_set, *apart), set()).add(value)
@@ -485,6 +476,4 @@ def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
     if not stream.ratio or stream.ratio == NATURAL:
         values["ood_fill"] = StreamSettings.ood_fill
     changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
-    # What a newer version added may make it another one.
-    added = {k: v for k, v in vars(stream).items() if not hasattr(StreamSettings, k)}
-    return tuple((changed | added).items())
+    return tuple(changed.items())

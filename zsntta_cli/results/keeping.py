@@ -1,18 +1,16 @@
 """Take results from the store where it has them, and keep new ones as soon as they are computed."""
 
 import dataclasses
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.errors import StoreError, counted
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
 from zsntta_cli.results.kept import Kept, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
-from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
@@ -66,7 +64,7 @@ def kept_before(
         for key, kept in kept_by_key.items()
         # A default that has changed since is in no key, but in the settings.
         if kept.record.settings == by_key[key]
-        and _has_all(kept, keeping)
+        and ("gradients" in kept.curves or not _needs_gradients(by_key[key], keeping))
         and kept.record.created not in keeping.again
     }
 
@@ -91,53 +89,8 @@ def finished_since(
     ]
 
 
-def changed_sources(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
-    """How many kept results were computed by another source of their methods, and why."""
-    methods = {run.method for run in runs if METHODS[run.method].own_code}
-    if not methods or keeping.fresh or not keeping.path.exists():
-        return []
-    from zsntta_cli.results.selection import current  # not for every start
-
-    with RecordStore(keeping.path) as store:
-        kept = [k for k in store.of_methods(methods) if k.record.settings in runs]
-    return current(kept, by_rules=False)[1]
-
-
-def former_rules(runs: Collection[RunSettings], keeping: Keeping) -> list[str]:
-    """How many kept results of these streams are by rules that methods of the package had before.
-
-    Settings may have gone with a rule, so the place of a run is compared, and not all of it.
-    """
-    methods = {run.method for run in runs if METHODS[run.method].revision > 1}
-    if not methods or keeping.fresh or not keeping.path.exists():
-        return []
-    places: set[tuple[object, ...]] = {
-        (r.method, r.encoder, r.id_set, r.ood_set, r.stream.ratio, r.stream.seed)
-        for r in runs
-        if r.method in methods
-    }
-    former, today = list[tuple[object, ...]](), set[tuple[object, ...]]()
-    with RecordStore(keeping.path) as store:
-        revisions = store.values("$.revision")
-        for kept in store.summaries():
-            place = kept[1:7]
-            if place in places and revisions.get(kept.key) == revision(kept.method):
-                today.add(place)
-            elif place in places:
-                former.append(place)
-    counts = Counter(place[0] for place in former if place not in today)
-    return [f"{counted(n, 'run')} of {name}, whose rule has changed" for name, n in counts.items()]
-
-
-def _has_all(kept: Kept, keeping: Keeping) -> bool:
-    """Whether everything that is to be kept of a run was kept.
-
-    An older version measured fewer metrics: a replay, which takes milliseconds, is run again to
-    measure the rest; a live run is taken as it is.
-    """
-    is_live = METHODS[kept.record.settings.method].live
-    has_gradients = "gradients" in kept.curves or not (keeping.gradients and is_live)
-    return has_gradients and (is_live or not any(map(kept.record.lacks, METRICS.values())))
+def _needs_gradients(run: RunSettings, keeping: Keeping) -> bool:
+    return keeping.gradients and METHODS[run.method].live
 
 
 def judged(replay: Replay, keeping: Keeping | None) -> Kept:

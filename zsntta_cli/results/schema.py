@@ -77,15 +77,6 @@ class CountsPart(_Read):
     noise: Annotated[Count, _about("injected items, which are not judged")]
 
 
-class OwnPart(_Written):
-    """A method from outside the package, for whoever has not its code."""
-
-    files: Annotated[
-        dict[AnyText, Digest], _about("its source: digests of the syntax by name, without comments")
-    ]
-    changed: Annotated[Options, _about("the method's settings that are not their defaults")]
-
-
 class NotePart(_Read):
     """A sentence on a run; of several runs' notes of one kind and about, the heaviest is shown."""
 
@@ -103,7 +94,13 @@ class RecordedPart(_Written):
         dict[AnyText, Digest],
         _about("of the feature files; text/ID of the class text and how all are read"),
     ]
-    own: OwnPart | None = None
+    own: Annotated[
+        dict[AnyText, Digest],
+        _about(
+            "the source of a method from outside the package: digests of the syntax by file name, "
+            "without comments"
+        ),
+    ] = {}
     features: Annotated[
         dict[AnyText, Any],
         _about("how the features came to be: shared by all sets, and the rest by set"),

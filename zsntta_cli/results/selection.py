@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import SettingsError, counted
-from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
 from zsntta_cli.settings.ratios import Ratio, ratio_place
-from zsntta_cli.simulation.revision import is_of_these_rules, revision, source_digests
+from zsntta_cli.simulation.revision import revision, source_digests
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -105,44 +104,28 @@ def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) ->
     return usual_runs
 
 
-def current(runs: Sequence[R], by_rules: bool = True) -> tuple[list[R], list[str]]:
-    """The runs computed by their method's current source; how many others are left out, and why.
+def current(runs: Sequence[R]) -> tuple[list[R], list[str]]:
+    """The runs of this version and of their methods' code; how many others are left out, and why.
 
-    Runs by other rules than this version's are left out, too, unless `by_rules` is false. If a
-    method's code is not here, its current source is that of its latest run.
+    What a user's own method gave by an earlier source of its script is left out, too.
     """
-    newest: dict[str, Record] = {}
-    for record in (run.record for run in runs):
-        last = newest.setdefault(record.settings.method, record)
-        newest[record.settings.method] = max(last, record, key=lambda each: each.created)
-    today = {method: _today(method, record) for method, record in newest.items()}
-    reasons = [_reason_against(r.record, *today[r.record.settings.method], by_rules) for r in runs]
+    reasons = [_reason_against(run.record) for run in runs]
     counts = Counter(filter(None, reasons))
     notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
     return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
 
 
-def _today(method: str, newest: Record) -> tuple[str, Mapping[str, str]]:
-    """The current revision of a method, and its source digests if it is not the package's."""
-    if find_method(method):
-        return revision(method) or "", source_digests(method)
-    return newest.revision, newest.own.files if newest.own else {}
-
-
-def _reason_against(record: Record, today: str, source: Mapping[str, str], by_rules: bool) -> str:
-    """Why a run does not count under the current revision and source; empty if it counts."""
-    method, (numbers, _, digest) = record.settings.method, record.revision.partition("+")
-    is_foreign = find_method(method) is None and not is_of_these_rules(today)
-    if numbers != today.partition("+")[0] or is_foreign:
-        return "by rules other than this version's" * by_rules
-    if record.revision == today:
+def _reason_against(record: Record) -> str:
+    """Why a run does not count; empty if it counts."""
+    method = record.settings.method
+    if record.revision == revision(method):
         return ""
-    if digest and not record.own:
-        return f"of {method} that an older version kept, which told its source by its bytes"
-    before = record.own.files if record.own else {}
-    changed = [name for name in {**source, **before} if source.get(name) != before.get(name)]
+    source = source_digests(method)
+    changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
     have = "has" if len(changed) == 1 else "have"
-    return f"of {method}: {', '.join(changed)} {have} changed since"
+    if changed:
+        return f"of {method}: {', '.join(changed)} {have} changed since"
+    return "by another version: run it again"
 
 
 def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:

@@ -15,7 +15,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -189,14 +189,8 @@ class RecordStore:
         """All kept runs that can be read here, in the order in which they were kept."""
         return (kept for _, kept in self._runs("TRUE"))
 
-    def of_methods(self, names: Collection[str]) -> list["Kept"]:
-        """All kept runs of some methods, in the order in which they were kept."""
-        marks = ", ".join("?" * len(names))
-        method = f"CASE WHEN {_IS_JSON} THEN json_extract(record, '$.settings.method') END"
-        return [kept for _, kept in self._runs(f"{method} IN ({marks})", tuple(names))]
-
     def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
-        """Runs and their keys, whether or not their method's code is available."""
+        """Runs that can be read here, and their keys."""
         from zsntta_cli.results.exchange import read_row
 
         for key, *contents in self._select("key, record, curves", where, values):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.methods import find_method
 from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Run, Value
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
@@ -143,9 +142,9 @@ def settings_text(run: RunSettings) -> str:
 
 
 def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
-    """The settings in which a run differs from a preset, or whose default is not known here."""
+    """The settings in which a run differs from a preset."""
     usual = _settings_of_preset(run.method, run.id_set, preset)
-    return {k: v for k, v in run.flat().items() if k not in usual or v != usual[k]}
+    return {k: v for k, v in run.flat().items() if v != usual[k]}
 
 
 def _text(value: Any) -> str:
@@ -156,7 +155,4 @@ def _text(value: Any) -> str:
 
 @functools.lru_cache(maxsize=1000)
 def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]:
-    if find_method(method):
-        return build_run(method, "", id_set, None, "", preset).flat()
-    run = build_run("zs-clip", "", id_set, None, "", preset)
-    return vars(run.stream) | vars(run.threshold)
+    return build_run(method, "", id_set, None, "", preset).flat()

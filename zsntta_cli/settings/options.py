@@ -62,21 +62,17 @@ def option(
     example: str = "",
     name: str = "",
     shown: str = "",
-    before: Any = None,
     checked_by: Callable[[Any], None] | None = None,
 ) -> Any:
     """Declare a field of a settings class.
 
     `name` is the name of its option and `shown` its default in a help text, if these differ from
-    the field's. `before` is the value that a record without the setting means, if what was done
-    before the setting existed is not its default. `checked_by` raises SettingsError for a wrong
-    text; it is for texts with numbers in them, which `choices` only describe, and for numbers that
-    may also be texts.
+    the field's. `checked_by` raises SettingsError for a wrong text; it is for texts with numbers in
+    them, which `choices` only describe, and for numbers that may also be texts.
     """
     metadata = {
         "about": about, "choices": choices, "within": within, "example": example, "name": name,
         "shown": shown, "checked_by": checked_by,
-        **({} if before is None else {"before": before}),
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 
@@ -84,11 +80,6 @@ def option(
 def option_name(declared: "Field[Any]") -> str:
     """The name of a setting on the command line, without the dashes in front."""
     return declared.metadata.get("name") or declared.name.replace("_", "-")
-
-
-def value_before(declared: "Field[Any]") -> Any:
-    """The value that a record without the setting means: its default, or the value `before`."""
-    return declared.metadata.get("before", declared.default)
 
 
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:

@@ -20,8 +20,7 @@ from zsntta_cli.methods import BY_SCORE, METHODS, Method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import OFFLINE, RunNote, SetSizes, run_notes
-from zsntta_cli.simulation.recorded import changed_settings
+from zsntta_cli.simulation.notes import RunNote, SetSizes, run_notes
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -33,14 +32,6 @@ GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that ar
 _KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-
-
-@dataclass(frozen=True)
-class OwnMethod:
-    """What a record says of a method from outside the package, for readers without its code."""
-
-    files: dict[str, str]  # its source: digests of the syntax by name, the script and its modules
-    changed: dict[str, Any]  # settings that are not their defaults
 
 
 @dataclass(frozen=True)
@@ -58,24 +49,21 @@ class Record:
     created: str
     versions: dict[str, str]
     unfinished: int = 0  # items of the stream that a Ctrl-C kept a live method from
-    revision: str = ""  # of what decides the numbers (revision.py); nothing in old records
+    revision: str = ""  # of what decides the numbers (revision.py)
     memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
     device: str = "cpu"
     notes: tuple[RunNote, ...] = ()  # what a reader of its numbers has to know
-    preset: str = ""  # the one that was asked for; nothing in old records
+    preset: str = ""  # the one that was asked for
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
-    own: OwnMethod | None = None  # of a method from outside the package
+    # Of a method from outside the package its source: digests of the syntax by file name.
+    own: dict[str, str] = field(default_factory=dict)
 
     def metric(self, metric: str | Metric) -> float:
         """A metric of METRICS as a fraction; nan without samples."""
         line = METRICS[metric] if isinstance(metric, str) else metric
         group: Measures = getattr(self, line.group)
         return group.get(line.name, math.nan)
-
-    def lacks(self, metric: Metric) -> bool:
-        """Whether a version made it that did not measure a metric."""
-        return metric.name not in getattr(self, metric.group)
 
     @property
     def tests(self) -> int:
@@ -87,17 +75,10 @@ class Record:
         """Whether its method decided what is noise, or gave only a score."""
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
 
-    @property
-    def is_reference(self) -> bool:
-        """Whether its method saw the whole stream before it decided, by its notes."""
-        return any(note.kind == OFFLINE for note in self.notes)
-
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values; a metric without samples is None."""
         plain = dataclasses.asdict(dataclasses.replace(self, features={}))
         plain["features"] = self.features  # plain as they are: a copy takes 0.1 ms
-        for group in ("stream", "threshold", "options"):  # that no class here may declare
-            plain["settings"][group] = dict(vars(getattr(self.settings, group)))
         del plain["settings"]["preset"]  # a value of the record's own
         for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
@@ -191,7 +172,7 @@ class Replay:
             },
             unfinished=self.unfinished,
             revision=revision(self.settings.method) or "",
-            own=_own_method(self.settings),
+            own=dict(source_digests(self.settings.method)),
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
             notes=tuple(self._notes()),
@@ -199,14 +180,6 @@ class Replay:
             command=self.command,
             features=dict(self.features),
         )
-
-
-def _own_method(run: RunSettings) -> OwnMethod | None:
-    """The description of a run's method, if it is from outside the package."""
-    method, files = METHODS[run.method], source_digests(run.method)
-    if not method.own_code:
-        return None
-    return OwnMethod(dict(files), changed_settings(run.options))
 
 
 def resident_peak() -> int:

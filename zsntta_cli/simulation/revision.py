@@ -17,7 +17,7 @@ from typing import Any
 
 from zsntta_cli.methods import METHODS
 
-RULES = 1  # of streams, scores, thresholds and metrics: goes up where one changes a number
+RULES = 1  # of streams, scores and thresholds: goes up where a number changes or a metric comes
 _PACKAGE = Path(__file__).parents[1]
 _INSTALLED = frozenset(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib"))
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -36,11 +36,6 @@ def revision(method: str) -> str | None:
     files = source_digests(method)
     digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
     return f"{numbers}+{digest[:16]}" if files else None
-
-
-def is_of_these_rules(revised: str) -> bool:
-    """Whether a revision has this version's rules; so has one without rules."""
-    return revised.partition(".")[0] in ("", str(RULES))
 
 
 def source_digests(method: str) -> Mapping[str, str]:

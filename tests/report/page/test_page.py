@@ -74,14 +74,6 @@ def test_an_average_stands_beside_the_worst_tenth_of_its_runs():
     assert (rows[4][:5], rows[4][-3:]) == (["ridge", "-", "-", "-", "-"], [""] * 3)
 
 
-def test_a_dash_of_what_an_older_version_did_not_measure_is_explained():
-    html = made(kept_run("tent", record={"detection": Measures(auroc=0.9, fpr95=0.2, aupr=0.8)}))
-    assert cells(html, "ID: shapes, tiny: how the scores rank")[-1][2:4] == ["20.00", "-"]
-    assert "A dash of tent may be no result: runs were kept by a version that did not measure " \
-        "FPR95(OOD+), AUPR(OOD+)." in html  # fmt: skip
-    assert "may be no result" not in made(kept_run("tent"))
-
-
 def test_clean_streams_have_a_table_of_their_own():
     html = made(kept_run("zs-clip", ratio=0, known=7), kept_run("ridge"))
     rows = cells(html, "ID: shapes, tiny: clean streams, Acc_S in %")
@@ -158,11 +150,11 @@ def test_the_figure_is_an_image_of_a_panel_a_pair_or_of_averages_where_there_are
 def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"^there is no result to report$"):
         made()
-    with pytest.raises(StoreError, match=r"report: 1 run by rules other"):
+    with pytest.raises(StoreError, match=r"report: 1 run by another version"):
         made(kept_run(record={"revision": "0.1"}))
     some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})], command)
-    assert some.left_out == ("1 run by rules other than this version's",)
-    assert "Left out: 1 run by rules other than this version&#39;s." in some.html
+    assert some.left_out == ("1 run by another version: run it again",)
+    assert "Left out: 1 run by another version: run it again." in some.html
 
 
 def test_a_stopped_run_is_shown_and_enters_no_mean():

@@ -153,13 +153,14 @@ class StoreOptions:
 
 
 def say_left_out(records: "RecordStore", read: int) -> None:
-    """Say in one note how many rows of a store were not read, for they are broken."""
+    """Say in one note how many rows of a store were not read."""
     from zsntta_cli.cli.line.command import say
 
     if broken := records.count() - read:
         say(
-            f"note: {broken:,} of {records.count():,} rows in {records.path} cannot be read and "
-            f"are left out: zsntta records verify names them.",
+            f"note: {broken:,} of {records.count():,} rows in {records.path} are left out: "
+            "damaged, or made by another version or by a method that is not loaded here. Run "
+            "them again.",
             err=True,
         )
 

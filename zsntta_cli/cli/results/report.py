@@ -12,7 +12,6 @@ from zsntta_cli.cli.line.options import StoreOptions, say_left_out, with_groups
 from zsntta_cli.cli.line.output import PAGES, form_of, put
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.errors import counted
-from zsntta_cli.methods import find_method
 from zsntta_cli.report.page import TITLE
 from zsntta_cli.settings import PAPER_ENCODERS, TINY, EncoderChoice
 from zsntta_cli.settings.options import option_name
@@ -148,6 +147,6 @@ def _beside(preset: str, run: RunSettings) -> list[str] | None:
 
 
 def _option(method: str, name: str) -> str:
-    """The option of a setting; of a method whose code is not here, what it is called usually."""
-    fields = declared(method) if find_method(method) else {}
+    """The option of a setting."""
+    fields = declared(method)
     return option_name(fields[name]) if name in fields else name.replace("_", "-")

@@ -95,11 +95,11 @@ class TptSettings(PipelineSettings):
         5e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
     )
     steps: int = option(1, "Steps of tuning for each sample.", within=FROM_ONE)
-    # By the image an answer serves all streams. By the stream, as before this setting existed,
-    # views also differ between seeds, as in the paper.
+    # By the image an answer serves all streams. By the stream views also differ between seeds, as
+    # in the paper.
     views_by: str = option(
         BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
-        choices=(BY_IMAGE, BY_STREAM), before=BY_STREAM,
+        choices=(BY_IMAGE, BY_STREAM),
     )  # fmt: skip
 
 

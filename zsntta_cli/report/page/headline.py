@@ -14,7 +14,6 @@ from zsntta_cli.report.tables import (
     reference_notes,
     run_notes,
     stopped_notes,
-    unmeasured_notes,
 )
 from zsntta_cli.results.frame import ResultStream, labels, setting_name, shown
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
@@ -74,7 +73,6 @@ def _sheet(
     notes = [
         *_notes(table, names, is_averaged=AVERAGE in columns),
         *sweep_notes(every_text),
-        *unmeasured_notes([run.record for row in rows for run in row.every_run], metrics),
     ]
     return PageSheet(title, ("Method",), heads, bodies, notes)
 

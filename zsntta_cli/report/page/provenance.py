@@ -49,7 +49,7 @@ def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[s
     records = [run.record for run in row.every_run]
     memory = max(record.memory for record in records)
     devices = ", ".join(sorted({record.device for record in records}))
-    script = next((name for record in records if record.own for name in record.own.files), "")
+    script = next((name for record in records for name in record.own), "")
     typed = Code("\n".join(command(runs, script) for runs in by_seeds.values()))
     return (
         (label, shown("ratio", row.ratio), typed, devices),

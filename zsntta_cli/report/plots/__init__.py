@@ -56,7 +56,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     if metric is not None and metric not in can_show:
         names = ", ".join(can_show) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
-    current_runs, left_out = current(runs, by_rules=False)
+    current_runs, left_out = current(runs)
     shown_runs, notes = latest(usual(chosen(current_runs, filters), filters, what.several))
     notes += [f"left out: {words}" for words in left_out]
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
