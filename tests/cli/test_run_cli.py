@@ -64,7 +64,6 @@ def test_a_file_is_run_and_its_tables_and_figures_are_written(cached, write, tmp
     assert {r["ratio"] for r in figure} == {"0.25", "0.5"}
     again = cached("run", "e.toml")
     assert "24 of 24 runs were kept from before" in again.stderr
-    assert "24 kept, 0 to run" in cached("run", "e.toml", "--dry-run").stdout
 
 
 def test_it_is_what_simulate_gives(cached, write):
@@ -98,11 +97,10 @@ def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, w
         ood = "glyphs"
         [[tables]]
     """
-    result = cached("run", write(text), "--dry-run")
+    result = cached("run", write(text))
     assert result.exit_code == 0, result.output
     # zs-clip of the last block is a run of the first one, too: it is shapes' own prompt.
-    assert "7 runs: 0 kept, 7 to run" in result.stdout
-    result = cached("run", "e.toml")
+    assert "7 of 7 runs were kept from before" in cached("run", "e.toml").stderr
     assert row(result, "zs-clip")
     assert "official" in result.stdout
 
@@ -117,19 +115,8 @@ def test_paths_are_relative_to_the_file(cached, write, tmp_path):
     assert not (tmp_path / "features" / "records.sqlite").exists()
 
 
-def test_a_dry_run_writes_nothing(cached, write, tmp_path):
-    result = cached("run", write(RUNS + OUTPUTS), "--dry-run")
-    assert result.exit_code == 0
-    assert "24 runs: 0 kept, 24 to run, 0 without features." in result.stdout
-    assert "To be written: out/main.csv, out/adand.md, out/ratio.csv." in result.stdout
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "features" / "records.sqlite").exists()
-
-
 def test_missing_features_come_with_their_command(cached, write):
     text = write(RUNS.replace('"glyphs", "textures"', '"svhn", "lsun"'))
-    dry = cached("run", text, "--dry-run")
-    assert "type zsntta extract --dataset svhn --dataset lsun --model tiny" in dry.stdout
     fails(cached("run", text), "no features of 'svhn'", "--dataset svhn --model tiny")
 
 

@@ -47,7 +47,7 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
     refused = zsntta(*RUN, "--views-by", "stream", "--jobs", 2)
     fails(refused, "error: live methods take the whole machine: jobs must be 1.\n", code=2)
     foreseen = zsntta(*RUN, "--dry-run", "--views-by", "image", "--views-by", "stream")
-    assert "1 of the runs to run are live" in foreseen.stdout
+    assert "2 runs: 1 kept, 1 to run" in foreseen.stdout
 
     words = [str(word) for word in (*RUN, "--format", "json", "--fresh")]
     code = (

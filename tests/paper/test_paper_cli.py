@@ -189,7 +189,7 @@ def test_the_overview_tells_files_and_runs(named):
     named("paper", "22")
     result = named("paper")
     assert result.exit_code == 0, result.output
-    assert lines(result, "22")[0][2:] == ["2×4", "6/7", "20/40", "20", "-", "450,000", "-"]
+    assert lines(result, "22")[0][2:] == ["2×4", "6/7", "20/40", "20", "-", "450,000"]
     assert lines(result, "fig2")[0][1].startswith("Ranks of five methods")
     assert "All tables: 2,026 runs, equal ones once (table by table 3,557), " in result.stdout
     assert re.search(r"Left: replays, 1,\d+ of [\d,]+ items; live, 919 of ", result.stdout)

@@ -19,9 +19,6 @@ import zsntta_cli
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.methods import METHODS
-from zsntta_cli.results import running
-from zsntta_cli.results.running import with_times_first
-from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
 STREAM = ("--id", "pets", "--ood", "sky", "--limit", 60)
@@ -157,41 +154,6 @@ def test_it_is_in_the_help_and_completed(zsntta):
 
 
 # Many runs, and Ctrl-C.
-
-
-def test_one_run_of_each_method_is_first_where_there_are_many(monkeypatch):
-    runs = [
-        build_run(method, "made", "pets", "sky", PROMPT, seed=seed)
-        for method in ("zs-clip", "adand", "ridge")
-        for seed in range(3)
-    ]
-    assert with_times_first(runs) == runs
-    monkeypatch.setattr(running, "MANY", 8)
-    assert [runs.index(run) for run in with_times_first(runs)] == [0, 3, 6, 1, 2, 4, 5, 7, 8]
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize(("count", "is_many"), [(200, False), (201, True)])
-def test_many_runs_are_announced_with_a_time(simulate, monkeypatch, count, is_many, jobs):
-    monkeypatch.setattr(running, "LONG", 10**9)
-    monkeypatch.setattr(running, "_LOOK", 0.01)
-    result = simulate("--method", "zs-clip", *STREAM, "--seeds", count, "--jobs", jobs)
-    assert result.exit_code == 0, result.output
-    words = f"{count} runs take about "
-    assert result.stderr.count(words) == is_many
-    if is_many:
-        [line] = [text for text in result.stderr.splitlines() if text.startswith(words)]
-        assert "by the first " in line
-        assert line.endswith(": Ctrl-C keeps what is finished, and the same command goes on")
-
-
-def test_a_minute_of_few_runs_is_announced_too(simulate, monkeypatch):
-    monkeypatch.setattr(running, "LONG", 1e-9)
-    result = simulate("--method", "zs-clip", *STREAM, "--seeds", 12)
-    assert "12 runs take about " in result.stderr
-    assert "by the first 8: " in result.stderr
-    again = simulate("--method", "zs-clip", *STREAM, "--seeds", 12)
-    assert "take about" not in again.stderr, "nothing is left to do"
 
 
 @pytest.fixture

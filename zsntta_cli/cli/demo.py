@@ -1,14 +1,12 @@
 """`zsntta demo`: the main job on the embedded encoder and the built-in sets, offline."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.hints import NEXT_STEPS
 from zsntta_cli.cli.line.options import FeaturesDir
 from zsntta_cli.cli.simulate import stop_if_unfinished
@@ -39,15 +37,11 @@ def demo(
     live: Annotated[
         bool, typer.Option("--live", help="Also run Tent, SoTTA and TPT, which takes minutes.")
     ] = False,
-    dry_run: DryRun = False,
 ) -> None:
     """Run the main job offline, on the embedded encoder.
 
     It compares ZS-CLIP, AdaND and ridge on the built-in sets.
     """
-    if dry_run:
-        _say_foresight(features_dir, live)
-        return
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
@@ -63,23 +57,6 @@ def demo(
         typer.echo(table(records), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)
-
-
-def _say_foresight(root: Path, live: bool) -> None:
-    """Say what would be extracted and run."""
-    from zsntta_cli.datasets import partners
-    from zsntta_cli.extraction.foreseen import foresee
-    from zsntta_cli.report.foresight import foresight_lines
-    from zsntta_cli.results import planning
-    from zsntta_cli.results.keeping import Keeping
-
-    say(foresee(_plan(), _ENCODER, root))
-    grids = [_grid(_METHODS, _AXES), *([_live_grid()] if live else [])]
-    with_sets = (replace(grid, ood_sets=partners(_ID_SET)) for grid in grids)
-    runs = [run for grid in with_sets for run in grid.runs(root)]
-    for line in foresight_lines(planning.foresee(root, runs, Keeping.beside(root))):
-        say(line)
-    say(NOTHING_DONE)
 
 
 def extract_sets(root: Path, reporter: "Reporter") -> "Iterator[Extracted]":

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.dry import DryRun, say_foresight
 from zsntta_cli.cli.line.options import JobOptions, with_groups
 from zsntta_cli.cli.line.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
@@ -40,7 +39,6 @@ def run(
     workers: Annotated[int, typer.Option(help="Threads that read images for live methods.")] = (
         LiveSettings().workers
     ),
-    dry_run: DryRun = False,
 ) -> None:
     """Run what an experiment file says, and write its results.
 
@@ -60,10 +58,6 @@ def run(
     is_named = experiment.records is not None
     path, command = experiment.records_path, command_line()
     keeping = Keeping(path, fresh, required=is_named, command=command)
-    if dry_run:
-        _say_outputs(experiment)
-        say_foresight(experiment.features, runs, keeping, ctx.params)
-        return
     if all(table.output or FORMS[table.form or _TABLE].of_rows for table in experiment.tables):
         _tell_notes(experiment.features, runs)
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
@@ -144,13 +138,6 @@ def _check_figures(experiment: "Experiment") -> None:
             allowed = tuple(plots.KINDS[figure.kind].metrics) or tuple(METRICS)
             check_choice(f"{experiment.path}: metric", figure.metric, allowed)
         _form_of(experiment.path, figure.output, plots.FORMS)
-
-
-def _say_outputs(experiment: "Experiment") -> None:
-    outputs = [table.output for table in experiment.tables]
-    outputs += [figure.output for figure in experiment.figures]
-    if named := [str(output) for output in outputs if output]:
-        say(f"To be written: {', '.join(named)}.")
 
 
 def _tell_notes(root: Path, runs: "Sequence[RunSettings]") -> None:

@@ -17,16 +17,13 @@ from zsntta_cli.paper.runs import (
     count_items,
     needed_files,
     present_files,
-    runnable,
 )
 from zsntta_cli.paper.standing import figure_runs, kept_records
-from zsntta_cli.progress import time_text
 from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.planning import Rates, estimate, kept_rates
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.tuned import live_among
 
-_HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left", "Time left")
+_HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left")
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,6 @@ class RunsState:
     files: str  # the number of feature files that exist, of those that are needed
     replays: tuple[int, int]  # runs that are left, and their items
     live: tuple[int, int]
-    time: str  # estimated from kept runs, for the runs that are left and have their files
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,9 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     every = list(dict.fromkeys(run for runs in by_table.values() for run in runs))
     of_figures = [run for runs in by_figure.values() for run in runs]
     kept = kept_records(wishes, [*every, *of_figures], keeping)
-    rates = kept_rates(keeping.path)
 
     def state(runs: Sequence[RunSettings]) -> RunsState:
-        return _state(runs, wishes.root, kept, rates)
+        return _state(runs, wishes.root, kept)
 
     return Overview(
         {table: state(runs) for table, runs in by_table.items()},
@@ -69,11 +64,8 @@ def look_over(wishes: Wishes, keeping: Keeping) -> Overview:
     )
 
 
-def _state(
-    runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings], rates: Rates
-) -> RunsState:
+def _state(runs: Sequence[RunSettings], root: Path, kept: Container[RunSettings]) -> RunsState:
     lacking = [run for run in runs if run not in kept]
-    estimated = estimate(root, runnable(root, lacking), root, rates)
     by_images = live_among(root, lacking)
     replays = [run for run in lacking if run not in by_images]
     live = [run for run in lacking if run in by_images]
@@ -81,7 +73,6 @@ def _state(
     return RunsState(
         runs, len(runs) - len(lacking), files,
         (len(replays), count_items(root, replays)), (len(live), count_items(root, live)),
-        time_text(estimated.seconds) if estimated.runs else "",
     )  # fmt: skip
 
 
@@ -109,7 +100,7 @@ def draw(overview: Overview) -> list[Table]:
 def _cells(state: RunsState) -> list[str]:
     kept = f"{state.kept:,}/{len(state.runs):,}"
     counts = (state.replays[0], state.live[0], state.replays[1] + state.live[1])
-    return [state.files, kept, *(f"{n:,}" if n else "-" for n in counts), state.time or "-"]
+    return [state.files, kept, *(f"{n:,}" if n else "-" for n in counts)]
 
 
 def _sets(table: PaperTable) -> str:
@@ -131,8 +122,7 @@ def totals(overview: Overview) -> list[str]:
     replays, live = (f"{n:,} of {items:,} items" for n, items in (every.replays, every.live))
     return [
         f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
-        "left: runs that are not, and the items of their streams; Time left: of the methods, in "
-        "runs that have their files and are like kept ones.",
+        "left: runs that are not, and the items of their streams.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
         f"{every.kept:,} kept. Left: replays, {replays}; live, {live}.",
     ]

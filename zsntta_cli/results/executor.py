@@ -30,12 +30,9 @@ from zsntta_cli.results.running import (
     Failures,
     Jobs,
     OnRay,
-    count_methods,
     reporting,
     run_name,
     tell_problem,
-    watched,
-    with_times_first,
 )
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.results.workers import Outcome, Worker, WorkerLost, encoding, replaying
@@ -96,7 +93,7 @@ def run_all(
     kept_runs = kept_before(root, runs, keeping) if keeping else {}
     if kept_runs:
         reporter.note(f"{len(kept_runs):,} of {len(runs):,} runs were kept from before")
-    new_runs = with_times_first([run for run in runs if run not in kept_runs])
+    new_runs = [run for run in runs if run not in kept_runs]
     live_runs = _live_among(root, new_runs)
     if live_runs and not isinstance(jobs, OnRay) and jobs > 1:
         raise SettingsError("live methods take the whole machine: jobs must be 1.")
@@ -171,17 +168,13 @@ class _Work:
             contextlib.closing(queue),
             contextlib.closing(workers),
             Keeper(self.keeping) as keeper,
-            watched(
-                self.reporter, len(runs), lambda: _progress(queue, workers), lambda: queue.share,
-                count_methods(runs),
-            ) as look,
-        ):  # fmt: skip
+            self.reporter.waiting(lambda: _progress(queue, workers), lambda: queue.share),
+        ):
             try:
                 while queue.left:
                     self._send(queue, workers)
                     for run, future in workers.ended(_POLL if queue.waits else None):
                         self._end(run, future, queue, workers, keeper)
-                        look()
                         if any(record.unfinished for record in self.records[-1:]):
                             return
             except BaseException:

@@ -23,21 +23,18 @@ DryRun = Annotated[
 def say_foresight(
     root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
 ) -> None:
-    """Say what some runs would come to, and how to get what is missing."""
+    """Say how many different runs are kept, to do and missing, and how to get what is missing."""
     from zsntta_cli.cli.line.hints import making_all, worded
-    from zsntta_cli.report.foresight import foresight_lines
     from zsntta_cli.results.planning import foresee
-    from zsntta_cli.simulation.notes import notes_before
 
-    foresight = foresee(root, runs, keeping)
-    for note in notes_before(root, foresight.left):
-        say(note, err=True)
-    for line in foresight_lines(foresight):
-        say(line)
-    if foresight.missing:
-        count = sum(map(len, foresight.missing.values()))
-        command = making_all(foresight.missing, given)
-        say(f"{counted(count, 'feature file')} missing: type {command}")
-    for reason in foresight.reasons:
+    seen = foresee(root, runs, keeping)
+    say(
+        f"{counted(len(runs), 'run')}: {seen.kept:,} kept, {seen.to_run:,} to run, "
+        f"{seen.lacking:,} without features."
+    )
+    if seen.missing:
+        count = sum(map(len, seen.missing.values()))
+        say(f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, given)}")
+    for reason in seen.reasons:
         say(worded(reason, given))
     say(NOTHING_DONE)

@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "zsntta simulate --model tiny --method adand --ratio 0.25,0.5 --seed 0-2",
         "zsntta simulate --model tiny --method adand --output table.tex",
     ),
-    "run": ("zsntta run experiment.toml --dry-run", "zsntta run experiment.toml --jobs 4"),
+    "run": ("zsntta run experiment.toml --jobs 4",),
     "paper": ("zsntta paper 2", "zsntta paper 2,3,fig6 --seeds 5", "zsntta paper 2 --published"),
     "detect": (
         "zsntta detect photos --model tiny --classes cat,dog",
