@@ -31,7 +31,6 @@ def test_the_store_beside_the_features_becomes_a_page(stored, tmp_path):
     assert result.stderr == ""
     html = (tmp_path / "report.html").read_text()
     assert "<td>55.00±7.07" in html
-    assert "zsntta simulate --method ridge --model tiny --id shapes --ood glyphs" in html
 
 
 def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):

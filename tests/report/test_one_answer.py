@@ -142,7 +142,7 @@ def read_sheet(cells):
 
 
 def read_page(cells):
-    html = page([run_of(cell) for cell in cells], lambda *_: "").html
+    html = page([run_of(cell) for cell in cells]).html
     [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
     rows = [re.findall(r"<t[hd]([^>]*>[^<\n]*)", row) for row in body.split("<tr>")[1:]]
     return answer(

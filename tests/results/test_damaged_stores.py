@@ -1,4 +1,4 @@
-"""A store that was damaged: what is broken is left out and named, and nothing gives a traceback."""
+"""A store that was damaged: what is broken is left out and counted, without a traceback."""
 
 import json
 import random
@@ -16,9 +16,7 @@ VALUES = (
 )  # fmt: skip
 PLAIN = (None, 7, -1, 1e300, "x", "\ud800", [], [1, "a"], {}, {"a": [1]}, True, float("nan"))
 COMMANDS = (
-    ("records", "list"), ("records", "list", "--sort", "auroc"),
-    ("records", "list", "--format", "csv"), ("records", "export"),
-    ("records", "verify"), ("report",),
+    ("records", "list"), ("records", "list", "--format", "csv"), ("records", "export"), ("report",),
     ("report", "--format", "csv"), ("cite", "--from", "kept.sqlite"),
     ("plot", "curves", "--output", "f.svg"),
 )  # fmt: skip
@@ -94,7 +92,7 @@ def test_no_damage_of_a_store_gives_a_traceback(zsntta, stored, tmp_path, monkey
     [("record", None), ("record", b"{}"), ("record", "{}"), ("record", '{"a"'), ("curves", 3),
      ("key", None)],
 )  # fmt: skip
-def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, value):
+def test_a_broken_row_is_left_out_and_counted(zsntta, stored, tmp_path, column, value):
     shutil.copyfile(stored, path := tmp_path / "kept.sqlite")
     draw = random.Random(0)
     damage(path, draw)
@@ -110,7 +108,3 @@ def test_a_broken_row_is_left_out_and_found(zsntta, stored, tmp_path, column, va
     result = zsntta("report", "--records", str(path))
     assert result.exit_code == 0, result.stderr
     assert "note: 1 of 3 rows in " in result.stderr
-    result = zsntta("records", "verify", "--records", str(path))
-    assert result.exit_code == 1
-    assert "row 2 (" in result.stdout
-    assert zsntta("records", "verify", "--records", str(stored)).stdout.endswith(": 3 runs, ok\n")

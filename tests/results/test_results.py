@@ -92,7 +92,7 @@ def test_fresh_runs_again_and_takes_the_place_of_the_old(simulate, tmp_path, cou
     assert fresh.stdout == first.stdout
     assert len(counted) == 4
     with RecordStore(tmp_path / "kept.sqlite") as store:
-        assert len(store.summaries()) == 2
+        assert len(list(store.all())) == 2
 
 
 def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch):
@@ -105,7 +105,7 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     assert len(counted) == 3
     assert adand.revision == "1.2"
     with RecordStore(keeping.path) as store:
-        assert len(store.summaries()) == 3, "the old one stays"
+        assert len(list(store.all())) == 3, "the old one stays"
     monkeypatch.setattr(revision, "RULES", 2)
     assert not kept_before(features, runs, keeping)
 

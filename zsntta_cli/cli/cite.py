@@ -1,14 +1,16 @@
 """`zsntta cite`: BibTeX of what a table has: methods, data sets, encoders, the program."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.options import StoreOptions, with_groups
 from zsntta_cli.cli.line.output import form_of, put
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.runs import RunSettings
 
 Names = list[str] | None
 
@@ -45,36 +47,21 @@ def cite(
     sets = [*(id_set or ()), *(ood_set or ())]
     methods, encoders = method or [], encoder or []
     if not (methods or sets or encoders):
-        methods, sets, encoders = _named(_of_file(recorded) if recorded else _of_store(store))
+        runs = _runs(recorded, store)
+        methods, encoders = [run.method for run in runs], [run.encoder for run in runs]
+        sets = [*(run.id_set for run in runs), *(run.ood_set for run in runs if run.ood_set)]
+    methods, sets = list(dict.fromkeys(methods)), list(dict.fromkeys(sets))
     cited = {name: encoder_cites(name) for name in encoders}
     put(bibtex(citations(methods, sets, cited)), output)
     if unknown := uncited(methods, sets):
         say(f"note: no reference is known of {', '.join(unknown)}.", err=True)
 
 
-class CitedRun(NamedTuple):
-    """What a run has that may be cited."""
-
-    method: str
-    encoder: str
-    id_set: str
-    ood_set: str | None
-
-
-def _of_store(store: StoreOptions) -> list[CitedRun]:
-    with store.open() as records:
-        return [CitedRun(r.method, r.encoder, r.id_set, r.ood_set) for r in records.summaries()]
-
-
-def _of_file(path: Path) -> list[CitedRun]:
+def _runs(path: Path | None, store: StoreOptions) -> "list[RunSettings]":
+    """The runs of a file, or all kept ones."""
     from zsntta_cli.results.exchange import read_recorded
 
-    runs = [recorded.settings for recorded in read_recorded(path)]
-    return [CitedRun(r.method, r.encoder, r.id_set, r.ood_set) for r in runs]
-
-
-def _named(runs: Sequence[CitedRun]) -> tuple[list[str], list[str], list[str]]:
-    """The methods, the sets and the encoders of runs, each once."""
-    columns = zip(*runs, strict=True) if runs else [()] * len(CitedRun._fields)
-    methods, encoders, id_sets, ood_sets = (list(dict.fromkeys(column)) for column in columns)
-    return methods, list(dict.fromkeys(name for name in id_sets + ood_sets if name)), encoders
+    if path:
+        return [recorded.settings for recorded in read_recorded(path)]
+    with store.open() as records:
+        return [kept.record.settings for kept in records.all()]

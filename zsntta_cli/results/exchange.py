@@ -185,18 +185,6 @@ def read_row(key: Any, record: Any, curves: Any) -> Kept | None:
         return None
 
 
-def row_fault(key: Any, record: Any, curves: Any) -> str | None:
-    """What is wrong with a row of a store; None where it can be read."""
-    from zsntta_cli.results.schema import RecordLine, check_schema
-
-    try:
-        kept = _row_read(key, record, curves)
-        check_schema(RecordLine, {"record": json.loads(record), "curves": kept.curves})
-    except _BROKEN_ROW as error:
-        return short(f"{first_line(error) or type(error).__name__}".removesuffix("."), 200)
-    return None
-
-
 _BROKEN_ROW = (
     SettingsError, StoreError, AttributeError, LookupError, TypeError, ValueError, RecursionError,
     OverflowError,

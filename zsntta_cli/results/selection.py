@@ -1,4 +1,4 @@
-"""Choose kept runs by their settings, and of each the latest. No NumPy."""
+"""Choose kept runs by their settings, and of each the latest."""
 
 from __future__ import annotations
 
@@ -35,6 +35,29 @@ class Filters:
     encoders: Sequence[str] = ()
     settings: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as shown
 
+    @property
+    def by_place(self) -> list[tuple[str, ValueOf, Collection[Any]]]:
+        """The wanted values of a run's place, each with its name and how a record gives it."""
+        wanted = (
+            ("method", "method", self.methods),
+            ("id", "id_set", self.id_sets),
+            ("ood", "ood_set", self.ood_sets),
+            ("ratio", "stream.ratio", self.ratios),
+            ("seed", "stream.seed", self.seeds),
+            ("encoder", "encoder", self.encoders),
+        )
+        return [
+            (name, operator.attrgetter(f"settings.{path}"), values)
+            for name, path, values in wanted
+            if values
+        ]
+
+    def take(self, record: Record) -> bool:
+        """Whether a run fits, to the letter: a clean stream has no OOD set."""
+        return all(value(record) in wanted for _, value, wanted in self.by_place) and all(
+            _text(name, record) in texts for name, texts in self.settings.items()
+        )
+
 
 def chosen(runs: Sequence[Kept], filters: Filters) -> list[Kept]:
     """The runs that the filters choose.
@@ -45,24 +68,17 @@ def chosen(runs: Sequence[Kept], filters: Filters) -> list[Kept]:
     if not runs:
         raise SettingsError("there are no kept runs to plot", remedy="simulate")
     fitting = list(runs)
-    for name, path, wanted in (
-        ("method", "method", filters.methods),
-        ("id", "id_set", filters.id_sets),
-        ("ood", "ood_set", filters.ood_sets),
-        ("ratio", "stream.ratio", filters.ratios),
-        ("seed", "stream.seed", filters.seeds),
-        ("encoder", "encoder", filters.encoders),
-    ):
-        value = operator.attrgetter(f"settings.{path}")
-        is_clean_too = name == "ood" and _present(fitting, value) & {*wanted}
+    for name, value, wanted in filters.by_place:
+        is_clean_too = name == "ood" and present(fitting, value) & {*wanted}
         allowed = {*wanted, None} if is_clean_too else {*wanted}
-        fitting = _fitting(fitting, name, value, allowed) if wanted else fitting
+        fitting = _fitting(fitting, name, value, allowed)
     for name, texts in filters.settings.items():
         fitting = _fitting(fitting, name, functools.partial(_text, name), {*texts})
     return fitting
 
 
-def _present(runs: Sequence[Kept], value: ValueOf) -> set[Any]:
+def present(runs: Collection[Kept], value: ValueOf) -> set[Any]:
+    """The values that some runs have, without those of clean streams' OOD set."""
     return {value(kept.record) for kept in runs} - {None}
 
 
@@ -72,10 +88,10 @@ def _fitting(
     """The runs whose value is among the wanted ones."""
     fitting = [kept for kept in runs if value(kept.record) in wanted]
     if not fitting:
-        values = sorted(_present(runs, value), key=lambda v: (isinstance(v, str), v))
-        present = ", ".join(map(str, values)) or "none"
+        values = sorted(present(runs, value), key=lambda v: (isinstance(v, str), v))
+        there = ", ".join(map(str, values)) or "none"
         asked = ", ".join(map(str, wanted))
-        raise SettingsError(f"no kept run that fits has {name} {asked}: there is {present}.")
+        raise SettingsError(f"no kept run that fits has {name} {asked}: there is {there}.")
     return fitting
 
 

@@ -3,24 +3,20 @@
 A run is in it as a whole or not at all, even if its process or the machine stops. It uses WAL with
 `synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
-A row holds the same as a line of an export (exchange.py). Lists read JSON paths of the records, so
-a new metric, setting or column changes no file.
-
-Lists need neither NumPy nor the record classes, so both are imported only where runs are read.
+A row holds the same as a line of an export (exchange.py). What reads a row is imported where runs
+are read: a command that only computes starts without it.
 """
 
 import contextlib
-import functools
 import json
-import math
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
-from zsntta_cli.errors import StoreError, first_line, printable, short
+from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
 
 if TYPE_CHECKING:
@@ -36,70 +32,6 @@ _UPSERT = """
     INSERT INTO contents (key, record, curves) VALUES (?, ?, ?)
     ON CONFLICT (key) DO UPDATE SET record=excluded.record, curves=excluded.curves
 """
-
-_Number = int | float  # JSON has one kind of numbers
-
-
-class SettingsGroup(str):
-    """Settings of a run that belong together, as JSON; most runs share the text of another run."""
-
-    __slots__ = ()
-
-
-class RunSummary(NamedTuple):
-    """What a list shows of a kept run; each field has its place in the record."""
-
-    key: str
-    method: Annotated[str, "$.settings.method"]
-    encoder: Annotated[str, "$.settings.encoder"]
-    id_set: Annotated[str, "$.settings.id_set"]
-    ood_set: Annotated[str | None, "$.settings.ood_set"]
-    ratio: Annotated[_Number | str, "$.settings.stream.ratio"]
-    seed: Annotated[int, "$.settings.stream.seed"]
-    acc_s: Annotated[_Number | None, "$.accuracies.acc_s"]
-    acc_n: Annotated[_Number | None, "$.accuracies.acc_n"]
-    acc_h: Annotated[_Number | None, "$.accuracies.acc_h"]
-    auroc: Annotated[_Number | None, "$.detection.auroc"]
-    fpr95: Annotated[_Number | None, "$.detection.fpr95"]
-    seconds: Annotated[_Number, "$.seconds"]
-    created: Annotated[str, "$.created"]
-    prompt: Annotated[str, "$.settings.prompt"]
-    stream: Annotated[SettingsGroup, "$.settings.stream"]
-    threshold: Annotated[SettingsGroup | None, "$.settings.threshold"]
-    options: Annotated[SettingsGroup | None, "$.settings.options"]
-
-
-def _places(columns: type) -> tuple[list[str], list[str]]:
-    """The places of a list's columns in a record, in SQLite's notation: for values, for groups."""
-    hints = get_type_hints(columns, include_extras=True)
-    values, groups = list[str](), list[str]()
-    for name, hint in hints.items():
-        if name != "key":
-            is_group = SettingsGroup in (hint.__origin__, *get_args(hint.__origin__))
-            (groups if is_group else values).append(f"'{hint.__metadata__[0]}'")
-    return values, groups
-
-
-def _types(columns: type) -> list[Any]:
-    """The types that are allowed in each column; SQLite gives a group as a plain text."""
-    every = [get_args(hint) or (hint,) for hint in get_type_hints(columns).values()]
-    return [tuple(str if one is SettingsGroup else one for one in types) for types in every]
-
-
-_GROUPS = ("stream", "threshold", "options")  # of settings
-
-
-@functools.lru_cache(maxsize=10_000)  # most runs have the text of another one
-def _is_group(text: str | None) -> bool:
-    """Whether a group of settings is a JSON object; it may be absent."""
-    try:
-        return text is None or isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-_IS_JSON = "typeof(record) = 'text' AND json_valid(record)"  # what is none would end a whole query
-_JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < 20 else math.inf)
 
 
 class RecordStore:
@@ -145,37 +77,6 @@ class RecordStore:
             [[count]] = self._connection.execute("SELECT count(*) FROM contents")
         return int(count)
 
-    def faults(self) -> Iterator[str]:
-        """What is wrong with each row that cannot be read, in the order they were kept."""
-        from zsntta_cli.results.exchange import row_fault
-
-        query = "SELECT rowid, key, record, curves FROM contents ORDER BY rowid"
-        with self._worded_errors():
-            for number, *row in self._connection.execute(query):
-                if (fault := row_fault(*row)) is not None:
-                    name = row[0][:8] if isinstance(row[0], str) else "without a key"
-                    yield f"row {number} ({printable(name)}): {fault}"
-
-    def summaries(self, **equal: Any) -> list[RunSummary]:
-        """What lists show, of all runs or those with some values, in the order of keeping.
-
-        The values come as one JSON array, in which a name that is not UTF-8 is escaped.
-        """
-        values, groups = _places(RunSummary)
-        columns = [f"json_extract(record, {place})" for place in (", ".join(values), *groups)]
-        # What is no JSON would end the whole query.
-        rows = self._select(", ".join(["key", *columns]), _IS_JSON)
-        summaries = ((key, *_JSON.decode(text), *texts) for key, text, *texts in rows)
-        types = _types(RunSummary)
-        whole = [RunSummary(*values) for values in summaries if all(map(isinstance, values, types))]
-        runs = [r for r in whole if all(_is_group(getattr(r, name, None)) for name in _GROUPS)]
-        return [run for run in runs if all(getattr(run, k) == v for k, v in equal.items())]
-
-    def values(self, place: str) -> dict[str, Any]:
-        """The value in one place of all records, such as `$.flags.precision`, by key."""
-        columns = f"key, json_extract(record, '{place}')"
-        return dict(self._select(columns, _IS_JSON))
-
     def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
         """Kept runs by their keys; keys that are not in the store are left out."""
         runs: dict[str, Kept] = {}
@@ -188,6 +89,10 @@ class RecordStore:
     def all(self) -> Iterator["Kept"]:
         """All kept runs that can be read here, in the order in which they were kept."""
         return (kept for _, kept in self._runs("TRUE"))
+
+    def by_key(self) -> dict[str, "Kept"]:
+        """All kept runs that can be read here, by their keys, in the order of keeping."""
+        return dict(self._runs("TRUE"))
 
     def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
         """Runs that can be read here, and their keys."""

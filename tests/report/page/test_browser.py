@@ -20,7 +20,7 @@ def file(tmp_path_factory):
     ]  # fmt: skip
     kept.append(kept_run("tda", known=10, digests={"shapes": "9" * 64}))
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(kept, lambda *_: "zsntta simulate", HOSTILE).html)
+    path.write_text(page(kept, HOSTILE).html)
     return path.as_uri()
 
 

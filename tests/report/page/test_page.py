@@ -21,16 +21,13 @@ from zsntta_cli.simulation.notes import RunNote
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
-def command(runs, _script=""):
-    return f"run {runs[0].method} {len(runs)}"
-
-
 def made(*kept, **values):
-    return page(kept, command, **values).html
+    return page(kept, **values).html
 
 
 GRID = [
-    kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i)
+    kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i,
+             record={"command": f"run {method}"})
     for i, method in enumerate(("zs-clip", "tda", "ridge"))
     for ood in ("glyphs", "textures") for ratio in (0.5, 0.75) for seed in (0, 1)
 ]  # fmt: skip
@@ -102,7 +99,7 @@ def test_rows_of_other_features_stand_in_a_table_of_their_own():
 def test_each_row_has_its_command_time_memory_and_all_settings():
     html = made(*GRID)
     rows = cells(html, "ID: shapes, tiny: the commands")
-    assert rows[1] == ["zs-clip", "50%", "run zs-clip 4", "cpu", "4", "0.25", "100"]
+    assert rows[1] == ["zs-clip", "50%", "run zs-clip", "cpu", "4", "0.25", "100"]
     assert ["ridge_ring", "1024"] in cells(html, "ridge: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
     assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
@@ -121,9 +118,9 @@ def test_what_differs_between_rows_of_a_method_is_marked():
     assert '<th scope="row">queue<td class="t">512' in html
 
 
-def test_other_seeds_of_some_sets_take_a_command_of_their_own():
-    html = made(kept_run(seed=0), kept_run("zs-clip", "textures", seed=1))
-    assert html.count("<code>run zs-clip 1</code>") == 2
+def test_each_command_that_made_runs_of_a_row_stands_there():
+    html = made(*(kept_run(seed=seed, record={"command": f"run {seed}"}) for seed in (0, 1)))
+    assert "<code>run 0</code><br><code>run 1</code>" in html
 
 
 def drawings(html):
@@ -152,7 +149,7 @@ def test_nothing_to_report_is_said_with_what_was_left_out():
         made()
     with pytest.raises(StoreError, match=r"report: 1 run by another version"):
         made(kept_run(record={"revision": "0.1"}))
-    some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})], command)
+    some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})])
     assert some.left_out == ("1 run by another version: run it again",)
     assert "Left out: 1 run by another version: run it again." in some.html
 
@@ -197,11 +194,14 @@ def hostile(monkeypatch):
         kept_run(
             method, HOSTILE + "1", ratio, seed, id_set=HOSTILE, encoder=HOSTILE + "2",
             prompt=f"{ending} {{}}", digests={ending: ending},
-            record={"device": ending, "versions": {ending: ending}, "created": ending},
+            record={
+                "device": ending, "command": ending, "created": ending,
+                "versions": {ending: ending},
+            },
         )
         for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)
     ]  # fmt: skip
-    return page(kept, lambda *_: ending, ending).html
+    return page(kept, ending).html
 
 
 def test_names_that_would_turn_a_line_over_are_written_out():
@@ -239,8 +239,7 @@ def test_all_pairs_of_the_paper_with_ten_methods_are_no_large_file():
                  known=500 + 20 * i + seed, caught=400 + 20 * i)
         for id_set, ood in pairs for i, method in enumerate(methods) for seed in (0, 1, 2)
     ]  # fmt: skip
-    typed = "zsntta simulate " + "--seed 0 " * 20
-    made_of = page(kept, lambda *_: typed)
+    made_of = page(kept)
     assert (len(pairs), len(methods), made_of.rows) == (44, 10, 440)
     assert len(made_of.html.encode()) <= 600_000
 

@@ -93,7 +93,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "records export": ("zsntta records export --method adand --output runs.jsonl",),
     "records import": ("zsntta records import runs.jsonl",),
     "records remove": ("zsntta records remove 3f2a",),
-    "records verify": ("zsntta records verify",),
 }
 REPEATED = "…"  # behind what may be given several times
 

@@ -18,19 +18,25 @@ from zsntta_cli.cli.line.options import (
     with_groups,
 )
 from zsntta_cli.cli.line.output import form_of, put
-from zsntta_cli.errors import counted, near, short
+from zsntta_cli.errors import counted, near, printable, short
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from zsntta_cli.results.kept import Kept
-    from zsntta_cli.results.store import RecordStore, RunSummary
+    from zsntta_cli.results.store import RecordStore
 
 app = group("List, show, export, import and remove kept results.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
 _LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
+# Columns of every CSV that a list on the terminal has.
+_COLUMNS = (
+    "key", "method", "settings", "preset", "encoder", "id_set", "ood_set", "ratio", "seed",
+    "acc_s", "acc_n", "acc_h", "auroc",
+)  # fmt: skip
+_DIGITS = 8  # of a key, as it is shown
 _filter = partial(under, "Runs")
 Keys = Annotated[
     list[str] | None,
@@ -59,24 +65,26 @@ class WantedRuns:
         """Whether any of the options is given."""
         return any(vars(self).values())
 
-    def of(self, runs: "Sequence[RunSummary]") -> "list[RunSummary]":
-        """Those of some runs that are wanted; a note says which names none of them has."""
-        from zsntta_cli.results.listing import chosen_runs, settings_of
-        from zsntta_cli.results.selection import Filters
+    def of(self, runs: "Mapping[str, Kept]") -> "dict[str, Kept]":
+        """Those of some runs, by key, that are wanted; a note says which names none of them has."""
+        from zsntta_cli.results.frame import all_settings
+        from zsntta_cli.results.selection import Filters, present
 
         settings = setting_filters(self.setting or ())
-        check_setting_names(settings, (name for run in runs for name in settings_of(run)))
+        if settings:
+            names = (name for kept in runs.values() for name in all_settings(kept.record))
+            check_setting_names(settings, names)
         filters = Filters(
             self.method or (), self.id_set or (), self.ood_set or (),
             [*map(parse_ratio, self.ratio or ())], self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
-        for name in ("method", "id_set", "ood_set", "encoder"):
-            kept = {getattr(run, name) for run in runs} - {None}
-            for value in dict.fromkeys(getattr(self, name) or ()):
-                if value not in kept:
-                    what = f"{name.replace('_set', '')} '{short(value)}'{near(value, sorted(kept))}"
+        for name, value, wanted in filters.by_place:
+            there = present(runs.values(), value)
+            for one in dict.fromkeys(wanted) if name not in ("ratio", "seed") else ():
+                if one not in there:
+                    what = f"{name} '{short(one)}'{near(one, sorted(there))}"
                     say(f"note: no kept run has {what}.", err=True)
-        return chosen_runs(runs, filters)
+        return {key: kept for key, kept in runs.items() if filters.take(kept.record)}
 
 
 @app.command("list", cls=Command)
@@ -84,14 +92,6 @@ class WantedRuns:
 def list_runs(
     *,
     wanted: WantedRuns,
-    sort: Annotated[
-        str | None,
-        typer.Option(
-            help="Column, metric (the best first) or setting by which runs are sorted: acc_h, "
-            "auroc, seconds, made … [as they were kept]",
-        ),
-    ] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the order.")] = False,
     form: Annotated[
         Literal["table", "csv", "json"] | None,
         typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
@@ -99,54 +99,38 @@ def list_runs(
     output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     store: StoreOptions,
 ) -> None:
-    """List kept runs, with the settings that vary.
-
-    Runs are listed in the order in which they were kept.
-    """
-    from zsntta_cli.report.runs import head_of_more, run_lines
-    from zsntta_cli.results.listing import sort_values, sorted_runs
-
-    written, by = form_of(output, _LISTS, form, "table"), (sort or "").replace("-", "_")
-    values: dict[str, Any] = {}
-    with store.open() as records:
-        summaries = records.summaries()
-        say_left_out(records, len(summaries))
-        runs = wanted.of(summaries)
-        if by:
-            values = sort_values(records, runs, by)
-            runs = sorted_runs(runs, by, values, reverse)
-        elif reverse:
-            runs = runs[::-1]
-        if written == "table":
-            put("\n".join(run_lines(runs, head_of_more(by), values)) + "\n", output)
-        else:
-            put(_rows(records, [run.key for run in runs], written), output)
-
-
-def _rows(records: "RecordStore", keys: "Sequence[str]", form: str) -> str:
-    """Runs as rows of the one schema, each with its key behind."""
+    """List kept runs in the order in which they were kept; csv and json have all columns."""
     from zsntta_cli.report.forms import write_rows
     from zsntta_cli.results.tidy import columns, run_rows
 
-    kept_runs = _found(records, keys)
-    rows = [{**row, "key": kept.key} for kept in kept_runs for row in run_rows([kept])]
-    return write_rows(rows, form, (*columns(), "key"))
-
-
-@app.command(cls=Command)
-@with_groups
-def verify(*, store: StoreOptions) -> None:
-    """Check every row of the store of results.
-
-    The exit code is 1 where one is broken; other commands leave such rows out.
-    """
+    written = form_of(output, _LISTS, form, "table")
     with store.open() as records:
-        faults, count = list(records.faults()), records.count()
-    for fault in faults:
-        say(f"{store.path}: {fault}")
-    if faults:
-        raise typer.Exit(1)
-    say(f"{store.path}: {counted(count, 'run')}, ok")
+        runs = records.by_key()
+        say_left_out(records, len(runs))
+    chosen = wanted.of(runs)
+    rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
+    if written == "table":
+        put("".join(f"{line}\n" for line in _lines(rows)), output)
+    else:
+        put(write_rows(rows, written, (*columns(), "key")), output)
+
+
+def _lines(rows: "Sequence[Mapping[str, Any]]") -> list[str]:
+    """Some columns of rows as aligned lines under their names."""
+    texts = [_COLUMNS, *([_cell(name, row[name]) for name in _COLUMNS] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    return [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in texts
+    ]
+
+
+def _cell(name: str, value: Any) -> str:
+    if name == "key":
+        return str(value)[:_DIGITS]
+    if isinstance(value, float) and name != "ratio":
+        return f"{value:.4f}"
+    return "-" if value in (None, "") else printable(str(value))
 
 
 @app.command(cls=Command)
@@ -163,7 +147,7 @@ def show(
     It shows their settings, digests, counts, time and versions.
     """
     from zsntta_cli.progress import console
-    from zsntta_cli.report.runs import DIGITS, run_card
+    from zsntta_cli.report.run_cards import run_card
 
     with store.open() as records:
         whole_keys = _keys(records, keys, WantedRuns())
@@ -172,7 +156,7 @@ def show(
         if key in runs:
             console().print(run_card(runs[key]))
         else:
-            say(f"{key[:DIGITS]} is no run that this version can read.", err=True)
+            say(f"{key[:_DIGITS]} is no run that this version can read.", err=True)
 
 
 @app.command(cls=Command)
@@ -250,24 +234,24 @@ def remove(
     with store.open() as records:
         unwanted = set(_keys(records, keys, wanted))
         if not yes:
-            _ask([run for run in records.summaries() if run.key in unwanted])
+            _ask(records.find(list(unwanted)).values())
         records.remove(list(unwanted))
     say(f"removed {counted(len(unwanted), 'run')}")
 
 
-def _ask(runs: "Sequence[RunSummary]") -> None:
+def _ask(runs: "Iterable[Kept]") -> None:
     """Ask whether live runs are to be removed.
 
     Raises:
         UsageError: nobody is there to answer.
         Exit: they are not.
     """
-    from zsntta_cli.results.listing import hours_of_live_runs
+    from zsntta_cli.methods import METHODS
 
-    count, hours = hours_of_live_runs(runs)
-    if not count:
+    seconds = [k.record.seconds for k in runs if METHODS[k.record.settings.method].live]
+    if not seconds:
         return
-    live = f"{counted(count, 'live run')} of {hours:,.2g} hours of method time"
+    live = f"{counted(len(seconds), 'live run')} of {sum(seconds) / 3600:,.2g} hours of method time"
     if not _is_answered():
         raise misused(f"{live} would be removed: --yes removes them")
     if not typer.confirm(f"Remove {live}?", err=True):
@@ -292,5 +276,5 @@ def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: Wanted
     """Keys of the runs that are wanted, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 
-    keys = [run.key for run in wanted.of(records.summaries())] if wanted.any else records.keys()
+    keys = list(wanted.of(records.by_key())) if wanted.any else records.keys()
     return keys_that_begin(keys, digits or ())

@@ -9,7 +9,7 @@ from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
 from zsntta_cli.report.page.document import PageSheet, document
 from zsntta_cli.report.page.headline import headlines, legend
-from zsntta_cli.report.page.provenance import Card, Command
+from zsntta_cli.report.page.provenance import Card
 from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
 from zsntta_cli.results.kept import Kept
 
@@ -34,10 +34,8 @@ class Section:
     cards: Sequence[Card] = ()
 
 
-def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPage:
+def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
     """A report of kept runs; the order of the runs does not matter.
-
-    `command` gives the command that repeats runs that differ in seed and OOD set.
 
     Raises:
         StoreError: there is nothing to show.
@@ -59,7 +57,7 @@ def page(kept: Iterable[Kept], command: Command, title: str = TITLE) -> ReportPa
         Section("Acc_H against the noise ratio", figures.sweeps(tables)),
         Section(
             "How to repeat each row",
-            sheets=[sheet for table in tables for sheet in provenance.commands(table, command)],
+            sheets=[sheet for table in tables for sheet in provenance.commands(table)],
         ),
         Section("Settings in full", cards=provenance.settings(tables)),
         Section(

@@ -1,7 +1,7 @@
-"""The origin of each row: all settings, the command that repeats it, features, versions."""
+"""The origin of each row: all settings, the commands that made it, features, versions."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
@@ -10,9 +10,7 @@ from zsntta_cli.report.page.rows import PageTable, RunRow, mean_seconds
 from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, set_place, shown
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings
 
-Command = Callable[[Sequence[RunSettings], str], str]  # of runs, and of their method's script
 _MIB = 2**20
 _OF_LINES = ("ratio", FEATURES)  # settings of the rows that share a card
 
@@ -28,29 +26,23 @@ def plain_sheet(
     return PageSheet(title, heads, {"": numbers}, {"": body} if body else {}, **more)
 
 
-def commands(table: PageTable, command: Command) -> Iterator[PageSheet]:
-    """For each line of the headline tables the command that repeats it, its time and its device."""
+def commands(table: PageTable) -> Iterator[PageSheet]:
+    """For each line of the headline tables the commands that made it, its time and its device."""
     for stream, rows in table.by_stream().items():
         yield plain_sheet(
             f"{name_of(stream)}: the commands",
             ("Method", "Noise", "Command", "Device"),
             ("Runs", "s a run", "Peak MiB"),
-            [_line(table.labels[row], row, command) for row in rows],
+            [_line(table.labels[row], row) for row in rows],
             kind="commands",
         )
 
 
-def _line(label: str, row: RunRow, command: Command) -> tuple[Labels, Sequence[str]]:
-    """One line; OOD sets that were run with other seeds get a command of their own."""
-    by_seeds: dict[tuple[int, ...], list[RunSettings]] = {}
-    for by_seed in row.runs.values():
-        runs = [run.record.settings for run in by_seed.values()]
-        by_seeds.setdefault(tuple(by_seed), []).extend(runs)
+def _line(label: str, row: RunRow) -> tuple[Labels, Sequence[str]]:
     records = [run.record for run in row.every_run]
     memory = max(record.memory for record in records)
     devices = ", ".join(sorted({record.device for record in records}))
-    script = next((name for record in records for name in record.own), "")
-    typed = Code("\n".join(command(runs, script) for runs in by_seeds.values()))
+    typed = Code("\n".join(sorted({record.command for record in records} - {""})))
     return (
         (label, shown("ratio", row.ratio), typed, devices),
         (str(len(records)), f"{mean_seconds(row.every_run):.3g}", f"{memory / _MIB:,.0f}"),
