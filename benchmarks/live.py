@@ -56,7 +56,9 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     stream = StreamData(pool, np.arange(samples), np.zeros(samples, bool))
     truly_clean = np.arange(samples) % 2 == 0
-    return LiveData(stream, encoder, images, names, PROMPT, truly_clean=truly_clean)
+    return LiveData(
+        stream, encoder, images, names, PROMPT, truly_clean=truly_clean, view_seeds=range(samples)
+    )
 
 
 def settings(method: str, samples: int):  # type: ignore[no-untyped-def]

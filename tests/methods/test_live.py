@@ -180,7 +180,9 @@ def picture_data(encoder, count, truly_clean=None):
     text = encoder.encode_texts(class_prompts(PROMPT, names))
     scale = 20.0  # of a softmax that is not one class alone
     stream = of_features(features, text, scale, np.arange(count) % 3 == 2)
-    return LiveData(stream, encoder, images, names, PROMPT, truly_clean=truly_clean)
+    return LiveData(
+        stream, encoder, images, names, PROMPT, truly_clean=truly_clean, view_seeds=range(count)
+    )
 
 
 SHORT = {

@@ -23,12 +23,13 @@ assert "scipy.linalg" not in sys.modules
 def probed(method):
     run = load(method)
     def told(*given):
-        print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
+        threads = (one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        print(*threads, file=sys.__stdout__)
         return run(*given)
     return told
 
 Method.load = probed
-simulator.run(build_run("ridge", "made", "pets", "sky", "a photo of a {}."))
+simulator.run(build_run("dota", "made", "pets", "sky", "a photo of a {}."))
 """
 
 

@@ -266,14 +266,15 @@ def test_images_of_one_name_have_answers_of_their_own(tiny):
     names = ["circle", "square", "star"]
     text = tiny.encode_texts([PROMPT.format(name) for name in names])
     pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
-    stream = StreamData(pool, np.array([0, 1, 2, 1, 0]), np.zeros(5, bool))
+    rows = np.array([0, 1, 2, 1, 0])
+    stream = StreamData(pool.in_order(rows), np.arange(5), np.zeros(5, bool))
     shown = replace(images, read=lambda i: images.read([0, 1, 2, 1, 0][i]),
                     labels=np.full(5, -1, np.int32), sample_ids=["same"] * 5)  # fmt: skip
-    data = LiveData(stream, tiny, shown, names, PROMPT)
+    data = LiveData(stream, tiny, shown, names, PROMPT, view_seeds=rows.tolist())
     run = tpt_run(pipeline="all")
     each, shared = (
         Decisions.joined(list(tpt.run(one, run.options, run.threshold)))
-        for one in (data, replace(data, tuned=TunedPool.empty(3)))
+        for one in (data, replace(data, tuned=TunedPool.empty(3).of_stream(rows)))
     )
     assert np.array_equal(each.id_score, shared.id_score)
     assert len(set(shared.id_score[:3])) == 3

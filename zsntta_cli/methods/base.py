@@ -2,14 +2,15 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.features import Rows
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import (
     ZeroShot,
     ZeroShotDetail,
@@ -36,9 +37,20 @@ class MoreText:
         return digest.hexdigest()
 
 
+class OrderedRows(Rows):
+    """The rows of image features in another order, read when they are asked for."""
+
+    def __init__(self, rows: NDArray[np.float32] | Rows, order: NDArray[np.int64]) -> None:
+        self._rows, self._order = rows, order
+        self.shape = len(order), rows.shape[1]
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
+        return self._rows[self._order[rows]]
+
+
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The P images of a stream, ID, then OOD, then injected noise, and the zero-shot classifier."""
+    """P images and the zero-shot classifier."""
 
     image_features: NDArray[np.float32] | Rows  # (P, D) raw output of the encoder
     text_features: NDArray[np.float32]  # (C, D) unit norm
@@ -68,12 +80,38 @@ class Pool:
         text, sizes, names = more.more_text, more.more_sizes, more.more_names
         return replace(self, more_text=text, more_sizes=sizes, more_names=names)
 
+    def in_order(self, order: NDArray[np.int64]) -> "Pool":
+        """The pool of a stream, whose item t is image `order[t]`, and of no other image.
+
+        Its rows tell nothing of the sets that its images are from, so that a method may see it.
+        """
+        scores, rows = self.zero_shot, OrderedRows(self.image_features, order)
+        zero_shot = ZeroShot(scores.class_index[order], scores.noise_score[order])
+        texts = self.text_features, self.logit_scale, zero_shot
+        more = self.more_text, self.more_sizes, self.more_names
+        return _StreamPool(rows, *texts, *more, _pool=self, _order=order)
+
     @cached_property
     def detail(self) -> ZeroShotDetail:
         """The entropies and largest logits of the P images, computed once for a pool."""
         if self.known_detail is not None:
             return self.known_detail
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _StreamPool(Pool):
+    """The images of one stream, in its order; what is known of them is taken from a larger pool."""
+
+    _pool: Pool | None = None
+    _order: NDArray[np.int64] | None = None
+
+    @cached_property
+    def detail(self) -> ZeroShotDetail:
+        """The entropies and largest logits of the T images."""
+        assert self._pool is not None
+        assert self._order is not None
+        return self._pool.detail.part(self._order)
 
 
 @dataclass(frozen=True)
@@ -168,6 +206,49 @@ class Decisions:
         together = zip(*(vars(part).values() for part in parts), strict=True)
         columns: list[Any] = [None if c[0] is None else np.concatenate(c) for c in together]
         return cls(*columns)
+
+
+def check_decisions(decisions: Any, name: str, items: int, classes: int) -> Decisions:
+    """Check what a method returned for T items of C classes.
+
+    Raises:
+        SettingsError: a field has another type or length, or a value that no decision has; the
+            message names the method, the field and the first such item.
+    """
+
+    def refuse(what: str) -> NoReturn:
+        raise SettingsError(f"{name} returns {what}.")
+
+    if not isinstance(decisions, Decisions):
+        refuse(f"a {type(decisions).__name__}, must return Decisions")
+    for field in fields(Decisions):
+        values = getattr(decisions, field.name)
+        if values is None and field.name not in ("class_index", "id_score"):
+            continue
+        kind, wanted = _KINDS.get(field.name, _NUMBERS)
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in kind:
+            got = getattr(values, "dtype", type(values).__name__)
+            refuse(f"{field.name} of {got}, must be an array of {wanted}")
+        if values.shape != (items,):
+            refuse(f"{field.name} of shape {values.shape}, must be {(items,)}, one for each item")
+    index, score = decisions.class_index, decisions.id_score
+    for field_name, wrong, must in (
+        ("class_index", (index < 0) | (index >= classes), f"in [0, {classes})"),
+        ("id_score", ~np.isfinite(score), "finite"),
+    ):
+        if wrong.any():
+            item = int(wrong.argmax())
+            value = getattr(decisions, field_name)[item]
+            refuse(f"{field_name} {value} at item {item:,}, must be {must}")
+    return decisions
+
+
+_NUMBERS = "f", "floats"
+_KINDS = {  # of NumPy's types, where they are not floats
+    "class_index": ("iu", "integers"),
+    "is_noise": ("b", "booleans"),
+    "evidence_kind": ("iu", "integers"),
+}
 
 
 class Online(Protocol):

@@ -3,6 +3,7 @@
 Besides the decisions a run records its accuracies, the gradient norms (Sec. 3) and the machine.
 """
 
+import hashlib
 import math
 import time
 from collections.abc import Sequence
@@ -19,12 +20,13 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import features, hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, limited, pick_rows
+from zsntta_cli.datasets.images import AS_SHOWN, UNREADABLE, ImageSet, limited, pick_rows
 from zsntta_cli.datasets.names import BESIDE, SetName
+from zsntta_cli.encoders.batches import unreadable
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import TunedPool
@@ -166,6 +168,8 @@ class LiveSession:
         ):
             try:
                 for part in steps:
+                    classes = len(live.class_names)
+                    check_decisions(part, settings.method, len(part.class_index), classes)
                     parts.append(part)
                     running.add(part)
                     gradients.item = running.items
@@ -196,7 +200,7 @@ class LiveSession:
             self.settings.workers,
             truly_clean(settings, stream),
             match_bias=match_bias(settings, sources),
-            set_names=[sets[kind].name for kind in stream.kind.tolist()],
+            view_seeds=_view_seeds(stream, sets),
         )
 
     def encoder(self, id_set: FeatureSet) -> Encoder:
@@ -237,7 +241,11 @@ class _Items:
     sets: dict[int, ImageSet]  # by kind
 
     def __call__(self, t: int) -> Image.Image:
-        return self.sets[int(self.stream.kind[t])].read(int(self.stream.row[t]))
+        images, row = self.sets[int(self.stream.kind[t])], int(self.stream.row[t])
+        try:
+            return images.read(row)
+        except UNREADABLE as error:
+            raise unreadable(images, row, error) from error
 
 
 def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int, ImageSet]:
@@ -255,13 +263,22 @@ def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int
 
 
 def stream_images(stream: Stream, sets: dict[int, ImageSet]) -> ImageSet:
-    """The images of a stream as one set; image t is item t of the stream."""
-    ids = [
-        sets[kind].sample_ids[row]
+    """The images of a stream as one set; image t is item t of the stream.
+
+    It has no labels, and its names and ids tell nothing of the sets that the images are from.
+    """
+    labels, ids = np.full(len(stream), -1, np.int32), [str(t) for t in range(len(stream))]
+    return ImageSet("stream", _Items(stream, sets), labels, ids)
+
+
+def _view_seeds(stream: Stream, sets: dict[int, ImageSet]) -> list[int]:
+    """The seeds (T,) of the images' random views, by the name of the set and of the image."""
+    names = (
+        f"{sets[kind].name}\0{sets[kind].sample_ids[row]}"
         for kind, row in zip(stream.kind.tolist(), stream.row.tolist(), strict=True)
-    ]
-    nothing = np.full(len(stream), -1, np.int32)  # of labels: none of a method's business
-    return ImageSet(sets[ID].name, _Items(stream, sets), nothing, ids)
+    )
+    content = (name.encode(errors="surrogateescape") for name in names)
+    return [int.from_bytes(hashlib.sha256(name).digest()[:16]) for name in content]
 
 
 def images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:

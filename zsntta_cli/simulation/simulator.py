@@ -2,13 +2,15 @@
 
 import functools
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from zsntta_cli.cache.features import FeatureSet, Rows
@@ -16,7 +18,7 @@ from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.soundness import not_finite
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
@@ -75,8 +77,9 @@ class Simulator:
         more_text = self._library.more_text(settings)
         if more_text is not None:
             pool = self._beside(pool, more_text)
-        index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
-        data = StreamData(pool, index, stream.kind == NOISE, settings.stream.seed)
+        index = pool_rows(sources, stream)
+        items, is_injected = np.arange(len(stream)), stream.kind == NOISE
+        data = StreamData(pool.in_order(index), items, is_injected, settings.stream.seed)
         model = sources.id_set.model(settings.prompt)
         data = _with_scores(settings, data, model.get("logit_bias"))
         text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
@@ -118,7 +121,8 @@ class Simulator:
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
 
         kept = kept_tuning(settings, sources, digests)
-        replayed = replay_tuned(settings, sources, stream, data, kept) if kept else None
+        pool = kept.pool.of_stream(pool_rows(sources, stream)) if kept else None
+        replayed = replay_tuned(settings, sources, stream, data, pool) if pool else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
             columns = {"zero_shot_id_score": 1 - data.noise_score, **unmoved}
@@ -129,7 +133,6 @@ class Simulator:
                 f"answers are kept."
             )
         with closing(kept) if kept else nullcontext():
-            pool = kept.pool if kept else None
             decided = self._live().run(settings, sources, stream, data, analyse, pool)
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
@@ -141,11 +144,13 @@ class Simulator:
         # A method's products are small: a second BLAS thread gains nothing and stalls them where
         # the machine is busy.
         with self._blas(settings.method).limit(limits=1, user_api="blas"):
-            decisions = run(data, settings.options, settings.threshold)
-        if not isinstance(decisions, Decisions):  # of somebody's own method
-            kind = type(decisions).__name__
-            raise SettingsError(f"{settings.method} returns a {kind}, must return Decisions.")
-        return decisions
+            try:
+                with redirect_stdout(sys.stderr):  # what an own method prints is no result
+                    decisions = run(data, settings.options, settings.threshold)
+            except SystemExit as error:
+                message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
+                raise SettingsError(message) from error
+        return check_decisions(decisions, settings.method, len(data), len(data.pool.text_features))
 
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
         source = self._library.read(encoder_name, name)
@@ -173,6 +178,12 @@ class Simulator:
             self._library.scale(encoder_name, prompt, id_set),
             _below_each_other(scores),
         )
+
+
+def pool_rows(sources: Sources, stream: Stream) -> NDArray[np.int64]:
+    """The rows (T,) of a stream's items among the images of its sets: ID, OOD, injected noise."""
+    rows: NDArray[np.int64] = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
+    return rows
 
 
 def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:

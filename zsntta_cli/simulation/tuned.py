@@ -114,11 +114,11 @@ def kept_tuning(
 
 
 def replay_tuned(
-    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, kept: KeptTuning
+    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, pool: TunedPool
 ) -> Decisions | None:
-    """The decisions of a run whose answers are all kept; None if some are missing."""
+    """The decisions of a run whose answers are all in a pool; None if some are missing."""
     tuned = TunedStream(
-        data, settings.options, settings.threshold, kept.pool,
+        data, settings.options, settings.threshold, pool,
         truly_clean(settings, stream), match_bias(settings, sources),
     )  # fmt: skip
     return None if len(tuned.unanswered()) else tuned.decide(slice(0, len(data)))

@@ -38,7 +38,7 @@ class LiveData:
     truly_clean: NDArray[np.bool_] | None = None  # (T,) only in the gt pipeline (Sec. 3)
     watch: Watch = _unwatched
     match_bias: float | None = None  # of a sigmoid model, if noise is scored by "match"
-    set_names: Sequence[str] | None = None  # (T,) sets of the items; None: the images' set
+    view_seeds: Sequence[int] = ()  # (T,) of the random views of an image, the same in any stream
     tuned: TunedPool | None = None  # answers of TPT that were kept before
 
     def __len__(self) -> int:

@@ -5,7 +5,7 @@ filter, on which of its items the prompt is tuned. So the answers for a pool ser
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,11 +33,16 @@ class TunedPool:
     answers: Answers  # (P,)
     is_answered: NDArray[np.bool_]  # (P,)
     keep: Keep = _unkept  # it gets the row and the answer (1,) of each new one
+    rows: NDArray[np.int64] | None = None  # (T,) of a stream's items; None: item t is row t
 
     @classmethod
     def empty(cls, count: int, keep: Keep = _unkept) -> "TunedPool":
         """Make a pool without answers."""
         return cls(Answers.empty(count), np.zeros(count, bool), keep)
+
+    def of_stream(self, rows: NDArray[np.int64]) -> "TunedPool":
+        """The same answers for a stream whose items are in these rows (T,)."""
+        return replace(self, rows=rows)
 
     def add(self, row: int, answer: Answers) -> None:
         """Add the answer (1,) for one image, and keep it."""
@@ -66,8 +71,8 @@ class TunedStream:
     ) -> None:
         """`pool`: the answers; without it each item has its own answer."""
         self._stream, self._bias = stream, match_bias
-        self._rows = np.arange(len(stream)) if pool is None else stream.index
         self._pool = pool or TunedPool.empty(len(stream))
+        self._rows = np.arange(len(stream)) if self._pool.rows is None else self._pool.rows
         self._online = OnlineThreshold(threshold)
         self.chosen = chosen_items(stream, options.pipeline, threshold, truly_clean)
         self._is_chosen = np.zeros(len(stream), bool)

@@ -6,7 +6,6 @@ pipeline or the threads. It is seeded by the image's set and name, so that an im
 views in every stream, or by the stream's seed and the item's place.
 """
 
-import hashlib
 import math
 from collections import deque
 from collections.abc import Iterator
@@ -39,7 +38,7 @@ def load_views(
     size = data.encoder.image_size
 
     def make(item: int) -> NDArray[np.float32]:
-        seed = _image_seed(data, item) if by == BY_IMAGE else [data.stream.seed, item]
+        seed = data.view_seeds[item] if by == BY_IMAGE else [data.stream.seed, item]
         generator = np.random.Generator(np.random.PCG64(seed))
         try:
             image = data.images.read(item)
@@ -59,13 +58,6 @@ def load_views(
             yield first, data.encoder.normalize(views.result())
     finally:
         threads.shutdown(cancel_futures=True)
-
-
-def _image_seed(data: LiveData, item: int) -> int:
-    """The seed of an image's views, which depends only on its set and its name in the set."""
-    set_name = data.set_names[item] if data.set_names else data.images.name
-    name = f"{set_name}\0{data.images.sample_ids[item]}".encode(errors="surrogateescape")
-    return int.from_bytes(hashlib.sha256(name).digest()[:16])
 
 
 def image_views(
