@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from zsntta_cli import garbage
 from zsntta_cli.cli.line.lists import written_out
 from zsntta_cli.cli.line.pages import (
     EXAMPLES,
@@ -115,7 +114,6 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""
-        garbage.search_seldom()
         try:
             with _usage_in_a_line(ctx):
                 return super().invoke(ctx)
