@@ -1,6 +1,5 @@
 """The command `zsntta`, also as `python -m zsntta_cli`, and what happens before and after it."""
 
-import _thread
 import atexit
 import contextlib
 import gc
@@ -8,8 +7,6 @@ import io
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
@@ -58,17 +55,17 @@ def _loaded() -> Callable[[], None]:
     As an exception, Ctrl-C would be raised amid a library's import, which may turn it into any
     other error.
     """
-    with contextlib.suppress(ValueError):  # not the main thread
-        before = signal.getsignal(signal.SIGINT)
-        if before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _stop)
+    is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if is_usual:  # and not ignored, as in the background
+        signal.signal(signal.SIGINT, _stop)
     from zsntta_cli.cli import COMMANDS
     from zsntta_cli.cli import main as command
 
     if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
         any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
-    if signal.getsignal(signal.SIGINT) is _stop:
+    if is_usual:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
         sys.unraisablehook = _interrupt_again
     return command
 
@@ -81,26 +78,14 @@ def _comes_of_interrupt(error: BaseException | None) -> bool:
 
 
 def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Repeat a Ctrl-C that came within a callback or a finaliser a moment later.
+    """Repeat a Ctrl-C that came within a callback or a finaliser a moment later, by SIGALRM.
 
     Python cannot raise anything there: it would print a traceback and go on.
     """
-    if unraisable.exc_type is not KeyboardInterrupt:
+    if unraisable.exc_type is KeyboardInterrupt:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+    else:
         sys.__unraisablehook__(unraisable)
-        return
-    while True:
-        try:  # on a busy machine the moment is over before this has returned
-            _thread.start_new_thread(_interrupt_soon, ())
-            return
-        except KeyboardInterrupt:
-            continue
-
-
-def _interrupt_soon() -> None:
-    time.sleep(0.01)
-    main_thread = threading.main_thread().ident  # the signal must end what it waits for
-    assert main_thread is not None
-    signal.pthread_kill(main_thread, signal.SIGINT)
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:

@@ -141,6 +141,7 @@ def test_ctrl_c_within_a_callback_comes_a_moment_later(monkeypatch, capsys, thre
         time.sleep(60)  # which it ends
 
     monkeypatch.setattr(sys, "unraisablehook", _interrupt_again)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     for _ in range(threads):
         threading.Thread(target=work, daemon=True).start()
     try:
@@ -149,6 +150,7 @@ def test_ctrl_c_within_a_callback_comes_a_moment_later(monkeypatch, capsys, thre
                 finalise()
     finally:
         is_over.set()
+        signal.signal(signal.SIGALRM, before)
     assert capsys.readouterr().err == ""
     Finalised(ValueError("another error"))
     assert "another error" in capsys.readouterr().err
