@@ -5,12 +5,12 @@ adds lines to them. `load_declared` adds the entry points of installed distribut
 each. No line replaces another one.
 """
 
-import os
 import re
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -33,20 +33,6 @@ class _Table:
     complete: Callable[[], None]  # called after lines were added
     before: dict[str, Any] = field(default_factory=dict)  # the lines that must stay as they are
     is_asked: bool = False  # whether its entry points were searched
-
-    def remember(self) -> None:
-        """Remember the present lines, which must stay as they are."""
-        self.before = dict(self.lines)
-
-    @property
-    def added(self) -> list[str]:
-        """The names of the lines that were added since."""
-        return [name for name in self.lines if name not in self.before]
-
-    def restore(self) -> None:
-        """Restore the lines that were remembered."""
-        self.lines.clear()
-        self.lines.update(self.before)
 
     def check(self, whose: str) -> None:
         """Refuse new lines of a wrong type, and lines that replace others.
@@ -80,8 +66,29 @@ def watch(
     complete: Callable[[], None] = lambda: None,
 ) -> None:
     """Let scripts and entry points of a group add lines to a table, and call `complete` after."""
-    _tables[what] = _Table(what, lines, kind, group, complete)
-    _tables[what].remember()
+    _tables[what] = _Table(what, lines, kind, group, complete, dict(lines))
+
+
+@contextmanager
+def _adding(whose: str) -> Iterator[None]:
+    """Check what is added to the tables within; if something fails, nothing is added.
+
+    Raises:
+        PluginError: a line is refused.
+    """
+    for table in _tables.values():
+        table.before = dict(table.lines)
+    try:
+        yield
+        for table in _tables.values():
+            table.check(whose)
+    except BaseException:
+        for table in _tables.values():
+            table.lines.clear()
+            table.lines.update(table.before)
+        raise
+    for table in _tables.values():
+        table.complete()
 
 
 def load_script(script: Path) -> Mapping[str, list[str]]:
@@ -101,23 +108,19 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
     if path.suffix != ".py" or not path.is_file():
         raise PluginError(f"plugin is {short(str(script))}, must be a Python file that is there.")
     name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
-    for table in _tables.values():
-        table.remember()
+    _loading.append(path)
     try:
-        _loading.append(path)
-        _execute(name, path)
-        for table in _tables.values():
-            table.check(path.name)
+        with _adding(path.name):
+            _execute(name, path)
     except BaseException:
         sys.modules.pop(name, None)
-        for table in _tables.values():
-            table.restore()
         raise
     finally:
         _loading.clear()
-    for table in _tables.values():
-        table.complete()
-    _added[path] = {what: table.added for what, table in _tables.items()}
+    _added[path] = {
+        what: [name for name in table.lines if name not in table.before]
+        for what, table in _tables.items()
+    }
     return _added[path]
 
 
@@ -185,31 +188,9 @@ def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
     waiting = [table for table in _tables.values() if not table.is_asked]
     for table in waiting:
         table.is_asked = True
-    if waiting and is_any_declared():
-        for table in waiting:
-            for problem in _add_declared(table):
-                tell(f"{problem}.")
-            table.complete()
-
-
-def is_any_declared() -> bool:
-    """Whether an installed distribution may add a line, which takes a millisecond to find out.
-
-    importlib.metadata, which lists the entry points, takes 40 ms to import.
-    """
-    for folder in sys.path:
-        try:
-            entries = [e.path for e in os.scandir(folder or ".") if e.name.endswith("-info")]
-        except OSError:
-            continue
-        for path in entries:
-            try:
-                with open(os.path.join(path, "entry_points.txt"), "rb") as file:
-                    if b"[zsntta." in file.read():
-                        return True
-            except OSError:
-                continue
-    return False
+    for table in waiting:
+        for problem in _add_declared(table):
+            tell(f"{problem}.")
 
 
 def _add_declared(table: _Table) -> Iterator[str]:
@@ -219,7 +200,6 @@ def _add_declared(table: _Table) -> Iterator[str]:
     points = list(entry_points(group=table.group))
     times = Counter(point.name for point in points)
     for point in points:
-        table.remember()
         whose = _whose(point)
         if times[point.name] > 1:
             yield f"{whose} is left out: several distributions add the {table.what} '{point.name}'"
@@ -227,10 +207,9 @@ def _add_declared(table: _Table) -> Iterator[str]:
             yield f"{whose} is left out: there is a {table.what} of this name"
         else:
             try:
-                table.lines[point.name] = point.load()
-                table.check(whose)
+                with _adding(whose):
+                    table.lines[point.name] = point.load()
             except Exception as error:
-                table.restore()
                 yield f"{whose} is left out ({_words(error)})"
 
 

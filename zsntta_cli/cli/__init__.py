@@ -51,7 +51,6 @@ COMMANDS = Commands()
 
 @functools.cache
 def _load(name: str) -> Any:
-    _load_declared()
     module, _, attribute = _PLACES[name].rpartition(".")
     loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
     if isinstance(loaded, typer.Typer):
@@ -59,15 +58,6 @@ def _load(name: str) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command(cls=getattr(loaded, "command_class", Command))(loaded)
     return typer.main.get_command(single)
-
-
-@functools.cache
-def _load_declared() -> None:
-    """Load what installed distributions add, before options are made of it."""
-    if plugins.is_any_declared():
-        import_module("zsntta_cli.methods")
-        import_module("zsntta_cli.datasets.catalogue")
-        plugins.load_declared(lambda words: say(f"note: {words}", err=True))
 
 
 class Zsntta(Group):

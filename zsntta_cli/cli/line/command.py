@@ -5,11 +5,13 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from zsntta_cli import plugins
 from zsntta_cli.cli.line.lists import written_out
 from zsntta_cli.cli.line.pages import (
     EXAMPLES,
@@ -39,6 +41,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, where the second would silently win."""
+        _load_declared()
         ctx.meta[_ALL], args = _whole_page(args)
         with _usage_in_a_line(ctx):
             args = written_out(args, _by_name(super().get_params(ctx)))
@@ -133,6 +136,13 @@ class Command(TyperCommand):
             if is_pipe or ctx.find_root().params.get("debug"):
                 raise
             end(f"error: {foreign(error)}", 1, error)
+
+
+def _load_declared() -> None:
+    """Add what installed distributions declare, before options are made of it."""
+    import_module("zsntta_cli.methods")
+    import_module("zsntta_cli.datasets.catalogue")
+    plugins.load_declared(lambda words: say(f"note: {words}", err=True))
 
 
 def _whole_page(args: list[str]) -> tuple[bool, list[str]]:
