@@ -4,12 +4,7 @@ import contextlib
 import re
 import threading
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import (
-    BaseHTTPRequestHandler,
-    SimpleHTTPRequestHandler,
-    ThreadingHTTPServer,
-)
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 @dataclass
@@ -69,16 +64,6 @@ def answering(handler):
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-def serving_folder(folder):
-    """Serve a folder as any web server does, without ranges, while it lasts: its address."""
-    return answering(partial(_Quiet, directory=str(folder)))
 
 
 def answer(handler, served):

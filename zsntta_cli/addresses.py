@@ -1,8 +1,7 @@
-"""Files at addresses, https://…, s3://…, hf://… or file://…: the only module that uses fsspec."""
+"""Files at https://… or file://…, fetched and resumed: the only module that uses fsspec."""
 
 import glob
 import hashlib
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +15,6 @@ from zsntta_cli.files import take_name, writing
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-HUB = "hf"
-SCHEMES = (HUB, "file", "https", "http", "s3")
 _BLOCK = 2**23  # bytes of a request
 _SILENCE = 30  # seconds without a byte until a connection counts as cut
 _IN_VAIN = 5  # attempts in a row that bring nothing new, until it is given up
@@ -42,28 +39,17 @@ class BrokenOff(Unread):
     """The error for a connection that there is not, or that broke off."""
 
 
-def is_address(text: str) -> bool:
-    """Whether a text is the address of a file, and not its path."""
-    return urlsplit(text).scheme in SCHEMES and "://" in text
-
-
 def file_system(address: str) -> "tuple[AbstractFileSystem, str]":
     """Find the file system of an address, and the path within it.
 
     Raises:
-        StoreError: the library that reads the address is not installed, or it is no address.
+        StoreError: it is no address that can be read.
     """
     from fsspec.core import url_to_fs
 
-    scheme = urlsplit(address).scheme
     try:
-        system, root = url_to_fs(address, **_patience(scheme))
-    except ImportError as error:
-        raise StoreError(
-            f"{scheme}:// needs a library that is not installed ({first_line(error)}): pip install "
-            f"'zsntta[remote]'"
-        ) from error
-    except ValueError as error:
+        system, root = url_to_fs(address, **_patience(urlsplit(address).scheme))
+    except (ImportError, ValueError) as error:
         raise StoreError(f"'{address}' cannot be read ({first_line(error)}).") from error
     return system, root.rstrip("/")
 
@@ -250,27 +236,3 @@ def _version(address: str, info: Mapping[str, Any]) -> str:
     keys = ("ETag", "etag", "LastModified", "Last-Modified", "mtime", "size")
     facts = [address, *(str(info.get(key, "")) for key in keys)]
     return hashlib.sha256(" ".join(facts).encode()).hexdigest()[:8]
-
-
-def read_text(address: str, most: int) -> bytes | None:
-    """Read a small file whole; None if there is none.
-
-    Raises:
-        StoreError: the file cannot be read, or has more than `most` bytes.
-    """
-    try:
-        with reaching(address):
-            system, path = file_system(address)
-            with system.open(path, "rb") as file:
-                content: bytes = file.read(most + 1)
-    except MissingAtStore:
-        return None
-    if len(content) > most:
-        raise StoreError(f"{address} has more than {most:,} bytes.")
-    return content
-
-
-def remove_fetched(folder: Path) -> None:
-    """Remove what was fetched into a folder."""
-    with writing(folder):
-        shutil.rmtree(folder, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import os
 import random
 import tarfile
 from dataclasses import replace
@@ -259,6 +260,20 @@ def test_what_is_there_is_not_fetched(tmp_path):
 
 
 # --- Unpacking ---
+
+
+def test_a_file_that_was_replaced_while_it_was_fetched(tmp_path):
+    source, target = tmp_path / "0.tar", tmp_path / "here" / "0.tar"
+    source.write_bytes(b"a" * 3000)
+    system, path = addresses.file_system(f"file://{source}")
+    target.parent.mkdir()
+    begun = f".0.tar.{addresses._version(f'file://{source}', system.info(path))}.begun"
+    (target.parent / begun).write_bytes(b"a" * 1200)
+    source.write_bytes(b"b" * 3000)
+    os.utime(source, (1, 1))
+    addresses.fetch_file(f"file://{source}", target)
+    assert target.read_bytes() == b"b" * 3000
+
 
 PHOTOS = {"top/photos/a/1.png": b"1" * 5000, "top/photos/b/2.png": b"2", "top/other/3.png": b"3"}
 

@@ -56,11 +56,6 @@ def load_images(
 def _load(name: SetName, data_root: Path) -> "ImageSet":
     if not name.says_where:
         return _read(known(str(name)), str(name), data_root)
-    if name.address:
-        raise DatasetError(
-            f"the tars of '{name.base}' are at an address, and are fetched part by part: zsntta "
-            f"extract --parts 8 (or --part 3/64) does so."
-        )
     if name.hub:
         return _load_from_hub(name, data_root)
     assert name.path is not None

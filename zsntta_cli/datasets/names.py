@@ -1,7 +1,5 @@
 """A set's name, parsed once: `cifar10-c:fog:1`, `mine=PATH`, `noise-gaussian`, `words-nouns`.
 
-Tars may lie at an address, `mine=https://host/{000..063}.tar`.
-
 Of the hub are `mine=hf:ORG/NAME:SPLIT` and `clip-benchmark/wds_NAME`, which needs no other name.
 """
 
@@ -11,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.addresses import is_address
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
@@ -49,7 +46,6 @@ class SetName:
     parameters: str = ""  # "fog:1"
     path: Path | None = None  # of NAME=PATH
     hub: str = ""  # "hf:ORG/NAME:SPLIT", or "clip-benchmark/wds_NAME"
-    address: str = ""  # of tars: "https://host/shards-{000..063}.tar"
     label: str = ""  # the field of JSON, or the ending of files, that has the labels of shards
 
     @classmethod
@@ -60,8 +56,6 @@ class SetName:
         label = ""
         if not path.startswith(HF) and (asked := _LABEL.fullmatch(path)):
             path, label = asked[1], asked[2]
-        if equals and path.endswith(".tar") and is_address(path):
-            return cls(base, parameters, address=path, label=label)
         if equals and path.startswith(HF):
             return cls(base, parameters, hub=_absolute(path))
         if web := re.fullmatch(_REPOSITORY, text, re.ASCII):
@@ -78,7 +72,7 @@ class SetName:
     @property
     def says_where(self) -> bool:
         """Whether it says where the images are; of others the catalogue does."""
-        return self.path is not None or bool(self.hub or self.address)
+        return self.path is not None or bool(self.hub)
 
     @property
     def absolute(self) -> str:
@@ -86,8 +80,6 @@ class SetName:
         label = f"{LABEL}{self.label}" if self.label else ""
         if self.path is not None:
             return f"{self}={self.path.absolute()}{label}"
-        if self.address:
-            return f"{self}={self.address}{label}"
         if self.hub.startswith(HF):
             return f"{self}={self.hub}"
         return self.hub or str(self)
@@ -171,7 +163,7 @@ def with_label(specs: Sequence[str], label: str | None) -> tuple[str, ...]:
     """
     if label is None:
         return tuple(specs)
-    own = [spec for spec in specs if SetName.parse(spec).path or SetName.parse(spec).address]
+    own = [spec for spec in specs if SetName.parse(spec).path]
     if not own:
         raise DatasetError("--label is for shards of your own: --dataset NAME=PATH.tar.")
     return tuple(f"{spec}{LABEL}{label}" if spec in own else spec for spec in specs)

@@ -6,25 +6,22 @@ never cut, and batches begin anew at each, so its features do not depend on the 
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zsntta_cli.addresses import fetch_file, read_text, remove_fetched
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.class_names import with_class_names
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, as_shown, pick_rows
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers import clip_benchmark, shards
 from zsntta_cli.errors import DatasetError, SettingsError
-from zsntta_cli.files import write_whole
 
-LARGEST_TEXT = 2**24  # bytes of class names or templates
 SHARD = 512  # images: four batches, the parts that an extraction keeps, so its bits are the same
 
 
@@ -38,7 +35,6 @@ class SetPart:
     images: ImageSet
     shards: tuple[str, ...]  # those that have images
     rows: tuple[range, ...]  # of each shard, in the part's images
-    discard: Callable[[], None] = lambda: None  # what was fetched for it, once it is encoded
 
 
 class ShardedSet(ABC):
@@ -83,12 +79,7 @@ class ShardedSet(ABC):
         rows = [(shard, of_shard) for shard, of_shard in rows if of_shard]
         images = replace(images, reload=partial(_again, self, run))
         names, ranges = tuple(s for s, _ in rows), tuple(r for _, r in rows)
-        discard = partial(self.discard, run)
-        return SetPart(index, of, self.identity(), images, names, ranges, discard)
-
-    def discard(self, run: range) -> None:
-        """Remove what was fetched of a run of shards; of local ones nothing was."""
-        del run
+        return SetPart(index, of, self.identity(), images, names, ranges)
 
 
 def _again(sharded: ShardedSet, run: range) -> ImageSet:
@@ -150,71 +141,6 @@ class TarShards(ShardedSet):
 
 
 @dataclass(frozen=True)
-class RemoteShards(ShardedSet):
-    """Tars at an address, each of which is fetched when its part is read, and removed then.
-
-    What lies there is known by its names alone until it is fetched: nobody asks for the size of a
-    hundred thousand files.
-    """
-
-    name: str
-    addresses: tuple[str, ...]
-    folder: Path  # where they are fetched to
-    shown: bool = False
-    class_names: Path | None = None
-    label: str = ""
-
-    @property
-    def shards(self) -> Sequence[str]:
-        """The files' names."""
-        return [address.rpartition("/")[2] for address in self.addresses]
-
-    @cached_property
-    def _texts(self) -> dict[str, bytes]:
-        """The class names and templates that lie beside the tars."""
-        folder = self.addresses[0].rpartition("/")[0]
-        found = {file: read_text(f"{folder}/{file}", LARGEST_TEXT) for file in shards.TEXTS}
-        return {file: content for file, content in found.items() if content is not None}
-
-    def identity(self) -> dict[str, Any]:
-        """The addresses of all tars, and the texts beside them."""
-        digest = hashlib.sha256("\0".join(self.addresses).encode())
-        for file, content in self._texts.items():
-            digest.update(f"{file} {hashlib.sha256(content).hexdigest()}\0".encode())
-        if self.class_names:
-            digest.update(self.class_names.read_bytes())
-        digest.update(self.label.encode())
-        shown = {AS_SHOWN: True} if self.shown else {}
-        count = len(self.addresses)
-        return {"dataset": self.name, "shards": count, "digest": digest.hexdigest(), **shown}
-
-    def read(self, run: range) -> tuple[ImageSet, list[int]]:
-        """The images of some tars, which are fetched now, if they are not there."""
-        folder = self._folder(run)
-        names, addresses = (self._of(every, run) for every in (self.shards, self.addresses))
-        for address, shard in zip(addresses, names, strict=True):
-            fetch_file(address, folder / shard)
-        for file, content in self._texts.items():
-            write_whole(folder / file, content)
-        paths = tuple(folder / shard for shard in names)
-        where, of_own = folder / "*.tar", self.class_names
-        local = TarShards(self.name, paths, where, self.shown, of_own, self.label)
-        return local.read(range(len(paths)))
-
-    @staticmethod
-    def _of(values: Sequence[str], run: range) -> Sequence[str]:
-        return values[run.start : run.stop]
-
-    def _folder(self, run: range) -> Path:
-        """Where the tars of a run are fetched to: those of another part lie elsewhere."""
-        return self.folder / f"{run.start}-{run.stop}"
-
-    def discard(self, run: range) -> None:
-        """Remove the tars of a run."""
-        remove_fetched(self._folder(run))
-
-
-@dataclass(frozen=True)
 class RowShards(ShardedSet):
     """Runs of the images of a set that is known whole."""
 
@@ -248,36 +174,6 @@ class RowShards(ShardedSet):
 
 def _row_shards(reload: Any) -> RowShards:
     return RowShards(reload())
-
-
-def remote_shards(
-    spec: str, data_root: Path, shown: bool = False, class_names: Path | None = None
-) -> RemoteShards | None:
-    """The tars of a set that lies at an address; None of any other set.
-
-    Raises:
-        DatasetError: a name that is another set's, or that no set can have.
-    """
-    name = SetName.parse(spec)
-    if not name.address:
-        return None
-    name.check_own(is_known=name.base in CATALOGUE)
-    addresses = tuple(shards.expand_braces(name.address))
-    folder = data_root / f".{name.base}.fetched"
-    return RemoteShards(name.base, addresses, folder.absolute(), shown, class_names, name.label)
-
-
-def fetched_apart(sharded: ShardedSet, root: Path, encoder: str) -> ShardedSet:
-    """The set, with a folder of its own for what is fetched, by addresses and by whose parts it is.
-
-    Of one encoder and features folder only one worker at a time makes a part, so nobody else reads,
-    writes or removes what lies there.
-    """
-    if not isinstance(sharded, RemoteShards):
-        return sharded
-    said = "\0".join([*sharded.addresses, str(root.absolute()), encoder])
-    tag = hashlib.sha256(said.encode(errors="surrogateescape")).hexdigest()[:16]
-    return replace(sharded, folder=sharded.folder / tag)
 
 
 def tar_shards(

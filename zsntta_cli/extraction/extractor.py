@@ -214,9 +214,7 @@ class Extractor:
         part = sharded.part(index, of)
         run = sharded.shards_of(index, of)
         templates = prompts(part.images) if run and run.start == 0 else ()
-        extracted = self._extract(path, DATASET, part.images, templates, part=part)
-        part.discard()
-        return extracted
+        return self._extract(path, DATASET, part.images, templates, part=part)
 
     def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
         """Whether a part exists; StoreError if it belongs to another set of parts."""

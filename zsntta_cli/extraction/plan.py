@@ -14,7 +14,7 @@ from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name
 from zsntta_cli.datasets.readers.levels import deeper_classes
-from zsntta_cli.datasets.sharding import RowShards, ShardedSet, remote_shards, tar_shards
+from zsntta_cli.datasets.sharding import RowShards, ShardedSet, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.encoders.weights import activation_note, misspelt
@@ -181,12 +181,8 @@ def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
     name = SetName.parse(spec)
     if not name.says_where:
         datasets.known(str(name))
-    if name.address and plan.limit is not None:
-        raise DatasetError("tars at an address are taken whole: leave --limit out.")
     if plan.limit is None:
         of_own = plan.class_names if name.says_where else None
-        if remote := remote_shards(spec, plan.data_root, plan.as_shown, of_own):
-            return remote
         if tars := tar_shards(spec, plan.data_root, plan.as_shown, of_own):
             return tars
     return RowShards(limited(load_planned_images(spec, plan, reporter), plan.limit))

@@ -14,7 +14,6 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.sharding import fetched_apart
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.extractor import Extracted, Extractor
@@ -81,9 +80,7 @@ class PartMaker:
         if job.of < 1:
             raise SettingsError(f"parts is {job.of}, must be 1 or more.")
         self.job, self._reporter = job, reporter or Silent()
-        self.sharded = fetched_apart(
-            sharded_set(job.spec, job.plan, self._reporter), job.root, job.choice.slug
-        )
+        self.sharded = sharded_set(job.spec, job.plan, self._reporter)
         first, *_ = job.device.split(",")
         load = load or partial(load_planned_encoder, job.choice, first, self._reporter)
         self._extractor = Extractor(
