@@ -1,7 +1,6 @@
 """README and docs: every command and every script in them is run, or says what it needs."""
 
 import dataclasses
-import json
 import os
 import re
 import shlex
@@ -22,7 +21,6 @@ from web_writer import write_web_set
 import zsntta_cli
 from zsntta_cli.cli import app
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.datasets.drawn.builtin import render
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.settings.options import option_name
@@ -123,8 +121,6 @@ def everything(cache, tmp_path_factory):
         write_web_set(folder / "wds_cars", labels, names, templates, split)
     (folder / "nouns.txt").write_text("apple\nboat\ncloud\n")
     (folder / "names.txt").write_text("tabby cat\nsheepdog\n")
-    sentences = {name: [f"a {name}", f"{name} on paper"] for name in render("shapes").class_names}
-    (folder / "cupl.json").write_text(json.dumps(sentences))
     noise = [x for n in ("uniform", "salt-and-pepper", "poisson") for x in ("--noise", n)]
     made = python(
         folder, "-m", "zsntta_cli", "extract", "--dataset", "shapes", "--limit", "300",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.classes.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
-    from zsntta_cli.settings.sentences import Sentences
 
 _EXTRACT = ExtractSettings()
 
@@ -67,13 +66,6 @@ class WantedOptions:
             metavar="TEMPLATE", help="One of several templates, whose features are averaged."
         ),
     ] = None
-    prompts: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE.json",
-            help="File of sentences for each class, as CuPL's, whose features are averaged.",
-        ),
-    ] = None
     words: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,7 +104,7 @@ class WantedOptions:
     @property
     def given(self) -> list[str]:
         """The options that name something to extract, as far as the line has them."""
-        named = ("dataset", "words", "noise", "prompt", "template", "prompts", "noise_count")
+        named = ("dataset", "words", "noise", "prompt", "template", "noise_count")
         return [name for name in named if getattr(self, name)]
 
     def plan(self) -> "ExtractPlan":
@@ -126,7 +118,6 @@ class WantedOptions:
             self.limit, (*(self.prompt or ()), *averaged),
             tuple(self.noise) if self.noise else None, self.noise_count, self.partners,
             self.class_names, as_is=self.as_is, as_shown=self.as_shown,
-            sentences=_sentences(self.prompts or ()),
         )  # fmt: skip
 
 
@@ -220,13 +211,6 @@ def _check_wanted(wanted: WantedOptions, class_photos: Path | None, paper: bool)
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(wanted.dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
-
-
-def _sentences(files: Sequence[Path]) -> "dict[str, Sentences]":
-    """The prompts of files, by what class features made of them are filed under."""
-    from zsntta_cli.settings.sentences import read_sentences
-
-    return {sentences.filed: sentences for sentences in map(read_sentences, files)}
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,11 @@ from zsntta_cli.extraction.existing import (
 from zsntta_cli.extraction.jobs import Encoded, encode_parts, job_for, no_features
 from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
 from zsntta_cli.extraction.processes import Processes
-from zsntta_cli.extraction.words import embed_words, sentence_features, word_set, write_words
+from zsntta_cli.extraction.words import embed_words, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FLOAT16, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
 from zsntta_cli.settings.published import by_tag
-from zsntta_cli.settings.sentences import Sentences
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -125,7 +124,6 @@ class Extractor:
     settings: ExtractSettings
     reporter: Reporter
     find_processes: Callable[[], Processes | None] = field(default=lambda: None)
-    sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
 
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
@@ -365,20 +363,7 @@ class Extractor:
     ) -> list[Text]:
         return [Text(t, self._text(set_name, class_names, t)) for t in templates]
 
-    def _text(
-        self, set_name: str, class_names: Sequence[str], template: str
-    ) -> NDArray[np.float32]:
-        """Text features (C, D) of classes under a template, an ensemble or a file's sentences."""
-        if template not in self.sentences:
-            return self._of_templates(set_name, class_names, template)
-        sentences = self.sentences[template].of(set_name, class_names)
-        count = sum(map(len, sentences))
-        with self.reporter.track(f"{set_name}, {template}", count, "sentences") as advance:
-            return sentence_features(self.encoder, sentences, advance)
-
-    def _of_templates(
-        self, set_name: str, class_names: Sequence[str], prompt: str
-    ) -> NDArray[np.float32]:
+    def _text(self, set_name: str, class_names: Sequence[str], prompt: str) -> NDArray[np.float32]:
         """Text features (C, D) of classes under one or more templates; may take minutes."""
         several = len(templates_of(prompt))
         if several == 1:

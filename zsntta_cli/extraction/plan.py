@@ -2,9 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -34,12 +34,10 @@ from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
     ensemble_name,
-    is_built_in,
     lists_of,
     prompt_template,
     speech_prompt,
 )
-from zsntta_cli.settings.sentences import Sentences, is_filed
 
 # What ends one set: its files, its download, another set in its place, memory (also a GPU's).
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
@@ -64,13 +62,12 @@ class ExtractPlan:
     class_names: Path | None = None  # of the sets that are not in the catalogue
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
-    sentences: Mapping[str, Sentences] = field(default_factory=dict)  # by what they are filed under
     as_is: bool = False  # known sets are taken with other checksums and missing images
 
     @property
     def templates(self) -> list[str]:
         """The prompts under which class features are stored; empty for the set's default."""
-        return [*map(prompt_template, self.prompts), *self.sentences]
+        return [*map(prompt_template, self.prompts)]
 
     def __post_init__(self) -> None:
         for name, value in (("limit", self.limit), ("noise-count", self.noise_count)):
@@ -78,16 +75,6 @@ class ExtractPlan:
                 raise SettingsError(f"{name} is {value}, must be 1 or more.")
         for noise in self.noise or ():
             check_choice("noise", noise, (*NOISE_TYPES, NO_NOISE))
-        for prompt in self.prompts:
-            if is_filed(prompt) and prompt not in self.sentences:
-                what = f"prompt '{prompt}' are sentences of a file, and it has to be named"
-                raise SettingsError(f"{what}.", remedy="name-sentences")
-        for sentences in self.sentences.values():
-            if is_built_in(sentences.name):
-                raise SettingsError(
-                    f"'{sentences.name}' is the name of a built-in prompt: rename the file "
-                    f"{sentences.name}.json."
-                )
 
 
 def extract(
@@ -119,7 +106,7 @@ def extract(
     first, *_ = device.split(",")
     extractor = Extractor(
         choice, partial(load_planned_encoder, choice, first, reporter), root, settings, reporter,
-        partial(processes_for, device), plan.sentences,
+        partial(processes_for, device),
     )  # fmt: skip
     with closing(extractor):
         yield from _extract(plan, extractor, failures)
@@ -155,8 +142,7 @@ def _extract(
         largest_id_set = max(largest_id_set, extracted.images if is_id else 0)
         yield extracted
     for words in plan.words:
-        of_words = [prompt for prompt in templates if prompt not in plan.sentences]
-        yield from _extract_words(str(words), plan, of_words, extractor)
+        yield from _extract_words(str(words), plan, templates, extractor)
     yield from _extract_noise(plan, extractor, largest_id_set, failures)
     yield from _extract_partners(plan, extractor)
     extractor.match_class_names()
@@ -166,8 +152,6 @@ def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Ex
     """Extract a whole named set, and return whether it can be an ID set."""
     images = limited(load_planned_images(spec, plan, extractor.reporter), plan.limit)
     is_id = datasets.has_text(images)
-    if is_id:
-        _check_sentences(plan, images, extractor.reporter)
     prompts = plan.templates or (prompts_of(images) if is_id else ())
     return extractor.dataset(images, prompts), is_id
 
@@ -186,21 +170,6 @@ def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
         if tars := tar_shards(spec, plan.data_root, plan.as_shown, of_own):
             return tars
     return RowShards(limited(load_planned_images(spec, plan, reporter), plan.limit))
-
-
-def _check_sentences(plan: ExtractPlan, images: ImageSet, reporter: Reporter) -> None:
-    """Check, before images are encoded, that files of sentences have all classes of a set.
-
-    Raises:
-        SettingsError: a file lacks classes.
-    """
-    for sentences in plan.sentences.values():
-        sentences.of(images.name, images.class_names)
-        if surplus := sentences.surplus(images.class_names):
-            reporter.note(
-                f"note: {sentences.name} has sentences for {surplus} that are no class of "
-                f"{images.name}: they are left out."
-            )
 
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:

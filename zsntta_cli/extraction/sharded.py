@@ -85,7 +85,7 @@ class PartMaker:
         load = load or partial(load_planned_encoder, job.choice, first, self._reporter)
         self._extractor = Extractor(
             job.choice, load, job.root, job.settings, self._reporter,
-            partial(processes_for, job.device), job.plan.sentences,
+            partial(processes_for, job.device),
         )  # fmt: skip
 
     @property

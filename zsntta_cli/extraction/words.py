@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.cache import hdf5
@@ -18,10 +17,10 @@ from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.encoders.ensembles import prompt_features, unit_rows
+from zsntta_cli.encoders.ensembles import prompt_features
 from zsntta_cli.encoders.text import BATCH
 from zsntta_cli.extraction.parts import Parts, equal_parts
-from zsntta_cli.progress import Advance, Reporter
+from zsntta_cli.progress import Reporter
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 _SECONDS_TO_TELL = 60  # of work that is announced
@@ -34,20 +33,6 @@ def word_set(name: str, words: Sequence[str], limit: int | None = None) -> Image
 
 def _no_image(_: int) -> Image.Image:
     raise AssertionError("a word list has no images")
-
-
-def sentence_features(
-    encoder: Encoder, sentences: Sequence[Sequence[str]], advance: Advance
-) -> NDArray[np.float32]:
-    """Unit-norm text features (C, D) of classes with sentences: the mean over a class's.
-
-    As for averaged templates, each sentence's feature is scaled to norm 1 before.
-    """
-    means = []
-    for texts in sentences:
-        means.append(encoder.encode_texts(list(texts)).mean(axis=0))
-        advance(len(texts))
-    return unit_rows(np.stack(means))
 
 
 def embed_words(

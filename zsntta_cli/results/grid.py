@@ -1,14 +1,13 @@
 """Grids: every combination of the values that are given for each setting, in a fixed order."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
-from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
@@ -16,27 +15,12 @@ from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results.every import EVERY, EveryMethod, every_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
-from zsntta_cli.settings.prompts import cached_prompt, is_built_in
-from zsntta_cli.settings.sentences import filed_as
+from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
 
 ALL = "all"  # every cached set as OOD
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
-
-
-def filed_prompts(prompts: Sequence[str], paths: Iterable[Path]) -> list[str]:
-    """The names under which prompts' class features are stored; `paths`: files to search.
-
-    The name of a file of sentences stands for the sentences that are cached in these files.
-
-    Raises:
-        SettingsError: a text is no prompt, or it names several files.
-    """
-    of_files = {p for p in prompts if "{}" not in p and not is_built_in(p)}
-    headers = map(read_header, paths) if of_files else ()
-    cached = [*dict.fromkeys(name for header in headers for name in header.templates)]
-    return [cached_prompt(filed_as(p, cached) if p in of_files else p) for p in prompts]
 
 
 @dataclass(frozen=True)
@@ -128,10 +112,10 @@ class Grid:
                     raise NotOfMethods(option, tuple(chosen), tuple(having))
 
     def _prompts(self, path: Path) -> list[str]:
-        """The prompts for an ID set's classes; a file's name stands for its cached sentences."""
+        """The prompts for an ID set's classes."""
         if not self.prompts:
             return [datasets.default_prompt(path.stem)]
-        return filed_prompts(self.prompts, [path] if path.exists() else [])
+        return [*map(cached_prompt, self.prompts)]
 
     def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
         return [

@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.settings.sentences import is_filed
 
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
@@ -41,13 +40,13 @@ def ensembles() -> dict[str, list[str]]:
 def prompt_template(prompt: str) -> str:
     """The key under which a feature file keeps the class features of a prompt.
 
-    A name in PROMPTS becomes its template. A template, joined templates, the name of an ensemble
-    and the name of a file's sentences stay as they are.
+    A name in PROMPTS becomes its template. A template, joined templates and the name of an ensemble
+    stay as they are.
 
     Raises:
         SettingsError: the prompt is none of these, or a text without exactly one `{}`.
     """
-    if is_filed(prompt) or (prompt.startswith(ENSEMBLE) and prompt in ensembles()):
+    if prompt.startswith(ENSEMBLE) and prompt in ensembles():
         return prompt
     parts = prompt.split(_AND)
     if len(parts) > 1 and all("{}" in part for part in parts):
@@ -61,23 +60,13 @@ def prompt_template(prompt: str) -> str:
     return template
 
 
-def is_built_in(prompt: str) -> bool:
-    """Whether a prompt is a name that means the same with every set, unlike a file's sentences."""
-    return prompt in (PHOTOS, *PROMPTS, *ensembles())
-
-
 def cached_prompt(prompt: str) -> str:
     """The key of class features in a feature file, of a prompt or of PHOTOS.
 
     Raises:
         SettingsError: the text is no prompt.
     """
-    if prompt == PHOTOS:
-        return PHOTOS
-    try:
-        return prompt_template(prompt)
-    except SettingsError as error:
-        raise SettingsError(f"{error}", remedy="cache-sentences") from None
+    return PHOTOS if prompt == PHOTOS else prompt_template(prompt)
 
 
 def averaged_prompt(templates: Sequence[str]) -> str:
@@ -86,12 +75,9 @@ def averaged_prompt(templates: Sequence[str]) -> str:
     Each template may be given by a name, and counts once even if it is given twice.
 
     Raises:
-        SettingsError: one of them is no template, but for example the sentences of a file.
+        SettingsError: one of them is no template.
     """
     resolved = [part for t in templates for part in templates_of(prompt_template(t))]
-    for part in resolved:
-        if is_filed(part):
-            raise SettingsError(f"'{part}' are sentences of a file: no template to be averaged.")
     return ensemble_name(list(dict.fromkeys(resolved)))
 
 
@@ -136,7 +122,7 @@ def class_prompts(template: str, class_names: Sequence[str]) -> list[str]:
     """Make the prompts of all classes; underscores in names become spaces.
 
     Raises:
-        SettingsError: `template` is the name of an ensemble or a file's sentences.
+        SettingsError: `template` is the name of an ensemble.
     """
     if "{}" not in template:
         raise SettingsError(

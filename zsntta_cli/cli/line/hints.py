@@ -32,7 +32,6 @@ from zsntta_cli.errors import (
 )
 from zsntta_cli.settings import DATA, FEATURES, KNOWN_FOLDERS, EncoderChoice
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
-from zsntta_cli.settings.sentences import is_filed
 
 _ACTIONS = ("move ", "unpack ", "put ", "get it again", "zsntta ")  # that a flaw may end with
 NEXT_STEPS = (
@@ -45,9 +44,6 @@ NOTHING_CACHED = (
 )
 
 _REMEDIES = {
-    "cache-sentences": "sentences of a file are cached by zsntta extract --prompts FILE.json, and "
-    "have its name",
-    "name-sentences": "--prompts FILE.json",
     "data-root": "name the folder of all sets with --data-root",
     "delete-it": "delete it, and what it had is encoded again",
     "extract-again": "extract them again with --overwrite",
@@ -169,13 +165,9 @@ def _embedding(error: MissingText, given: Given) -> str:
     lists = [n for n, s in WORD_SETS.items() if error.prompt in s.prompts.values()]
     if lists and len(templates_of(error.prompt)) > 1 and _choice(given):  # no option names it
         return f"type zsntta extract --words {lists[0]}{options_of(given)}"
-    if is_filed(error.prompt) and SetName.parse(error.name).kind == WORDS:
-        return "a file only has sentences for classes, so add --word-prompts speech"
     prompt = f"--prompt {shlex.quote(error.prompt)}"
     if error.prompt == PHOTOS:
         prompt = "--class-photos DIR"
-    elif is_filed(error.prompt):
-        prompt = f"--prompts {error.prompt.partition('@')[0]}.json"
     limit = f" --limit {error.limit}" if error.limit else ""
     return f"type {_making([error.name], given)} {prompt}{limit}"
 

@@ -26,6 +26,7 @@ from zsntta_cli.methods import check_method
 from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
+from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -78,7 +79,7 @@ class RowOptions:
     ] = None
 
     def wishes(self, root: Path, encoder: "PaperEncoder") -> "Wishes":
-        """What is wanted of tables; the prompt is one of the cached sets'.
+        """What is wanted of tables.
 
         Raises:
             SettingsError: there is no such preset, prompt, setting or method.
@@ -87,7 +88,7 @@ class RowOptions:
 
         wishes = Wishes(
             root, encoder, self.preset, tuple(dict.fromkeys(self.seed or ())),
-            _filed(self.prompt, root) if self.prompt else "", _own_values(self.own or ()),
+            cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
             tuple(dict.fromkeys(self.method or ())),
             tuple(dict.fromkeys(map(parse_ratio, self.ratio or ()))),
         )  # fmt: skip
@@ -183,15 +184,6 @@ def paper(
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
         results.show_tables(tables, wishes, execution, (written, output, width or ""), ctx.params)
-
-
-def _filed(prompt: str, features_dir: Path) -> str:
-    """What class features of a prompt are filed under, in any of the cached sets."""
-    from zsntta_cli.cache.folder import stored
-    from zsntta_cli.results.grid import filed_prompts
-
-    paths = (entry.path for entry in stored(features_dir) if entry.header)
-    return filed_prompts([prompt], paths)[0]
 
 
 def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:

@@ -1,0 +1,55 @@
+"""Prompts: templates, averages of them, and their names."""
+
+import pytest
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.settings.prompts import (
+    averaged_prompt,
+    class_prompts,
+    ensembles,
+    join_templates,
+    prompt_label,
+    prompt_template,
+    templates_of,
+)
+
+
+def test_ensembles_are_open_clips():
+    import open_clip
+
+    for name, templates in (("clip-80", open_clip.OPENAI_IMAGENET_TEMPLATES),
+                            ("clip-7", open_clip.SIMPLE_IMAGENET_TEMPLATES)):  # fmt: skip
+        assert [template("{}") for template in templates] == ensembles()[name]
+    assert {name: len(templates) for name, templates in ensembles().items()} == {
+        "clip-80": 80, "clip-7": 7, "clip-cifar": 18, "clip-cars": 8, "clip-aircraft": 2,
+    }  # fmt: skip
+    for name in ensembles():
+        assert prompt_template(name) == name
+        assert templates_of(name) == ensembles()[name]
+
+
+def test_what_stands_for_several_is_no_template():
+    with pytest.raises(SettingsError, match=r"stands for several templates: give one"):
+        class_prompts("clip-80", ["cat"])
+
+
+def test_templates_that_are_averaged_may_be_named_and_count_once():
+    assert averaged_prompt(["code", "the {}"]) == "a photo of a {}. | the {}"
+    assert averaged_prompt(["the {}", "code", "the {}"]) == "the {} | a photo of a {}."
+    assert averaged_prompt(["the {}"]) == "the {}"
+    assert averaged_prompt([*reversed(ensembles()["clip-7"])]) == "clip-7"
+    assert averaged_prompt(["clip-aircraft", "the {}"]).endswith(", a type of aircraft. | the {}")
+    for wrong in ("the", "clip-81", "{} {}"):
+        with pytest.raises(SettingsError, match="neither one of"):
+            averaged_prompt(["a {}", wrong])
+
+
+def test_a_label_of_many_templates_is_short_and_no_others():
+    templates = ensembles()["clip-7"]
+    one, other = join_templates(*templates[:6]), join_templates(*templates[:5], templates[6])
+    assert prompt_label(one).startswith("itap of a {}. | 5 more (")
+    assert prompt_label(one) != prompt_label(other)
+    assert len(prompt_label(one)) <= 60
+    plain = "a photo of a {}, " + "very " * 20
+    for prompt in ("clip-80", "a {} | the {}", plain):
+        assert prompt_label(prompt) == prompt
