@@ -47,8 +47,6 @@ def test_the_tool_refuses_a_number_that_was_copied_wrong(tmp_path):
 @pytest.mark.parametrize("identity", [
     B16, {"model": "ViT-B-16-quickgelu", "pretrained": "openai"},
     {"model": "ViT-B-16-openai", "pretrained": "imported"},
-    {"model": "ViT-B-16", "pretrained": "/somewhere/ViT-B-16.pt", "weights_sha256":
-     "5806e77cd80f8b59890b7e101eabd078d9fb84e6937f9e85e4ecb61988df416f"},
 ])  # fmt: skip
 def test_an_encoder_is_known_by_its_weights(identity):
     assert len(published_for(identity, "imagenet")) == 2

@@ -16,7 +16,7 @@ from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.files import sha256
 from zsntta_cli.methods.scores import cosine_logits
-from zsntta_cli.settings import EncoderChoice, published
+from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 
 VECTORS = released.load("live")
@@ -165,29 +165,28 @@ def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypat
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit")
-def test_openais_file_from_elsewhere_makes_the_features_of_its_tag(
+def test_files_of_one_name_are_told_apart_by_their_content(
     zsntta, openai_state, monkeypatch, tmp_path
 ):
-    """Known by its content: another file of its name has a folder of its own."""
     import open_clip.factory
 
     monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16", CONFIG)
     (tmp_path / "mine").mkdir()
-    for path in (tmp_path / "ViT-B-16.pt", tmp_path / "mine" / "ViT-B-16.pt"):
+    paths = (tmp_path / "ViT-B-16.pt", tmp_path / "mine" / "ViT-B-16.pt")
+    for path in paths:
         torch.jit.script(Archive(openai_state)).save(str(path))
         openai_state["logit_scale"] = openai_state["logit_scale"] * 0.9
-    monkeypatch.setitem(published.OPENAI_SHA256, "ViT-B-16", sha256(tmp_path / "ViT-B-16.pt"))
     command = ("extract", "--model", "ViT-B-16", "--dataset", "digits", "--limit", 4, "--noise",
-               "gaussian", "--no-partners")  # fmt: skip
-    for path in ("ViT-B-16.pt", "mine/ViT-B-16.pt"):
-        assert zsntta(*command, "--pretrained", path).exit_code == 0
-    own = f"ViT-B-16-ViT-B-16-{sha256(tmp_path / 'mine' / 'ViT-B-16.pt')[:8]}"
-    assert {path.name for path in Path("features").iterdir()} == {"ViT-B-16-openai", own}
-    again = zsntta(*command)  # by the tag: it is there, so nothing is loaded
-    assert (again.exit_code, again.stdout.count("there already")) == (0, 2), again.output
-    of_tag = read_features(Path("features/ViT-B-16-openai/digits.h5")).identity
-    assert of_tag["weights_sha256"] == sha256(tmp_path / "ViT-B-16.pt")
-    assert of_tag["quick_gelu"]
+               "none", "--no-partners", "--pretrained")  # fmt: skip
+    for path in paths:
+        assert zsntta(*command, path).exit_code == 0
+        folder = Path(f"features/ViT-B-16-ViT-B-16-{sha256(path)[:8]}")
+        identity = read_features(folder / "digits.h5").identity
+        assert identity["weights_sha256"] == sha256(path)
+        assert identity["quick_gelu"], "an archive is OpenAI's"
+    paths[0].rename(tmp_path / "mine" / "ViT-B-16.pt")
+    again = zsntta(*command, "mine/ViT-B-16.pt")
+    assert (again.exit_code, again.stdout.count("there already")) == (0, 1), again.output
 
 
 def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path):

@@ -4,13 +4,14 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
+from zsntta_cli.files import sha256
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.settings.published import digest_of
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.features import Header
@@ -28,14 +29,20 @@ def folder_name(choice: EncoderChoice) -> str:
     """The folder name of an encoder's features.
 
     Files of weights are told apart by their content, as downloads from the hub all have the same
-    name: the folder name ends with digits of the digest. A file whose digest is published is named
-    by its tag.
+    name: the folder name ends with digits of the digest.
     """
     if choice.folder or not choice.is_file:
         return choice.slug
-    if choice.as_published != choice:
-        return choice.as_published.slug
-    return f"{choice.slug}-{digest_of(Path(choice.pretrained))[:_DIGITS]}"
+    weights = Path(choice.pretrained).absolute()
+    status = weights.stat()
+    digest = _digest(weights, status.st_size, status.st_mtime_ns, status.st_ino)
+    return f"{choice.slug}-{digest[:_DIGITS]}"
+
+
+@lru_cache(maxsize=16)
+def _digest(weights: Path, *_state: int) -> str:
+    """The sha256 of a file, which is computed once unless the file changes."""
+    return sha256(weights)
 
 
 def feature_path(root: Path, encoder_name: str, name: str) -> Path:

@@ -18,7 +18,6 @@ from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
 from zsntta_cli.cache.features import IMPORTED
 from zsntta_cli.settings.prompts import templates_of
-from zsntta_cli.settings.published import by_tag
 
 _MOST = 1.0  # points
 _TABLE = Path(__file__).with_name("published.csv")
@@ -67,8 +66,7 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
     An imported encoder only has a name, which must be that of the usual folder: ViT-B-16-openai.
     """
     whole = _WEB_SETS.get(name, name)
-    named = by_tag(identity)
-    model, pretrained = str(named.get("model")), named.get("pretrained")
+    model, pretrained = str(identity.get("model")), identity.get("pretrained")
     if pretrained == "openai":
         model = model.removesuffix("-quickgelu")  # OpenAI's weights have it in any case
     return [

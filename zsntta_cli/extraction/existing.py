@@ -9,7 +9,6 @@ from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import stored
 from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
 from zsntta_cli.errors import StoreError
-from zsntta_cli.settings.published import by_tag
 
 
 def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
@@ -32,7 +31,7 @@ def other_type(path: Path, stored_type: object, store: str) -> StoreError:
 
 def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
     """Refuse features of another encoder than the requested one."""
-    if mismatch := difference(by_tag(existing.identity), request, request):
+    if mismatch := difference(existing.identity, request, request):
         raise StoreError(
             f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
             f"{mismatch.other})",

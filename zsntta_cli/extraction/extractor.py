@@ -67,7 +67,6 @@ from zsntta_cli.extraction.words import embed_words, word_set, write_words
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FLOAT16, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
-from zsntta_cli.settings.published import by_tag
 
 _BATCHES_A_PART = 4  # a killed run loses at most this much
 
@@ -220,7 +219,7 @@ class Extractor:
             return False
         identity = read_identity(whole)
         claim_parts(whole, PartsIdentity(identity.encoder, source, of))
-        if mismatch := difference(by_tag(identity.encoder), self._request, self._request):
+        if mismatch := difference(identity.encoder, self._request, self._request):
             raise StoreError(
                 f"{parts_folder(whole)} was made by another encoder ({mismatch.key} is "
                 f"{mismatch.one}, not {mismatch.other})",
@@ -327,7 +326,7 @@ class Extractor:
         """Whether a set of this encoder lacks class names under some of the prompts."""
         if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
             return False
-        return difference(by_tag(header.identity), self._request, self._request) is None
+        return difference(header.identity, self._request, self._request) is None
 
     def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
         """The file's content if it is what is asked for; None if it has to be made."""

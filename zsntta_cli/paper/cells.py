@@ -69,8 +69,7 @@ class PaperEncoder:
             return self.named is None
         theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
-            named = self.named.as_published
-            return (named.model, named.pretrained) == (theirs.model, theirs.pretrained)
+            return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
         listed = KNOWN_FOLDERS.get(folder)
         return cell.encoder == (listed.model if listed else USUAL_ENCODER)
 
@@ -90,7 +89,7 @@ def cells(table: PaperTable, encoder: PaperEncoder) -> list[PaperCell]:
 def _cells_of(table: PaperTable, entry: Printed, encoder: PaperEncoder) -> list[PaperCell]:
     """The cell of a printed entry, and a second one if a difference is printed beside it."""
     numbers = entry.numbers if encoder.is_of_paper(entry) else ()
-    of = replace(entry, encoder=encoder.named.as_published.slug) if encoder.named else entry
+    of = replace(entry, encoder=encoder.named.slug) if encoder.named else entry
     of = _stand_in(of) if encoder.is_built_in else of
     whole = len(table.metrics)
     cell = PaperCell(

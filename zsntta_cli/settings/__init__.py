@@ -10,10 +10,9 @@ from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
 from zsntta_cli.settings.orders import ORDERS, check_order
-from zsntta_cli.settings.published import OPENAI, published_tag
 from zsntta_cli.settings.ratios import check_ratio, parse_ratio
 
-TINY = "tiny"
+TINY, OPENAI = "tiny", "openai"
 RANDOM_WEIGHTS = "none"
 FP32, AMP = "fp32", "amp"  # the latter: float32 weights under autocast to float16
 PRECISIONS = (FP32, "fp16", "bf16", AMP)
@@ -81,12 +80,6 @@ class EncoderChoice:
     def is_file(self) -> bool:
         """Whether `pretrained` is the path of a file and not a tag."""
         return Path(self.pretrained).is_file()
-
-    @property
-    def as_published(self) -> "EncoderChoice":
-        """The same choice with the tag of its weights instead of their file, if they are known."""
-        tag = self.is_file and published_tag(self.model, Path(self.pretrained))
-        return replace(self, pretrained=tag) if tag else self
 
 
 # Sec. 5.1 and the table of backbones.
