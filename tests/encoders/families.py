@@ -65,12 +65,8 @@ CONFIGS = {
         **SIGLIP, "text_cfg": {**SIGLIP_TEXT, "act_kwargs": {"approximate": "tanh"}},
     },
 }  # fmt: skip
-FAMILY = {
-    "metaclip": "MetaCLIP", "dfn": "DFN", "eva": "EVA-CLIP", "mobileclip": "MobileCLIP",
-    "mobileclip2": "MobileCLIP2", "pe-core": "Perception Encoder", "convnext": "ConvNeXt",
-    "coca": "CoCa", "clipa": "CLIPA", "siglip-small": "SigLIP", "siglip2-small": "SigLIP 2",
-}  # fmt: skip
 SIGMOID = tuple(name for name in CONFIGS if name.startswith("siglip"))
+UNTUNED = ("clipa", *SIGMOID)  # their text has no start that TPT could tune the words behind
 
 
 def tokenize(texts):

@@ -13,8 +13,7 @@ from made import PROMPT, Notes, fails
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets import words as word_lists
-from zsntta_cli.encoders.ensembles import prompt_features
-from zsntta_cli.encoders.text import BATCH
+from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import StoreError
 from zsntta_cli.extraction import words as embedding

@@ -127,10 +127,10 @@ def verify(
 
 
 def encoders(features_dir: FeaturesDir = FEATURES) -> None:
-    """List encoders: embedded, the paper's, cached, families."""
+    """List encoders: embedded, the paper's, cached."""
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.line.hints import encoder_options
-    from zsntta_cli.encoders.weights import FAMILIES, whereabouts
+    from zsntta_cli.encoders.weights import whereabouts
 
     cached: dict[str, list[str]] = {}
     for file in stored(features_dir):
@@ -143,15 +143,6 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
         sets = ", ".join(cached.get(slug, [])) or "none"
         rows.append((slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets))
     _print_table(("Folder", "Options", "Weights", "Cached sets"), rows)
-    families = [  # that were tried: how to name one of each, and what it cannot do
-        (
-            name, encoder_options(family.example), "sigmoid" if family.sigmoid else "softmax",
-            f"not {', '.join(family.lacks)}" if family.lacks else "all",
-            family.installs or "nothing",
-        )
-        for name, family in FAMILIES.items()
-    ]  # fmt: skip
-    _print_table(("Family", "For example", "Loss", "Live methods", "Needs"), families)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
 
 

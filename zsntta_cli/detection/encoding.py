@@ -23,7 +23,7 @@ from zsntta_cli.cache.folder import encoder_folder, folder_name
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.encoders.ensembles import prompt_features
+from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, StoreError, first_line
 from zsntta_cli.progress import Advance, Reporter, Silent
@@ -31,7 +31,6 @@ from zsntta_cli.settings import EncoderChoice
 
 if TYPE_CHECKING:
     from zsntta_cli.encoders.clip import Encoder
-    from zsntta_cli.encoders.text import TextTower
 
 STORE = "images.sqlite"  # beside the encoder's feature files
 _BATCH = 64  # images to an encoder pass
@@ -142,30 +141,10 @@ class Encoding:
         features = self.store.texts(prompts)
         missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
         if missing:
-            encoded = dict(zip(missing, self._encode_texts(missing), strict=True))
+            encoded = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
             self.store.add_texts(encoded)
             features |= encoded
         return np.stack([features[prompt] for prompt in prompts])
-
-    def _encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Text features (C, D) of prompts, by the text tower alone if that is enough."""
-        tower = None if "encoder" in vars(self) else self._text_tower()
-        return tower.encode(prompts) if tower else self.encoder.encode_texts(prompts)
-
-    def _text_tower(self) -> "TextTower | None":
-        """The encoder's text tower alone; None if it is unknown or needed as a whole."""
-        if not (identity := self.store.identity):
-            return None
-        from zsntta_cli.encoders.clip import load_text_tower
-
-        choice = self._loadable()
-        with self.reporter.waiting(lambda: f"loading the text tower of {choice.model}"):
-            loaded = load_text_tower(choice, self.device)
-        if loaded is None:
-            return None
-        tower, now = loaded
-        self._check_same(identity, {**identity, **now})
-        return tower
 
     def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
         """The items with their features, in order; an item that cannot be read has its error.

@@ -19,7 +19,7 @@ from zsntta_cli.encoders.text import (
     load_tokenizer,
     tokenizer_source,
 )
-from zsntta_cli.encoders.weights import load_text_weights, load_weights
+from zsntta_cli.encoders.weights import load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import AMP, CHECKPOINT, EncoderChoice
 
@@ -186,29 +186,6 @@ def autocast_note(encoder: Encoder) -> str | None:
         "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in "
         "fp32, and a step of a live method 20 to 25 times."
     )
-
-
-def load_text_tower(
-    choice: EncoderChoice, device: str = "auto"
-) -> tuple[TextTower, dict[str, Any]] | None:
-    """Load only the text side of an encoder, with the part of its identity that is known then.
-
-    None means that it cannot be loaded without the image side, so `load_encoder` is needed.
-
-    Raises:
-        EncoderError: there is no such model, weights or device.
-    """
-    wait_passively()
-    where = _device(device)
-    with _quiet():
-        loaded = load_text_weights(choice)
-        if loaded is None:
-            return None
-        model, digest = loaded
-        tokenize = load_tokenizer(choice.model)
-        tower = TextTower(model.eval().to(where), tokenize, where, choice.precision)
-    identity = {"weights_sha256": digest, "quick_gelu": _has_quick_gelu(model)}
-    return tower, {**identity, "device": where.type}
 
 
 def _device(name: str) -> "torch.device":

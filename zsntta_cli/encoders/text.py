@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from zsntta_cli.encoders.weights import check_reachable
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import AMP, FP32
+from zsntta_cli.settings.prompts import class_prompts, templates_of
 
 if TYPE_CHECKING:
     import open_clip
     import torch
 
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 Tokenize = Callable[[list[str]], "torch.Tensor"]  # prompts to tokens (C, L)
 
 BATCH = 256  # prompts at a time
@@ -212,3 +214,19 @@ class TextTower:
             yield
         finally:
             handle.remove()
+
+
+def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArray[np.float32]:
+    """Encode words under a prompt to unit-norm text features (W, D), averaged over its templates.
+
+    `encode` gives unit-norm features (P, D) of prompts. As in CLIP (Radford et al., 2021, Sec.
+    3.1.4), each template's features have norm 1 before they are averaged, and so has their mean.
+    """
+    first, *rest = templates_of(prompt)
+    total = encode(class_prompts(first, words))
+    if not rest:
+        return total
+    for template in rest:
+        total = total + encode(class_prompts(template, words))
+    mean = total / np.float32(len(rest) + 1)
+    return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)

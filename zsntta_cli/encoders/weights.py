@@ -10,18 +10,16 @@ import pickle
 import sys
 import textwrap
 import zipfile
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import EncoderError, first_line, near
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import AMP, FP32, RANDOM_WEIGHTS, TINY, EncoderChoice, is_tiny
+from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice, is_tiny
 
 if TYPE_CHECKING:
     import open_clip
-from dataclasses import dataclass
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
@@ -33,11 +31,6 @@ _REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip
     "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
 }
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
-_NO_CHECKPOINT = "the file is no checkpoint"
-_HAS_OBJECTS = (
-    "the file has objects beside weights, which are not unpickled: save only the "
-    "model's state_dict()"
-)
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
@@ -127,7 +120,8 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     import open_clip
     import torch
 
-    tag, path = _weights_file(choice)
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)  # of a file it is empty
+    path = _download(tag) if tag else Path(choice.pretrained)
     if not path.is_file():
         tags = open_clip.list_pretrained_tags_by_model(choice.model)
         raise EncoderError(
@@ -147,72 +141,6 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
         names = ("input_resolution", "context_length", "vocab_size")
         model.load_state_dict({k: v for k, v in state.items() if k not in names})
     return model, sha256(path)
-
-
-def _weights_file(choice: EncoderChoice) -> tuple[dict[str, Any], Path]:
-    """Find open_clip's entry of a tag (empty for a file), and the file of the weights."""
-    import open_clip
-
-    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
-    return tag, _download(tag) if tag else Path(choice.pretrained)
-
-
-def load_text_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str] | None:
-    """Load a CLIP model with only its text tower, and the sha256 of its weights' file.
-
-    Only the tensors of the text tower are read, and no image tower is made, so ViT-B-16 takes a
-    third of the memory and a twentieth of the time. None means that the whole model is needed: the
-    weights are no safetensors, in another precision, or of a text tower that is not CLIP's own.
-
-    Raises:
-        EncoderError: there is no such model, or its weights cannot be loaded.
-    """
-    is_apart = choice.model != TINY and ":" not in choice.model and choice.precision in (FP32, AMP)
-    if not is_apart or choice.pretrained == RANDOM_WEIGHTS:
-        return None
-    try:
-        tag, path = _weights_file(choice)
-        if path.suffix != ".safetensors" or not path.is_file():
-            return None
-        model = _without_images(choice, bool(tag.get("quick_gelu")))
-        return (model, sha256(path)) if _fill(model, path) else None
-    except Exception as error:  # open_clip raises whatever its many sources raise
-        raise EncoderError(_unavailable(choice, error)) from error
-
-
-def _without_images(choice: EncoderChoice, quick_gelu: bool) -> "open_clip.CLIP":
-    """Make a model without an image tower, whose text tower has shapes and no weights yet."""
-    import open_clip
-    import torch
-
-    with torch.device("meta"):
-        model = open_clip.create_model(
-            choice.model, device="meta", precision=choice.precision, force_quick_gelu=quick_gelu
-        )
-    model.visual = None
-    return model
-
-
-def _fill(model: "open_clip.CLIP", path: Path) -> bool:
-    """Read the weights of a model's text tower: False if the file does not have all of them."""
-    import open_clip
-    import torch
-    from safetensors import safe_open
-
-    if type(model) is not open_clip.CLIP:
-        return False
-    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
-    with safe_open(path, "pt") as file:
-        if not shapes.keys() <= set(file.keys()):
-            return False
-        state = {name: file.get_tensor(name).float() for name in shapes}
-    if any(state[name].shape != shape for name, shape in shapes.items()):
-        return False
-    model.load_state_dict(state, assign=True)
-    if model.attn_mask is not None:  # no file has the mask: a token attends to those before it
-        length = len(model.attn_mask)
-        model.attn_mask = torch.full((length, length), -torch.inf).triu_(1)
-    return not any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers()))
 
 
 def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
@@ -279,9 +207,7 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         )
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     if not tag:
-        failure = f"cannot load {choice.model} with weights '{choice.pretrained}'"
-        fault = _fault(Path(choice.pretrained))
-        return f"{failure}: {fault}." if fault else f"{failure} ({reason})."
+        return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
     url = str(tag.get("url", ""))
@@ -293,68 +219,29 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     )
 
 
-def _has_weights(content: Any) -> bool:
-    """Whether the content of a file is a mapping of names, or has one as its `state_dict`."""
-    within = content.get("state_dict", content) if isinstance(content, Mapping) else None
-    return isinstance(within, Mapping) and bool(within) and all(isinstance(n, str) for n in within)
-
-
-def _fault(path: Path) -> str:
-    """Why a file cannot be read as weights; empty if it can, or if there is no file."""
-    if not path.is_file():
-        return ""
-    try:
-        return "" if _has_weights(_content(path)) else _NO_CHECKPOINT
-    except (OSError, MemoryError) as error:
-        return f"the file cannot be read ({first_line(error)})"
-    except pickle.UnpicklingError as error:
-        has_objects = "Unsupported global" in str(error)
-        return _HAS_OBJECTS if has_objects else _NO_CHECKPOINT
-    except Exception:  # torch raises nearly anything for a file that is no checkpoint
-        return _NO_CHECKPOINT
-
-
-def _content(path: Path) -> object:
-    """Read the content of a file of weights as open_clip does."""
-    import torch
-    from safetensors.torch import load_file
-
-    if path.suffix == ".safetensors":
-        return load_file(path)
-    if _is_torchscript(path):
-        return torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
-    return torch.load(path, map_location="cpu", weights_only=True)
-
-
 def _reason(error: Exception) -> str:
     """One line of an error; if weights do not fit, torch's first line that says which."""
     first, _, rest = str(error).partition("\n")
     if "loading state_dict" in first and rest:
         return f"they do not fit: {textwrap.shorten(rest.splitlines()[0], 200, placeholder=' …')}"
+    if isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
+        return "it holds more than tensors, or none: save the model's state_dict() alone"
     return f"{type(error).__name__}: {first_line(error)}"
 
 
 def activation_note(choice: EncoderChoice) -> str | None:
-    """A note on a file of weights if the model's known weights differ in their activation."""
+    """A note on a file of weights, where open_clip has its model with either activation."""
     import open_clip
 
-    path, name = Path(choice.pretrained), choice.model.removesuffix(_QUICK_GELU)
-    quick = choice.model.endswith(_QUICK_GELU)
-    twin = name if quick else name + _QUICK_GELU
+    name, path = choice.model.removesuffix(_QUICK_GELU), Path(choice.pretrained)
+    is_quick = choice.model != name
+    twin = name if is_quick else name + _QUICK_GELU
     if not choice.is_file or twin not in open_clip.list_models() or _is_torchscript(path):
         return None
-    tags = open_clip.list_pretrained_tags_by_model(name)
-    other_tags = [
-        tag for tag in tags
-        if bool(open_clip.get_pretrained_cfg(name, tag).get("quick_gelu")) != quick
-    ]  # fmt: skip
-    if not other_tags:
-        return None
-    used, other = ("QuickGELU", "GELU") if quick else ("GELU", "QuickGELU")
-    examples = ", ".join(other_tags[:3]) + (" …" if len(other_tags) > 3 else "")
+    used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
     return (
         f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
-        f"{used}, but the weights {examples} want {other}; for these use the model {twin}."
+        f"{used}. For weights that were trained with {other}, use the model {twin}."
     )
 
 
@@ -379,74 +266,25 @@ def whereabouts(choice: EncoderChoice) -> str:
     return "on disk" if isinstance(cached, str) else "to be downloaded"
 
 
-@dataclass(frozen=True)
-class Family:
-    """A family of open_clip's models, with one of them as an example."""
-
-    example: EncoderChoice
-    lacks: tuple[str, ...] = ()  # live methods that refuse it
-    sigmoid: bool = False  # trained as SigLIP: `--score match` uses its logit bias
-    installs: str = ""  # the library that its tokenizer needs
-    cites: tuple[str, ...] = ()  # keys of report/references.bib
-    sign: str = "none"  # letters in the names of its models or of their weights
-
-
-_TRANSFORMERS = "transformers"
-# Families of open_clip's models that were tried with random weights, and what they lack.
-FAMILIES: dict[str, Family] = {
-    "MetaCLIP": Family(
-        EncoderChoice("ViT-B-16-quickgelu", "metaclip_400m"), cites=("xu2024demystifying",),
-        sign="metaclip",
-    ),
-    "DFN": Family(
-        EncoderChoice("ViT-B-16-quickgelu", "dfn2b"), cites=("fang2024data",), sign="dfn"
-    ),
-    "EVA-CLIP": Family(
-        EncoderChoice("EVA02-B-16", "merged2b_s8b_b131k"), cites=("sun2023eva",), sign="eva0"
-    ),
-    "MobileCLIP": Family(
-        EncoderChoice("MobileCLIP-S1", "datacompdr"), cites=("vasu2024mobileclip",),
-        sign="mobileclip",
-    ),
-    "MobileCLIP2": Family(
-        EncoderChoice("MobileCLIP2-S0", "dfndr2b"), cites=("faghri2025mobileclip",),
-        sign="mobileclip2",
-    ),
-    "Perception Encoder": Family(
-        EncoderChoice("PE-Core-B-16", "meta"), cites=("bolya2025perception",), sign="pe-core"
-    ),
-    "ConvNeXt": Family(
-        EncoderChoice("convnext_base_w", "laion2b_s13b_b82k"),
-        cites=("cherti2023reproducible", "liu2022convnet"), sign="convnext",
-    ),
-    "CoCa": Family(
-        EncoderChoice("coca_ViT-B-32", "laion2b_s13b_b90k"), cites=("yu2022coca",), sign="coca"
-    ),
-    "CLIPA": Family(
-        EncoderChoice("ViT-L-14-CLIPA", "datacomp1b"), ("tpt",), installs=_TRANSFORMERS,
-        cites=("li2023inverse",), sign="clipa",
-    ),
-    "SigLIP": Family(
-        EncoderChoice("ViT-B-16-SigLIP", "webli"), ("tpt",), True, _TRANSFORMERS,
-        cites=("zhai2023sigmoid",), sign="siglip",
-    ),
-    "SigLIP 2": Family(
-        EncoderChoice("ViT-B-16-SigLIP2", "webli"), ("tpt",), True, _TRANSFORMERS,
-        cites=("tschannen2025siglip",), sign="siglip2",
-    ),
-}  # fmt: skip
-
-
-def family_of(name: str) -> str:
-    """The family of an encoder, by its model's name or its features' folder; empty for CLIP."""
-    signs = {
-        family.sign: known for known, family in FAMILIES.items() if family.sign in name.lower()
-    }
-    return signs[max(signs, key=len)] if signs else ""
+# By letters in the names of a family's models or weights: keys of report/references.bib.
+_CITES = {
+    "metaclip": ("xu2024demystifying",),
+    "dfn": ("fang2024data",),
+    "eva0": ("sun2023eva",),
+    "mobileclip": ("vasu2024mobileclip",),
+    "mobileclip2": ("faghri2025mobileclip",),
+    "pe-core": ("bolya2025perception",),
+    "convnext": ("cherti2023reproducible", "liu2022convnet"),
+    "coca": ("yu2022coca",),
+    "clipa": ("li2023inverse",),
+    "siglip": ("zhai2023sigmoid",),
+    "siglip2": ("tschannen2025siglip",),
+}
 
 
 def encoder_cites(name: str) -> tuple[str, ...]:
-    """The works to cite for an encoder, beside CLIP's: keys of report/references.bib."""
+    """The works to cite for an encoder, beside CLIP's, by its model's name or features' folder."""
     if is_tiny(name):
         return ("zsntta",)
-    return FAMILIES[family].cites if (family := family_of(name)) else ()
+    signs = [sign for sign in _CITES if sign in name.lower()]
+    return _CITES[max(signs, key=len)] if signs else ()

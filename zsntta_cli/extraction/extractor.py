@@ -51,7 +51,7 @@ from zsntta_cli.datasets.names import SIZES, SKIPPED, SetName, noise_name, words
 from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.encoders.ensembles import prompt_features
+from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.existing import (

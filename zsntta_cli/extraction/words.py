@@ -17,8 +17,7 @@ from zsntta_cli.cache.features import WORDS, Text
 from zsntta_cli.cache.origin import ENCODING, machine_facts
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.encoders.ensembles import prompt_features
-from zsntta_cli.encoders.text import BATCH
+from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.extraction.parts import Parts, equal_parts
 from zsntta_cli.progress import Reporter
 
