@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import torch
+from sklearn.cluster import KMeans
 from torch.nn.functional import cross_entropy
 
 from zsntta_cli.methods.base import Decisions
@@ -36,7 +37,9 @@ def rosita(data: LiveData, settings: RunSettings) -> Decisions:
     k, scores, desired, undesired, parts = options.rosita_neighbours, [], [], [], []
     singles = [np.array([i]) for i in range(len(data))]
     crops = views.load_views(data, np.arange(len(data)), 1, False, "stream")
-    with adapting(data.encoder, list(norm_layers(data.encoder.model.visual).values())) as changed:
+    norms = norm_layers(data.encoder.model.visual)
+    main = [layer for name, layer in norms.items() if "downsample" not in name]
+    with adapting(data.encoder, main) as changed:
         optimizer = torch.optim.SGD(changed, options.learning_rate)
         for (items, image), (_, crop) in zip(data.batches(singles), crops, strict=True):
             features = data.encoder.image_features(torch.cat([image, crop]))
@@ -140,15 +143,13 @@ def ostta(data: LiveData, settings: RunSettings) -> Decisions:
 
 
 def unient(data: LiveData, settings: RunSettings) -> Decisions:
-    options, pool = settings.options, data.stream.pool
-    frozen = pool.image_features / np.linalg.norm(pool.image_features, axis=1, keepdims=True)
-    scores = (frozen @ pool.text_features.T).max(axis=1)[data.stream.index]
+    options = settings.options
 
-    def loss(logits, _before, items):  # type: ignore[no-untyped-def]
-        some = scores[items].astype(np.float64)
+    def loss(logits, before, _items):  # type: ignore[no-untyped-def]
+        some = before.max(dim=1).values.double().numpy()
         if some.max() == some.min():
             return None
-        is_id = of_the_higher((some - some.min()) / (some.max() - some.min()))
+        is_id = of_the_higher((some - some.min()) / (some.max() - some.min()), data.stream.seed)
         total = -options.unient_marginal * shannon(logits.softmax(dim=1).mean(dim=0))
         each = [shannon(answer) for answer in logits.softmax(dim=1)]
         if options.unient_soft:
@@ -166,13 +167,12 @@ def unient(data: LiveData, settings: RunSettings) -> Decisions:
     return adapted_in_batches(data, settings, loss)
 
 
-def of_the_higher(scores: np.ndarray) -> list[float]:
-    """Expectation and maximisation from the two clusters of least variance, in plain Python."""
-    order = sorted(scores)
-    splits = [(np.var(order[:i]) * i + np.var(order[i:]) * (len(order) - i), i)
-              for i in range(1, len(order))]  # fmt: skip
-    _, at = min(splits)
-    is_high = [float(score > (order[at - 1] + order[at]) / 2) for score in scores]
+def of_the_higher(scores: np.ndarray, seed: int) -> list[float]:
+    """Expectation and maximisation in plain Python, from the two clusters of k-means."""
+    start = KMeans(2, n_init=1, random_state=np.random.RandomState(seed))
+    cluster = start.fit(np.array(scores)[:, None]).labels_
+    upper = int(scores[cluster == 1].mean() > scores[cluster == 0].mean())
+    is_high = [float(own == upper) for own in cluster]
     last, is_last = -np.inf, False
     for _ in range(100):
         groups = []

@@ -29,7 +29,7 @@ class EtltSettings(MethodSettings):
     """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
     etlt_penalty: float = option(
-        1e-5, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
+        1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
     )
     etlt_dropped: float = option(
         0.0, "Share of the items, those with the largest residuals, that a second fit leaves out.",
@@ -68,11 +68,13 @@ def _least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: 
     """The values (T,) of a regression of some items' scores on their features and a constant."""
     center, mean = x[is_fitted].mean(axis=0), u[is_fitted].mean()
     centered = x - center
-    learned = centered[is_fitted]
-    covariance = learned.T @ learned / len(learned)
-    ridge = penalty * max(np.trace(covariance) / len(covariance), 1e-12)
-    covariance[np.diag_indices_from(covariance)] += ridge
-    weight = np.linalg.solve(covariance, learned.T @ (u[is_fitted] - mean) / len(learned))
+    learned, dim = centered[is_fitted], x.shape[1]
+    ridge = penalty * max(float((learned**2).sum()) / dim, 1e-12 * len(learned))
+    # The penalty as further rows: normal equations would lose what it lets through.
+    q, r = np.linalg.qr(learned)
+    rows = np.concatenate([r, np.sqrt(ridge) * np.eye(dim)])
+    target = np.concatenate([q.T @ (u[is_fitted] - mean), np.zeros(dim)])
+    weight = np.linalg.lstsq(rows, target)[0]
     return np.asarray(mean + centered @ weight)
 
 

@@ -3,6 +3,9 @@
 A batch is classified, ZS-CLIP's rule (Eq. 1) decides on its samples, and one step follows. The
 loss, not that decision, chooses the samples whose entropy is minimised, so all have their graph.
 Injected noise gets decisions but enters no loss.
+
+The original encoder encodes each batch too, because cached features are rounded to float16 and do
+not have the statistics of the batch.
 """
 
 from collections.abc import Callable, Generator
@@ -12,8 +15,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import entropy
+from zsntta_cli.methods.live.adaptation import entropy, norm_layers
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import OpenSetSettings
 from zsntta_cli.methods.live.tent import Mask, Tent, adaptable
@@ -74,6 +78,30 @@ def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: OpenSetBatch) -> Non
             data.encoder.model.visual,
         )  # fmt: skip
     tent.minimise(loss)
+
+
+class Original:
+    """The encoder as it came, beside the one that adapts."""
+
+    def __init__(self, encoder: Encoder, tent: Tent) -> None:
+        """Keep the present values of all parameters that will adapt."""
+        self._encoder, self._tent = encoder, tent
+        layers = norm_layers(encoder.model.visual).values()
+        self._parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
+        self._values = [parameter.detach().clone() for parameter in self._parameters]
+
+    def logits(self, batch: OpenSetBatch) -> torch.Tensor:
+        """The original logits (N, C) of the items that enter the loss."""
+        changed = [parameter.data for parameter in self._parameters]
+        for parameter, value in zip(self._parameters, self._values, strict=True):
+            parameter.data = value
+        try:
+            with torch.no_grad():
+                logits = self._tent.logits(self._encoder.image_features(batch.images))
+        finally:
+            for parameter, value in zip(self._parameters, changed, strict=True):
+                parameter.data = value
+        return logits[torch.from_numpy(batch.counts).to(logits.device)]
 
 
 def rows(mask: Mask, batch: OpenSetBatch) -> torch.Tensor:

@@ -29,6 +29,7 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 _ON_ID_SCORE = "id-score"
+_SHORTCUT = "downsample"  # of a ResNet, whose normalisation the released code leaves as it is
 
 
 def run(
@@ -36,8 +37,12 @@ def run(
 ) -> Generator[Decisions]:
     """Decide on every item, one at a time, while the encoder adapts."""
     split = CosineSplit(threshold)
-    layers = norm_layers(data.encoder.model.visual)
-    with adapting(data.encoder, list(layers.values())) as parameters:
+    layers = [
+        layer
+        for name, layer in norm_layers(data.encoder.model.visual).items()
+        if _SHORTCUT not in name
+    ]
+    with adapting(data.encoder, layers) as parameters:
         rosita = Rosita(data, options, parameters)
         batches = in_batches(np.arange(len(data)), 1)
         crops = load_views(data, np.array(batches, np.int64).reshape(-1), 1, False, BY_STREAM)

@@ -1,6 +1,6 @@
 """UniEnt, "Unified Entropy Optimization for Open-Set Test-Time Adaptation", arXiv 2404.06065.
 
-A mixture of two Gaussians on the frozen encoder's largest cosines, scaled to 0 … 1 within a batch,
+A mixture of two Gaussians on the original encoder's largest logits, scaled to 0 … 1 within a batch,
 separates covariate-shifted ID samples from covariate-shifted OOD samples. One step lowers the mean
 entropy of the ID samples, and raises that of the OOD samples and of the batch's mean probability.
 UniEnt+ counts each sample in both entropies, by the mixture's probabilities.
@@ -17,12 +17,10 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import OpenSetBatch, rows
+from zsntta_cli.methods.live.open_set import Loss, OpenSetBatch, Original, rows
 from zsntta_cli.methods.live.settings import UnientSettings
-from zsntta_cli.methods.live.tent import Mask
+from zsntta_cli.methods.live.tent import Mask, Tent
 from zsntta_cli.settings import ThresholdSettings
-
-_LEAST_VARIANCE = 1e-6  # added to that of each Gaussian
 
 
 def run(
@@ -30,47 +28,33 @@ def run(
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
 
-    def loss_of(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask] | None:
-        stream = data.stream
-        is_id = id_probability(stream.pool.detail.top_logits[stream.index[batch.items], 0])
-        return None if is_id is None else unified_entropy(batch, is_id, options)
+    def loss_of(tent: Tent) -> Loss:
+        original = Original(data.encoder, tent)
 
-    return open_set.run(data, options, threshold, lambda _: loss_of)
+        def loss(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask] | None:
+            largest = original.logits(batch).max(dim=1).values.double().cpu().numpy()
+            is_id = id_probability(largest, data.stream.seed)
+            return None if is_id is None else unified_entropy(batch, is_id, options)
+
+        return loss
+
+    return open_set.run(data, options, threshold, loss_of)
 
 
-def id_probability(scores: NDArray[np.floating]) -> NDArray[np.float64] | None:
-    """The probability (N,) of the higher of two Gaussians, or None if all scores are equal.
-
-    The Gaussians start from the two groups of least variance, so the start is not random.
-    """
+def id_probability(scores: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64] | None:
+    """The probability (N,) of the higher of two Gaussians, or None if all scores are equal."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
     span = float(np.ptp(scores))
     if not span:
         return None
-    values = (scores.astype(np.float64) - scores.min()) / span
-    groups = _split(np.sort(values))
-    mixture = GaussianMixture(
-        2,
-        weights_init=[len(group) / len(values) for group in groups],
-        means_init=[[group.mean()] for group in groups],
-        precisions_init=[[[1 / (group.var() + _LEAST_VARIANCE)]] for group in groups],
-        reg_covar=_LEAST_VARIANCE,
-    )
-    column = values[:, None]
+    column = ((scores - scores.min()) / span)[:, None]
+    mixture = GaussianMixture(2, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         probability: NDArray[np.float64] = mixture.fit(column).predict_proba(column)
     return probability[:, int(mixture.means_[:, 0].argmax())]
-
-
-def _split(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """Cut sorted values (N,) into the two parts with the least variance within them."""
-    sizes, sums = np.arange(1, len(values)), np.cumsum(values)[:-1]
-    between = sizes * (len(values) - sizes)
-    distance = sums / sizes - (values.sum() - sums) / (len(values) - sizes)
-    return np.split(values, [1 + int((between * distance**2).argmax())])
 
 
 def unified_entropy(
