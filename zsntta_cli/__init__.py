@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zsntta_cli.report import table
     from zsntta_cli.results import simulate
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = [
     "METHODS",
     "Method",
