@@ -121,7 +121,7 @@ def test_a_comment_keeps_the_runs_and_a_constant_does_not(features, tmp_path, re
     with RecordStore(keeping.path) as store:
         kept = list(store.all())
     assert len(kept) == 4
-    assert page(kept).left_out == (f"2 runs {changed}",)
+    assert page(kept).left_out == [f"2 runs {changed}"]
     assert f"left out: 2 runs {changed}" in plots.plot(kept, "scores", plots.Filters()).notes
 
 

@@ -66,11 +66,6 @@ class Record:
         return group.get(line.name, math.nan)
 
     @property
-    def tests(self) -> int:
-        """How many test samples the stream has."""
-        return self.counts["id"] + self.counts["ood"]
-
-    @property
     def decides(self) -> bool:
         """Whether its method decided what is noise, or gave only a score."""
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))

@@ -150,7 +150,7 @@ def test_nothing_to_report_is_said_with_what_was_left_out():
     with pytest.raises(StoreError, match=r"report: 1 run by another version"):
         made(kept_run(record={"revision": "0.1"}))
     some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})])
-    assert some.left_out == ("1 run by another version: run it again",)
+    assert some.left_out == ["1 run by another version: run it again"]
     assert "Left out: 1 run by another version: run it again." in some.html
 
 

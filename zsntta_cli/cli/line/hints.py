@@ -84,7 +84,7 @@ _REMEDIES = {
 _OF_METHODS = ("method", "methods")
 _LISTING = {
     **dict.fromkeys(_OF_METHODS, "zsntta methods lists them"),
-    **dict.fromkeys(("columns", "metric", "by", "sort"), "docs/results.md lists them"),
+    **dict.fromkeys(("columns", "metric"), "docs/results.md lists them"),
     "setting": "zsntta simulate -h --all lists them",
 }
 Given = Mapping[str, Any]  # the parameters of the command that failed

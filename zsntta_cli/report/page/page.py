@@ -10,8 +10,12 @@ from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
 from zsntta_cli.report.page.document import PageSheet, document
 from zsntta_cli.report.page.headline import headlines, legend
 from zsntta_cli.report.page.provenance import Card
-from zsntta_cli.report.page.rows import PageRuns, RunRow, page_tables, select_runs
+from zsntta_cli.report.page.rows import PageTable, RunRow
+from zsntta_cli.results import frame
+from zsntta_cli.results.frame import latest_of_each
 from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.selection import current
+from zsntta_cli.simulation.record import Record
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class ReportPage:
     html: str
     runs: int
     rows: int
-    left_out: tuple[str, ...]  # what is not on it, and why
+    left_out: Sequence[str]  # what is not on it, and why
 
 
 @dataclass(frozen=True)
@@ -40,23 +44,19 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
     Raises:
         StoreError: there is nothing to show.
     """
-    selected = select_runs(kept)
-    left_out = tuple(selected.left_out)
-    if not selected.runs:
+    current_runs, left_out = current(list(kept))
+    runs = latest_of_each(current_runs)
+    if not runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
-    tables = page_tables(selected.runs)
+    tables = [PageTable(table) for table in frame.tables(runs)]
     results = [sheet for table in tables for sheet in headlines(table)]
     rows = [row for table in tables for row in table.results.rows]
-    records = [run.record for run in selected.runs]
+    records = [run.record for run in runs]
     sections = [
-        Section(
-            "Results",
-            _paragraphs([ACCURACIES, legend(results)]),
-            results,
-        ),
+        Section("Results", _paragraphs([ACCURACIES, legend(results)]), results),
         Section("Acc_H against the noise ratio", figures.sweeps(tables)),
         Section(
-            "How to repeat each row",
+            "How each row was made",
             sheets=[sheet for table in tables for sheet in provenance.commands(table)],
         ),
         Section("Settings in full", cards=provenance.settings(tables)),
@@ -71,10 +71,10 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
         ["page.js"],
         title=title,
         about=_about(rows),
-        remarks=_remarks(selected, left_out),
+        remarks=_remarks(records, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
     )
-    return ReportPage(html, len(selected.runs), _count_rows(rows), left_out)
+    return ReportPage(html, len(runs), _count_rows(rows), left_out)
 
 
 def _paragraphs(sentences: Sequence[str]) -> Markup:
@@ -98,9 +98,9 @@ def _about(rows: Sequence[RunRow]) -> str:
     return " ".join([f"{counted(count, 'run')} in {counted(_count_rows(rows), 'row')}.", *lists])
 
 
-def _remarks(selected: PageRuns, left_out: Sequence[str]) -> list[str]:
+def _remarks(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
     """What a reader has to know before the tables."""
-    stopped = sum(bool(run.record.unfinished) for run in selected.runs)
+    stopped = sum(bool(record.unfinished) for record in records)
     of_stopped = (
         f"Stopped before its end: {counted(stopped, 'run')}. What was stopped enters no mean."
     )

@@ -1,12 +1,13 @@
 """The origin of each row: all settings, the commands that made it, features, versions."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
 from zsntta_cli.report.page.headline import name_of
-from zsntta_cli.report.page.rows import PageTable, RunRow, mean_seconds
+from zsntta_cli.report.page.rows import PageTable, RunRow
 from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, set_place, shown
 from zsntta_cli.simulation.record import Record
@@ -41,11 +42,12 @@ def commands(table: PageTable) -> Iterator[PageSheet]:
 def _line(label: str, row: RunRow) -> tuple[Labels, Sequence[str]]:
     records = [run.record for run in row.every_run]
     memory = max(record.memory for record in records)
+    seconds = math.fsum(record.seconds for record in records) / len(records)  # of the method alone
     devices = ", ".join(sorted({record.device for record in records}))
     typed = Code("\n".join(sorted({record.command for record in records} - {""})))
     return (
         (label, shown("ratio", row.ratio), typed, devices),
-        (str(len(records)), f"{mean_seconds(row.every_run):.3g}", f"{memory / _MIB:,.0f}"),
+        (str(len(records)), f"{seconds:.3g}", f"{memory / _MIB:,.0f}"),
     )
 
 

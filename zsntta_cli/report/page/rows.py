@@ -1,31 +1,15 @@
-"""Kept runs as the page needs them: by the current rules, as rows of the frame."""
+"""The rows of a page: those of the frame, with their names, by stream and by OOD set."""
 
 import functools
-import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultStream, ResultTable
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import current
 from zsntta_cli.settings.ratios import ratio_place
 
 STOPPED = "†"  # behind a value of a run that was stopped
-
-
-@dataclass(frozen=True)
-class PageRuns:
-    """The runs of a page, and how many it leaves out."""
-
-    runs: Sequence[Kept]
-    left_out: Sequence[str]  # of other rules or another source of the method: how many, why
-
-
-def select_runs(kept: Iterable[Kept]) -> PageRuns:
-    """The runs to show, each once: the later of two records."""
-    runs, left_out = current(list(kept))
-    return PageRuns(frame.latest_of_each(runs), left_out)
 
 
 RunRow = ResultRow[Kept]
@@ -53,13 +37,3 @@ class PageTable:
         """The OOD sets of some rows, in order; CLEAN for clean streams."""
         present = {name for row in rows for name in row.runs}
         return [name for name in (*self.results.ood_sets, CLEAN) if name in present]
-
-
-def page_tables(runs: Iterable[Kept]) -> list[PageTable]:
-    """The tables of a page, independent of the order of the runs."""
-    return [PageTable(table) for table in frame.tables(runs)]
-
-
-def mean_seconds(runs: Collection[Kept]) -> float:
-    """The mean seconds of a run, of the method alone."""
-    return math.fsum(run.record.seconds for run in runs) / len(runs)
