@@ -1,8 +1,8 @@
 """Kept runs as plain values, and back: lines of JSON for other people, rows of the store.
 
-docs/record.schema.json describes a line (schema.py). `FORMAT` goes up when older versions cannot
-read it. A file is checked by the schema, and refused with a one-line error. A store is read without
-the schema, which would take longer than all else, and its rows that hold no run are skipped.
+docs/record.schema.json describes a line (schema.py). A file is checked by the schema, and refused
+with a one-line error. A store is read without the schema, which would take longer than all else,
+and its rows that hold no run are skipped.
 """
 
 import contextlib
@@ -250,7 +250,7 @@ def _record(plain: Mapping[str, Any]) -> Record:
 
 
 def _measures(plain: Mapping[str, Any], group: str) -> Measures:
-    """A group of metrics; another version may have measured more or fewer of them."""
+    """A group of metrics; null is nan."""
     return Measures(
         (name, math.nan if value is None else float(_number(value, least=-1)))
         for name, value in plain.get(group, {}).items()

@@ -1,9 +1,8 @@
 """What is kept of a finished run, and the key under which it is found again.
 
 The key is a digest of what determines the numbers: settings, digests of features and the revision
-of the rules. Settings at their defaults do not enter it, so a setting that a later version adds
-changes no key. Before a record is used all of its settings are compared with those wanted, so a
-default that has changed since gives no stale record.
+of the rules. Settings at their defaults do not enter it; before a record is used all of its
+settings are compared with those wanted.
 """
 
 import functools

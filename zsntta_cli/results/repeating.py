@@ -118,8 +118,7 @@ def _other_features(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
     seen = set[tuple[str, str]]()
     for run in runs:
         for name, digest in (foreseen.digests(run.settings) or {}).items():
-            is_new = "/" in name  # older records do not have these
-            is_same = run.digests.get(name, digest if is_new else "") == digest
+            is_same = run.digests.get(name) == digest
             if not is_same and (run.settings.encoder, name) not in seen:
                 seen.add((run.settings.encoder, name))
                 about, _, of = name.rpartition("/")

@@ -1,7 +1,7 @@
 """The schema of a line of kept runs, which checks files from elsewhere, and its JSON Schema.
 
 docs/record.schema.json is generated from it (tools/record_schema.py). It checks types; names and
-values of settings are checked by their own classes. Keys that a newer version adds are ignored,
+values of settings are checked by their own classes. Keys that it does not name are ignored,
 except in curves. Importing pydantic takes 0.1 s, so only the readers of files import it.
 """
 
