@@ -88,7 +88,8 @@ def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
         ["own.py", "shifts.py"], ["own.py", "shifts.py", "last.py"],
     ]  # fmt: skip
     assert typed("simulate", *PAIR, "--method", "own")[0] == 2, "without the script there is none"
-    code, listed, _ = typed("--plugin=own.py", "records", "list", "--records", "kept.sqlite")
+    both = ("--plugin=own.py", "--plugin=last.py")
+    code, listed, _ = typed(*both, "records", "list", "--records", "kept.sqlite")
     assert (code, listed.count("own")) == (0, 4)
 
 

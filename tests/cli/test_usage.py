@@ -22,7 +22,7 @@ def test_no_option_lets_a_library_speak(zsntta, name):
     """None of these commands runs: what it works on is not named."""
     options = [p for p in COMMANDS[name].params if not getattr(p, "is_flag", True)]
     answers = [zsntta(name, f"{option.opts[0]}=x!y") for option in options]
-    assert len(answers) >= 20
+    assert len(answers) >= 15
     for answer in answers:
         assert answer.exit_code in (1, 2), answer.output
         assert not THEIRS.search(answer.stderr), answer.stderr
