@@ -55,7 +55,6 @@ _REMEDIES = {
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
     "install-transformers": "pip install 'zsntta[transformers]' reads it",
-    "join-again": "zsntta cache join NAME, once all parts are there",
     "extract-parts": "zsntta extract --dataset NAME=… --part 1/64 makes one",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
