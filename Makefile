@@ -45,11 +45,10 @@ test: $(VENV)/.dev
 slow: $(VENV)/.dev
 	$(BIN)/pytest -q -n 2 --dist worksteal -m slow
 
-# What a user may type and a stranger may send, and what a machine may lack, at length: a quarter of an hour on two cores.
-# It goes on where it was interrupted, and writes its counts into SECURITY.md.
+# Hostile files, kills and signals at any moment, full disks, at length: a quarter of an hour on two cores.
 torture: $(VENV)/.dev
 	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
-	  tests/simulation/test_method_checks.py tests/simulation/test_sets_in_parts.py
+	  tests/simulation/test_method_checks.py
 
 # The suite with the lowest versions that pyproject.toml allows of what it names, in an environment of its own.
 # Old libraries use what newer ones below them deprecate.

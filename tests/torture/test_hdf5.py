@@ -19,7 +19,6 @@ from zsntta_cli.cache import hdf5
 SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
 
-TRIED = "commands on hand-made HDF5 files, drawn from a grammar"
 COMMANDS = (SIMULATE, ("cache", "verify", "pets"), ("cache", "show", "pets"))
 DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features")
 ATTRIBUTES = ("format", "kind", "name", "digest", "encoder", "source", "created", "normalized",

@@ -16,7 +16,6 @@ DTYPES = st.sampled_from(
     ["f2", "f4", "f8", ">f4", "i4", "i8", "u1", "?", "c8", "U5", "S4", "M8[s]", "V3", "f4,i4"]
 )  # fmt: skip
 
-TRIED = "commands on files to import, drawn from a grammar"
 SHAPES = st.lists(st.integers(0, 6), max_size=3).map(tuple)
 FILLS = st.sampled_from([0, 1, -1, 3, np.nan, np.inf, 1e30, -2, 1000])
 

@@ -1,4 +1,4 @@
-"""Names of sets, encoders and folders, typed or found on the disk."""
+"""Names of sets, encoders and folders that are found on the disk."""
 
 import os
 import shutil
@@ -20,22 +20,6 @@ NAMES = st.one_of(
     st.sampled_from(["../up", "a/b", "/abs", "~", "a\nerror: b", "\x1b[2Jx", "[/bold]", "a:b:c"]),
 )  # fmt: skip
 
-TRIED = "commands on names of sets, encoders and folders, typed and on the disk"
-COMMANDS = st.sampled_from([
-    ("datasets", "verify", "{}=pictures"), ("datasets", "verify", "mine={}"),
-    ("datasets", "show", "{}"), ("cache", "show", "{}"), ("cache", "verify", "{}"),
-    ("cache", "list", "--encoder={}"), ("cache", "list", "--features-dir={}"),
-    ("extract", "--model", "tiny", "--dataset", "{}=none"),
-    ("extract", "--model", "tiny", "--dataset", "pics=none-{}"),
-    ("cache", "import", "--features", "none.npy", "--", "{}"),
-    ("cache", "import", "new", "--features", "none.npy", "--encoder={}"),
-    ("simulate", "--method=mcm", "--encoder=made", "--id={}", "--ood=sky"),
-    ("simulate", "--method=mcm", "--encoder=made", "--id=pets", "--ood={}"),
-    ("simulate", "--method=mcm", "--encoder={}", "--id=pets", "--ood=sky"),
-    ("simulate", "--method=neglabel", "--encoder=made", "--id=pets", "--ood=sky", "--words={}"),
-])  # fmt: skip
-
-
 LOOKING = (
     ("cache", "list"), ("cache", "verify"), ("cache", "show", "pets"), ("encoders",),
     ("datasets", "verify", "mine=pictures", "--deep"),
@@ -50,27 +34,6 @@ def stage(place):
     (place / "pictures" / "cat").mkdir(parents=True)
     Image.new("RGB", (8, 8)).save(place / "pictures" / "cat" / "1.png")
     return place
-
-
-@given(words=COMMANDS, name=NAMES)
-@examples(15, 400)
-def test_typed_names(zsntta, stage, words, name):
-    zsntta(*(word.replace("{}", name) for word in words), cwd=stage).check()
-
-
-@pytest.mark.parametrize("name", ["..", ".hid", "-x", "a b", "", "words-x", "x" * 101, "猫" * 90])
-def test_names_that_no_set_of_ones_own_has(zsntta, stage, name):
-    for words in (("extract", "--model", "tiny", "--dataset"), ("datasets", "verify", "--")):
-        answer = zsntta(*words, f"{name}=pictures", cwd=stage).check()
-        assert "cannot name a folder of images" in answer.stderr
-
-
-@pytest.mark.parametrize(
-    "words", [("extract", "--model=tiny", "--dataset"), ("datasets", "verify")]
-)
-def test_a_set_without_a_folder_is_not_this_one(zsntta, stage, words):
-    answer = zsntta(*words, "mine=", cwd=stage).check()
-    assert "no data set 'mine" in answer.stderr
 
 
 @given(name=NAMES.filter(lambda name: "/" not in name and name not in ("", ".", "..")),

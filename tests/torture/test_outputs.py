@@ -16,7 +16,6 @@ from zsntta_cli.files import whole_file, write_whole
 
 RUN = ("simulate", "--method=mcm", *SETS, "--format=csv", "--fresh")
 
-TRIED = "commands whose output is a link, a pipe, a device or no possible file"
 KILLS = 50 if LONG else 2
 
 

@@ -28,8 +28,6 @@ CHANGES = st.lists(
     min_size=1, max_size=3,
 )  # fmt: skip
 
-TRIED = "commands on stores and files of records, drawn from a grammar"
-
 
 @pytest.fixture(scope="module")
 def record(zsntta, place):

@@ -12,17 +12,10 @@ from pathlib import Path
 import hypothesis
 
 LONG = bool(os.environ.get("ZSNTTA_TORTURE"))  # of `make torture`
-SECONDS = 10 if os.environ.get("ZSNTTA_TORTURE") else 30  # without an answer: a hang
+SECONDS = 10 if LONG else 30  # without an answer: a hang
 MOST = 1 << 20  # KiB of memory, with all that is imported
 ROOT = Path(__file__).resolve().parents[2]
 SETS = ("--encoder=made", "--id=pets", "--ood=sky")  # those of conftest.py
-COUNTED = []  # of the test that runs: what was tried, how often, how often it was bad
-
-
-def count(what: str, tried: int, bad: list) -> None:
-    """Note how often something was tried, and how often it was bad; then bad ones fail the test."""
-    COUNTED.append([what, tried, len(bad)])
-    assert not bad, f"{what}: {len(bad)} of {tried} are bad; the first: {bad[0]}"
 
 
 def examples(short: int, long: int):
@@ -71,10 +64,8 @@ class Zsntta:
             env=os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
         self._process.stdout.readline()
-        self.asked = 0
 
     def __call__(self, *arguments, cwd) -> Answer:
-        self.asked += 1
         asked = {
             "arguments": [str(one) for one in arguments], "cwd": str(cwd), "seconds": SECONDS
         }  # fmt: skip
