@@ -24,7 +24,6 @@ from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, counted, first_line, short
 from zsntta_cli.files import scratch_folder, whole_file, writing
-from zsntta_cli.progress import Reporter
 from zsntta_cli.settings.prompts import set_of
 
 _KIND = "dataset"  # the hub's type of the repository
@@ -99,7 +98,7 @@ def _asking(repository: str) -> Iterator[None]:
 
 
 def pull(
-    repository: str, root: Path, names: Sequence[str], encoder: str | None, reporter: Reporter
+    repository: str, root: Path, names: Sequence[str] = (), encoder: str | None = None
 ) -> Iterator[Pulled]:
     """Pull the feature files of some sets, or of all, by one encoder or by all.
 
@@ -112,7 +111,7 @@ def pull(
     name, _, revision = repository.partition("@")
     folder = "*" if encoder is None else glob.escape(encoder)
     patterns = [f"{folder}/{glob.escape(one)}.h5" for one in names] or [f"{folder}/*.h5"]
-    with _asking(repository), reporter.waiting(lambda: f"fetching from {repository}"):
+    with _asking(repository):
         snapshot = Path(
             snapshot_download(
                 name, repo_type=_KIND, revision=revision or None, allow_patterns=patterns
@@ -158,7 +157,7 @@ def _check_encoder(root: Path, path: Path, header: Header) -> None:
             )
 
 
-def push(repository: str, plan: PushPlan, reporter: Reporter) -> tuple[list[Path], str]:
+def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
     """Publish feature files beside those that a repository has; return them, and the commit.
 
     The repository is made if need be.
@@ -173,7 +172,7 @@ def push(repository: str, plan: PushPlan, reporter: Reporter) -> tuple[list[Path
     with scratch_folder(plan.root) as staging:
         for path in paths:
             _write_copy(path, staging / path.parent.name / path.name, plan)
-        with _asking(repository), reporter.waiting(lambda: f"publishing to {repository}"):
+        with _asking(repository):
             api.create_repo(repository, repo_type=_KIND, exist_ok=True)
             if not api.file_exists(repository, "README.md", repo_type=_KIND):
                 (staging / "README.md").write_text(_CARD.format(repository=repository))

@@ -35,10 +35,9 @@ def push(
 ) -> None:
     """Publish cached features, never images."""
     from zsntta_cli import sharing
-    from zsntta_cli.progress import ConsoleReporter
 
     plan = sharing.PushPlan(features_dir, tuple(name or ()), encoder, without_ids, i_may)
-    paths, commit = sharing.push(repository, plan, ConsoleReporter())
+    paths, commit = sharing.push(repository, plan)
     for path in paths:
         say(f"{path}: published")
     say(f"to read them: zsntta cache pull {repository}@{commit}")
@@ -60,7 +59,6 @@ def pull(
     Each file is verified, and nothing that is there is replaced.
     """
     from zsntta_cli import sharing
-    from zsntta_cli.progress import ConsoleReporter
 
-    for pulled in sharing.pull(repository, features_dir, names or (), encoder, ConsoleReporter()):
+    for pulled in sharing.pull(repository, features_dir, names or (), encoder):
         say(pulled.line)
