@@ -15,7 +15,7 @@ QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_li
   encoders/test_weights.py cache/test_store.py cache/test_rows.py cache/test_published_accuracies.py \
   extraction/test_stored_types.py \
   methods/classifiers methods/detectors methods/words/test_word_steps.py \
-  methods/words/test_taught.py methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
+  methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
   methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py methods/test_tda.py methods/test_ridge.py \
   methods/test_ridge_evidence.py simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
   simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py results/test_planning.py \

@@ -13,15 +13,14 @@ import pytest
 from made import fails
 from served import serving
 
-from zsntta_cli import addresses
-from zsntta_cli.datasets import CATALOGUE
+from zsntta_cli.datasets import CATALOGUE, download
 
 CONTENT = bytes(range(256)) * 2000
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(addresses, "_PAUSE", 0.0)
+    monkeypatch.setattr(download, "_PAUSE", 0.0)
 
 
 def known_as(monkeypatch, name):

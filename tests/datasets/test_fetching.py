@@ -15,8 +15,7 @@ from made import Notes
 from originals import packed
 from served import serving
 
-from zsntta_cli import addresses
-from zsntta_cli.datasets import fetching
+from zsntta_cli.datasets import download, fetching
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
 from zsntta_cli.datasets.readers import folders
 from zsntta_cli.datasets.status import on_disk
@@ -28,8 +27,8 @@ CONTENT = random.Random(1).randbytes(300_000)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(addresses, "_PAUSE", 0.0)
-    monkeypatch.setattr(addresses, "_BLOCK", 10_000)
+    monkeypatch.setattr(download, "_PAUSE", 0.0)
+    monkeypatch.setattr(download, "_BLOCK", 10_000)
 
 
 def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
@@ -224,11 +223,11 @@ def test_a_disk_that_gets_full_is_told_and_the_part_stays(tmp_path, monkeypatch)
     assert (tmp_path / "photos.bin").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("step", ["addresses.append", "addresses.take_name", "fetching.take_name"])
+@pytest.mark.parametrize("step", ["download.append", "download.take_name", "fetching.take_name"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, step, when):
     """A file that changes on the way takes each of these steps; what is left is gone on with."""
-    module = {"addresses": addresses, "fetching": fetching}[step.partition(".")[0]]
+    module = {"download": download, "fetching": fetching}[step.partition(".")[0]]
     name = step.partition(".")[2]
     real = getattr(module, name)
 
@@ -265,13 +264,13 @@ def test_what_is_there_is_not_fetched(tmp_path):
 def test_a_file_that_was_replaced_while_it_was_fetched(tmp_path):
     source, target = tmp_path / "0.tar", tmp_path / "here" / "0.tar"
     source.write_bytes(b"a" * 3000)
-    system, path = addresses.file_system(f"file://{source}")
+    system, path = download.file_system(f"file://{source}")
     target.parent.mkdir()
-    begun = f".0.tar.{addresses._version(f'file://{source}', system.info(path))}.begun"
+    begun = f".0.tar.{download._version(f'file://{source}', system.info(path))}.begun"
     (target.parent / begun).write_bytes(b"a" * 1200)
     source.write_bytes(b"b" * 3000)
     os.utime(source, (1, 1))
-    addresses.fetch_file(f"file://{source}", target)
+    download.fetch_file(f"file://{source}", target)
     assert target.read_bytes() == b"b" * 3000
 
 

@@ -250,7 +250,7 @@ def test_one_split_is_fetched_of_one_revision(tmp_path, monkeypatch):
 def test_extract_and_verify(zsntta, tmp_path):
     columns(label=(CLASSES, LABELS)).save_to_disk(tmp_path / "rows")
     extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", "pets=hf:./rows")
-    assert "5 images to encode" in zsntta(*extract, "--dry-run").stdout
+    assert "1 to make (pets)" in zsntta(*extract, "--dry-run").stdout
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
     features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")

@@ -1,8 +1,8 @@
 """What lies on the disk of a known set: not there, as published, or there but with a flaw.
 
 Each set of the catalogue is made in the format of its original and damaged in each way of a small
-grammar. One function tells what there is, `datasets show`, `verify` and `get`, `extract` and its
-preview say so, and nobody asks the network.
+grammar. One function tells what there is, `datasets show`, `verify`, `get` and `extract`
+say so, and nobody asks the network.
 """
 
 import pickle
@@ -108,19 +108,17 @@ def extraction(name):
 def all_say(zsntta, name):
     """What the commands say, each in one text, and whether the set was extracted."""
     show = zsntta("datasets", "show", name)
-    preview = zsntta(*extraction(name), "--dry-run")
     extract = zsntta(*extraction(name))
     verify = zsntta("datasets", "verify", name)
-    texts = [" ".join(r.output.replace("│", " ").split()) for r in (show, preview, extract, verify)]
+    texts = [" ".join(r.output.replace("│", " ").split()) for r in (show, extract, verify)]
     return texts, extract
 
 
 def test_as_published(zsntta, known, asked):
     name, _ = known
     assert datasets.look(name, ROOT) == (WHOLE, None)
-    (show, preview, _, verify), extract = all_say(zsntta, name)
+    (show, _, verify), extract = all_say(zsntta, name)
     assert WHOLE in show
-    assert "in data" in preview
     assert extract.exit_code == 0, extract.output
     assert verify.startswith(f"{name}: {CATALOGUE[name].images} images")
     assert "as published" in zsntta("datasets", "get", name).stdout
@@ -139,12 +137,11 @@ def test_all_commands_say_what_is_wrong_and_none_fetches(zsntta, known, damage, 
         there = datasets.look(name, ROOT)
         if there.state != FLAWED:
             continue
-        (show, preview, said, verify), extract = all_say(zsntta, name)
+        (show, said, verify), extract = all_say(zsntta, name)
         key = there.flaw.split(", ")[0].split(":")[0][:60]
         assert "there, but" in show
         assert f"use another folder as my-{name}=PATH" in show
         assert key.replace(" ", "") in show.replace(" ", "")
-        assert key in preview
         if extract.exit_code:
             assert key in said
             assert "cannot be fetched" not in said

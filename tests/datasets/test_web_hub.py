@@ -61,7 +61,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
     extract = ("extract", "--model", "tiny", "--noise", "none", "--dataset", CARS)
     with local_hub(monkeypatch, {CARS: published}) as hub:
         result = zsntta(*extract, "--dry-run")
-        assert f"all images to encode, of {CARS}, which would be fetched" in result.stdout
+        assert "1 to make (wds_cars)" in result.stdout
         assert not hub.asked
         result = zsntta(*extract)
         assert result.exit_code == 0, result.output
@@ -74,7 +74,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
         assert all(name.startswith(REVISION) for name in fetched if name)
         hub.asked.clear()
         assert "there already" in zsntta(*extract).stdout
-        assert "5 images to encode" in zsntta(*extract, "--overwrite", "--dry-run").stdout
+        assert "1 to make (wds_cars)" in zsntta(*extract, "--overwrite", "--dry-run").stdout
         assert not hub.asked
     result = zsntta("datasets", "get", CARS)
     assert f"{CARS} is of the hub: zsntta datasets verify {CARS} fetches it" in result.stderr

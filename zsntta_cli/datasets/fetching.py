@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from zsntta_cli.addresses import MissingAtStore, Unread, fetch_file
 from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
+from zsntta_cli.datasets.download import MissingAtStore, Unread, fetch_file
 from zsntta_cli.datasets.presence import traces
 from zsntta_cli.datasets.status import YES, on_disk
 from zsntta_cli.errors import DatasetError, first_line
@@ -142,9 +142,9 @@ class _Fetch:
     def _check_whole(self, path: Path) -> None:
         """Raise DatasetError for an archive that is none, or ends too early."""
         from zsntta_cli.datasets.readers.archives import kind_of, open_archive
-        from zsntta_cli.datasets.readers.members import PACKED
+        from zsntta_cli.datasets.readers.members import COMPRESSED
 
-        if self.target.name.endswith(PACKED):
+        if self.target.name.endswith(COMPRESSED):
             try:
                 with gzip.open(path) as content:
                     while content.read(_MEGABYTE):  # to its end, where its checksum is

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.readers.members import KINDS, PACKED
+from zsntta_cli.datasets.readers.members import COMPRESSED, KINDS
 from zsntta_cli.errors import counted, first_of
 
 VIDEOS = (
@@ -28,7 +28,7 @@ _FOLDER = "hidden folder"
 _KINDS: dict[str, tuple[str, ...]] = {
     "video": VIDEOS,
     "archive": tuple(KINDS),
-    "archive of another kind": (*PACKED, ".rar", ".7z"),
+    "archive of another kind": (*COMPRESSED, ".rar", ".7z"),
     "RAW photo": RAW,
     "picture of another format": _OTHER_FORMATS,
     _NO_PICTURE: ("",),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.readers.members import KINDS, PACKED
+from zsntta_cli.datasets.readers.members import COMPRESSED, KINDS
 from zsntta_cli.errors import DatasetError, FlawedSet, first_of
 
 ABSENT, WHOLE, FLAWED = "not there", "there, as published", "there, but"
@@ -115,7 +115,7 @@ def _archives(entry: DatasetEntry, root: Path) -> list[Path]:
 
 def _whole_archives(entry: DatasetEntry, root: Path) -> list[Path]:
     """Archives that have the name of the first folder, as people and sites pack one."""
-    return [root / f"{_top(entry)}{kind}" for kind in (*KINDS, *PACKED)]
+    return [root / f"{_top(entry)}{kind}" for kind in (*KINDS, *COMPRESSED)]
 
 
 def _holds(path: Path) -> bool:

@@ -19,7 +19,7 @@ from zsntta_cli.datasets.images import SUFFIXES, ImageSet, StoredImages
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.datasets.readers.folders import by_folder, folder, no_image, require_path
 from zsntta_cli.datasets.readers.levels import Place, at_level, literal
-from zsntta_cli.datasets.readers.members import BROKEN, KINDS, PACKED, Member, Read
+from zsntta_cli.datasets.readers.members import BROKEN, COMPRESSED, KINDS, Member, Read
 from zsntta_cli.errors import DatasetError, first_line
 
 BAD_NPY = (ValueError, EOFError, SyntaxError, TokenError)  # NumPy's own of an .npy that is none
@@ -141,7 +141,7 @@ def open_archive(name: str, path: Path, kind: str = "") -> tuple[list[Member], R
     if not path.is_file():
         raise DatasetError(f"data set '{name}': there is no file {path}.")
     kind = kind or kind_of(path)
-    if not kind and path.name.lower().endswith(PACKED):
+    if not kind and path.name.lower().endswith(COMPRESSED):
         where = f"{shlex.quote(str(path))} -C {shlex.quote(str(path.parent))}"
         raise DatasetError(f"data set '{name}': unpack {path} first: tar -xzf {where}")
     if not kind:

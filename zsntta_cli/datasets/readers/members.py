@@ -102,4 +102,4 @@ KINDS: dict[str, Callable[[Path], tuple[list[Member], Read]]] = {
     ".tar": _tar,
     ".zip": _zip,
 }
-PACKED = (".tar.gz", ".tgz")  # endings of what is unpacked before it is read
+COMPRESSED = (".tar.gz", ".tgz")  # endings of what is unpacked before it is read

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from zsntta_cli.datasets.hidden import hidden_part, is_hidden
 from zsntta_cli.datasets.left_out import LeftOut
 from zsntta_cli.datasets.readers.archives import is_archive, open_archive, sorted_members
-from zsntta_cli.datasets.readers.members import KINDS, PACKED, Member
+from zsntta_cli.datasets.readers.members import COMPRESSED, KINDS, Member
 from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
 from zsntta_cli.detection.sources.item import (
     LARGEST,
@@ -147,7 +147,7 @@ def _of_path(path: Path, scan: Scan) -> list[Item]:
     name = path.name.lower()
     if name.endswith(LISTS):
         return listed(path)
-    if name.endswith((*KINDS, *PACKED)) and is_archive(path):
+    if name.endswith((*KINDS, *COMPRESSED)) and is_archive(path):
         return _not_empty(path, _members(path, scan), scan)
     return [of_file(path)]
 
