@@ -67,7 +67,7 @@ def test_pictures_have_the_verdicts_of_what_they_show(pictures, save, like):
     assert (told in result.stderr) == (save is deep)
 
 
-def test_features_of_a_set_that_was_cut_off_at_255_are_told_apart(pictures, monkeypatch):
+def test_a_set_of_more_than_8_bits_is_noted_and_has_the_features_of_its_pictures(pictures):
     sets = (f"deep={again('deep', deep)}", "--dataset", f"plain={again('plain', plain)}")
     result = pictures(*EXTRACT, *sets)
     assert result.exit_code == 0, result.output
@@ -76,17 +76,6 @@ def test_features_of_a_set_that_was_cut_off_at_255_are_told_apart(pictures, monk
     np.testing.assert_array_equal(one.image_features, other.image_features)
     assert "bits" in one.source
     assert other.source.keys() == {"dataset", "images", "limit", "digest", "image_sizes"}
-    # As an earlier version made it: of the same files, and nothing is said of their bits.
-    with monkeypatch.context() as earlier:
-        earlier.setattr("zsntta_cli.datasets.images.is_deep", lambda _: False)
-        assert pictures(*EXTRACT, "deep=deep", "--overwrite").exit_code == 0
-    fails(
-        pictures(*EXTRACT, "deep=deep"),
-        "made from other images: they have more than 8 bits, which were cut off",
-        "--overwrite",
-        stdout=None,
-    )
-    assert pictures(*EXTRACT, "plain=plain").exit_code == 0
 
 
 @pytest.mark.parametrize("form", [pytest.param("folder", marks=pytest.mark.slow), "tar", "shards"])

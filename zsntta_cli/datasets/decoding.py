@@ -116,7 +116,7 @@ def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
 
 
 def is_deep(source: bytes | Path) -> bool:
-    """Whether a file has one channel of more than 8 bits, which was read as white before."""
+    """Whether a file has one channel of more than 8 bits."""
     try:
         with Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
             return _is_of_numbers(image)

@@ -98,10 +98,9 @@ class StoredImages(ABC):
         return as_extracted(self.source(i), self.shown)
 
     def reading(self, count: int) -> dict[str, object]:
-        """What of a set of `count` images is not read as earlier versions did.
+        """Whether a set of `count` images has pictures of more than 8 bits, which are brought to 8.
 
-        They read pictures of more than 8 bits as white. Looked at are some files alone, of formats
-        that have such.
+        Looked at are some files alone, of formats that have such.
         """
         deep = [i for i in range(count) if self._may_be_deep(i)]
         looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]

@@ -1,6 +1,6 @@
 """Whether a known set lies in the data root: not there, as published, or there but with a flaw.
 
-`datasets show`, `verify` and `get`, `extract` and its preview all ask here.
+`datasets show`, `verify`, `get` and `extract` all ask here.
 """
 
 import glob

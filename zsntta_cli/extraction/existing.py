@@ -7,7 +7,7 @@ from typing import Any
 from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.features import FeatureSet, difference
 from zsntta_cli.cache.folder import stored
-from zsntta_cli.datasets.images import AS_SHOWN, DEEP, ImageSet
+from zsntta_cli.datasets.images import AS_SHOWN, ImageSet
 from zsntta_cli.errors import StoreError
 
 
@@ -58,7 +58,7 @@ def existing_features(
 
 def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
     """How the images of a feature file differ from these; empty if they are the same."""
-    keys = [*images.identity(), AS_SHOWN, DEEP]
+    keys = [*images.identity(), AS_SHOWN]
     mismatch = difference(existing.source, images.identity(), keys)
     if mismatch is None:
         same = list(existing.class_names) == list(images.class_names)
@@ -67,7 +67,5 @@ def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
         return "names, sizes, labels or class names of files are others"
     if mismatch.key == AS_SHOWN:
         return "read " + ("as shown, now not" if mismatch.one else "as published, now as shown")
-    if mismatch.key == DEEP:
-        return "they have more than 8 bits, which were cut off, and now are brought to 8"
     before, now = ("all" if value is None else f"{value}" for value in mismatch[1:])
     return f"{mismatch.key} {before}, now {now}"
