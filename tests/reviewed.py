@@ -43,10 +43,7 @@ def page(rows, *shown, **values):
 def run_of(*class_names, on_arrival=False, sources=()):
     """What a sink is told of a run with these classes."""
     detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
-    images = SimpleNamespace(sources=sources)
-    request = SimpleNamespace(
-        on_arrival=on_arrival, rule=SimpleNamespace(flag=Flag()), images=images
-    )
+    request = SimpleNamespace(on_arrival=on_arrival, flag=Flag(), sources=sources)
     encoding = SimpleNamespace(name="clip-vit-b-16-openai")
     return SimpleNamespace(
         detector=detector, request=request, encoding=encoding, left_out=LeftOut()

@@ -1,18 +1,13 @@
 """Rows: in hindsight and on arrival, whatever the images come from."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 
-from zsntta_cli.detection.detecting.request import (
-    DecisionRule,
-    Images,
-    Request,
-)
+from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
@@ -137,12 +132,7 @@ def test_what_cannot_be_asked_for(given, said):
 
 
 def request(**values):
-    """A request of values by name, each in the group that has it."""
-    groups = {}
-    for name, group in (("images", Images), ("rule", DecisionRule)):
-        own = {field.name for field in fields(group)} & values.keys()
-        groups[name] = group(**{field: values.pop(field) for field in own})
-    return Request(**{"classes": NAMES, **groups, **values})
+    return Request(**{"classes": NAMES, **values})
 
 
 def test_what_is_decided_on_arrival():

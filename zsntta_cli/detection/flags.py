@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.detection.verdicts import Verdicts
 from zsntta_cli.errors import SettingsError, short
-from zsntta_cli.settings.options import check
 
 _WANTED = "must be a share (5%) or a number (50)"
 
@@ -59,14 +58,6 @@ class Flag:
         if not number.isdecimal() or int(number) < 1:
             raise SettingsError(f"flag is '{short(text)}', {_WANTED}.")
         return cls(count=int(number))
-
-    def check_on_arrival(self) -> None:
-        """Raise SettingsError for a flag: it needs a whole folder."""
-        check(
-            self == Flag(),
-            "on arrival nobody knows how many images there will be: leave --flag out, or name a "
-            "folder.",
-        )
 
     def wanted(self, count: int) -> int | None:
         """How many of `count` images to flag, at least one; None without a flag."""

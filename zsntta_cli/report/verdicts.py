@@ -97,7 +97,7 @@ class Tally:
     def of(cls, run: DetectRun) -> "Tally":
         """The tally for a run."""
         detector, request = run.detector, run.request
-        is_asked = request.rule.flag != Flag()
+        is_asked = request.flag != Flag()
         numbers = len(detector.class_names), detector.warm_up
         is_embedded = is_tiny(run.encoding.name)
         return cls(

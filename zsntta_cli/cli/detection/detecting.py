@@ -11,7 +11,7 @@ from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions
 from zsntta_cli.cli.line.command import drop_unwritten, say
 from zsntta_cli.detection.classes.names import read_classes, typed_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
-from zsntta_cli.detection.detecting.request import DecisionRule, Images, Request
+from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink, detect_run
 from zsntta_cli.detection.encoding import Encoding
 from zsntta_cli.detection.flags import Flag
@@ -26,15 +26,14 @@ _AT_ONCE = 500  # rows between two looks whether anybody still reads
 def request_of(images: ImageOptions, decision: DecisionOptions) -> Request:
     """What the options ask for: SettingsError where it will not do."""
     return Request(
-        images=Images(
-            sources=tuple(images.sources or ()),
-            set_name=images.set_name,
-            all_folders=images.all_folders,
-        ),
+        sources=tuple(images.sources or ()),
+        set_name=images.set_name,
+        all_folders=images.all_folders,
         classes=_classes(images),
         class_photos=images.class_photos,
         prompt=images.prompt,
-        rule=DecisionRule(method=decision.method, flag=Flag.parse(decision.flag)),
+        method=decision.method,
+        flag=Flag.parse(decision.flag),
     )
 
 

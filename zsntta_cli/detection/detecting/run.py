@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple, Protocol
@@ -20,7 +20,7 @@ from zsntta_cli.detection.detecting.request import Request
 from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
-from zsntta_cli.detection.sources import batches
+from zsntta_cli.detection.sources import Scan, batches, check_sources
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import (
@@ -71,7 +71,7 @@ class DetectRun:
             self._teach()
             decide, parts = on_arrival(self.detector), self._encoded()
         else:
-            decide = in_hindsight(self.detector, self.request.rule.flag)
+            decide = in_hindsight(self.detector, self.request.flag)
             parts = iter([list(chain.from_iterable(self._encoded()))])
         examples = 0
         for encoded in parts:
@@ -116,8 +116,8 @@ class DetectRun:
 
     def _items(self) -> Iterator[list[Item]]:
         """The images of all sources."""
-        scan = replace(self.request.images.scan, left_out=self.left_out)
-        yield from filter(None, batches(self.request.images.sources, scan))
+        scan = Scan(self.left_out, self.request.all_folders)
+        yield from filter(None, batches(self.request.sources, scan))
         if again := said_again(self.left_out.again):
             self.encoding.reporter.note(again)
 
@@ -150,9 +150,8 @@ def detect_run(
         DatasetError: a named source does not exist. StoreError: features cannot be used.
         EncoderError: the encoder is needed and not available.
     """
-    request.check_sources()
-    set_name = request.images.set_name
-    cached = _cached_set(set_name, encoding) if set_name else None
+    check_sources(request.sources)
+    cached = _cached_set(request.set_name, encoding) if request.set_name else None
     photos = photo_classes(request.class_photos, encoding) if request.class_photos else None
     identity = cached.identity if cached else encoding.identity
     if photos:
@@ -163,7 +162,7 @@ def detect_run(
         names, text = _named_classes(request, encoding, cached)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
     detector = OnlineDetector(
-        text, scale, request.rule.method, class_names=names,
+        text, scale, request.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias,
     )  # fmt: skip
     return DetectRun(request, encoding, detector, cached, photos, corrected)
@@ -175,7 +174,7 @@ def _named_classes(
     """Class names, by default those of the set, and their text features (C, D)."""
     names = request.classes or (cached.class_names if cached else ())
     if not names:
-        raise SettingsError(f"'{request.images.set_name}' has no class names: name them.")
+        raise SettingsError(f"'{request.set_name}' has no class names: name them.")
     encoding.reporter.note(f"note: {_listed(names)}.")
     text = _text(names, request.template, encoding, cached)
     if alike := _alike(names, text):
