@@ -134,21 +134,6 @@ def tpt_chosen(data, run):
     return chosen
 
 
-def test_what_was_likely_changes_no_decision(clip, monkeypatch):
-    def decide(likely):
-        predict = tent.Tent.predict
-        with monkeypatch.context() as patch:
-            patch.setattr(tent.Tent, "predict", lambda s, i, was: predict(s, i, likely(was)))
-            run = live_run("tent", **CASES["tent-normal"])
-            return Decisions.joined(list(made.decisions(live_data(clip, 128), run)))
-
-    expected = decide(lambda was: was)
-    for likely in (np.zeros_like, np.ones_like, np.logical_not):
-        found = decide(likely)
-        assert np.array_equal(found.class_index, expected.class_index)
-        np.testing.assert_allclose(found.id_score, expected.id_score, atol=1e-4)
-
-
 def bits(encoder):
     state = {name: value.clone() for name, value in encoder.model.state_dict().items()}
     flags = [p.requires_grad for p in encoder.model.parameters()]

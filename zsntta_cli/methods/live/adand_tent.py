@@ -21,7 +21,6 @@ from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import AdaNDTentSettings
 from zsntta_cli.methods.live.tent import adaptable
-from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 Items = NDArray[np.int64]
@@ -50,10 +49,9 @@ def _on_frozen_features(
         for batch, items in zip(batches, clean, strict=True):
             if len(items):
                 _, images = next(loaded)
-                all_items = np.ones(len(items), bool)
-                class_index, _ = zero_shot_scores(tent.predict(images, all_items))
-                decisions.class_index[items] = class_index
-                tent.adapt(items, all_items)
+                logits = tent.logits(tent.encode(images))
+                decisions.class_index[items], _ = zero_shot_scores(logits.detach())
+                tent.adapt(items, logits, np.ones(len(items), bool))
             yield decisions.part(_run_of(batch))
 
 
@@ -63,8 +61,6 @@ def _sharing_an_encoder(
     """Decide by the features of Tent's encoder, from which the detector also learns."""
     stream, stage1 = data.stream, options.warm_up
     online = AdaND(stream, options, threshold)
-    u = stream.noise_score
-    pseudo_label = (u > OnlineThreshold(threshold, options.batch_size)(u)) | stream.injected
     batches = in_batches(np.arange(len(data)), options.tent_batch_size)
     with adaptable(data, options.tent) as tent:
         # Before the first step Tent's features are the frozen ones, unless BatchNorm mixes them.
@@ -72,11 +68,11 @@ def _sharing_an_encoder(
         for items in frozen_batches:
             yield online.push(stream.part(_run_of(items)))
         for items, images in data.batches(batches[len(frozen_batches) :]):
-            likely = (items >= stage1) & ~pseudo_label[items]
-            features = tent.encode(images, likely)
-            decisions = online.push(stream.seen_as(_run_of(items), features.cpu().numpy()))
-            tent.adapt(items, _adapts(decisions, stream.injected[items]))
-            class_index, _ = zero_shot_scores(tent.logits(features))
+            features = tent.encode(images)
+            seen = stream.seen_as(_run_of(items), features.detach().cpu().numpy())
+            decisions, logits = online.push(seen), tent.logits(features)
+            class_index, _ = zero_shot_scores(logits.detach())
+            tent.adapt(items, logits, _adapts(decisions, stream.injected[items]))
             class_index = np.where(items < stage1, decisions.class_index, class_index)
             yield replace(decisions, class_index=class_index)
 
