@@ -5,10 +5,9 @@ METRICS, from which records, tables, CSV, page and plots take it.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,40 +24,24 @@ class Measures(dict[str, float]):
 
 Counts = NDArray[np.integer]
 Rates = NDArray[np.floating]
-_RUN = 2**20  # points of a curve at a time: floats of all points are too much of long streams
-
-
-def _from_zero(counts: Counts) -> Iterator[Counts]:
-    """Counts (K,) with a 0 before them, in blocks of K + 1 values in all.
-
-    A block begins with the last point of the block before it.
-    """
-    for start in range(0, len(counts), _RUN):
-        first = counts[start - 1] if start else 0
-        yield np.append(first, counts[start : start + _RUN])
-
-
-def _shares(counts: Counts) -> Iterator[Rates]:
-    """Counts (K,) with a 0 before them as shares of the last count, in blocks."""
-    return (run / counts[-1] for run in _from_zero(counts))
 
 
 @dataclass(frozen=True)
 class Hits:
-    """Positive and negative samples up to each distinct score, the most positive score first."""
+    """Positive and negative samples up to each of K distinct scores, the most positive first."""
 
-    positive: Counts
+    positive: Counts  # (K + 1,) from 0
     negative: Counts
 
-    def curve(self) -> Iterator[tuple[Rates, Rates]]:
-        """The ROC curve from 0 in blocks of points: false and true positive rates."""
-        return zip(_shares(self.negative), _shares(self.positive), strict=True)
+    @property
+    def curve(self) -> tuple[Rates, Rates]:
+        """The ROC curve: false and true positive rates."""
+        return self.negative / self.negative[-1], self.positive / self.positive[-1]
 
     def swapped(self) -> "Hits":
         """The hits of the opposite score, with the other kind as the positive one."""
-        negative, positive = (
-            (counts[-1] - np.append(0, counts[:-1]))[::-1]
-            for counts in (self.positive, self.negative)
+        positive, negative = (
+            (counts[-1] - counts)[::-1] for counts in (self.negative, self.positive)
         )
         return Hits(positive, negative)
 
@@ -122,84 +105,67 @@ class Judged:
 
     @cached_property
     def _at_or_above(self) -> tuple[Counts, Counts, Counts]:
-        """How many samples are at or above each distinct score, the highest first.
+        """How many samples are at or above each distinct score, from 0 and the highest first.
 
-        The counts are of all samples, of ID samples and of those that are named right.
+        The counts are of ID samples, of OOD samples and of those that are named right.
         """
-        count: Any = np.int32 if len(self.id_score) < 2**31 else np.int64
-        # Backwards, and not by negative scores: copies of long streams are what memory goes to.
         order = np.argsort(self.id_score, kind="stable")[::-1]
-        score = np.sort(self.id_score)[::-1]
-        last_of_ties = np.append(score[1:] != score[:-1], True)
-        del score
-        is_id = np.cumsum(self.is_id[order], dtype=count)[last_of_ties]
-        is_named = np.cumsum(self.is_named[order], dtype=count)[last_of_ties]
-        del order
-        all_samples = np.flatnonzero(last_of_ties).astype(count)
-        all_samples += 1
-        return all_samples, is_id, is_named
+        score = self.id_score[order]
+        ends = np.flatnonzero(np.append(score[1:] != score[:-1], True))
+        of_kinds = (self.is_id, ~self.is_id, self.is_named)
+        is_id, is_ood, is_named = (
+            np.append(0, np.cumsum(of_kind[order])[ends]) for of_kind in of_kinds
+        )
+        return is_id, is_ood, is_named
 
     @cached_property
     def hits(self) -> Hits | None:
         """The hits with ID samples as the positive ones; None if one kind is missing."""
-        if not self.has_both:
-            return None
-        all_samples, is_id, _ = self._at_or_above
-        return Hits(is_id, all_samples - is_id)
+        return Hits(*self._at_or_above[:2]) if self.has_both else None
 
     @cached_property
     def hits_ood(self) -> Hits | None:
         """The hits with OOD samples as the positive ones."""
         return self.hits and self.hits.swapped()
 
-    def named_share(self) -> Iterator[Rates]:
-        """The share of ID samples that are named right at or above each score, in blocks."""
-        total = self.is_id.sum()
-        return (run / total for run in _from_zero(self._at_or_above[2]))
+    @property
+    def named_share(self) -> Rates:
+        """The share of ID samples that are named right at or above each score."""
+        share: Rates = self._at_or_above[2] / self.is_id.sum()
+        return share
 
     @cached_property
     def best_acc_h(self) -> float:
         """The largest Acc_H over all thresholds on the ID score, each fixed for the stream."""
         if self.hits is None:
             return math.nan
-        best, total = 0.0, self.hits.negative[-1]
-        runs = zip(self.named_share(), _from_zero(self.hits.negative), strict=True)
-        for acc_s, accepted in runs:
-            acc_n = (total - accepted) / total
-            sums = acc_s + acc_n
-            best = max(best, float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max()))
-        return best
+        accepted = self.hits.negative
+        acc_s, acc_n = self.named_share, (accepted[-1] - accepted) / accepted[-1]
+        sums = acc_s + acc_n
+        return float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max())
 
 
 def _auroc(samples: Judged) -> float:
     if samples.hits is None:
         return math.nan
-    return _area((tpr, fpr) for fpr, tpr in samples.hits.curve())
-
-
-def _area(curve: Iterable[tuple[Rates, Rates]]) -> float:
-    """The area under a curve (y, x), given in blocks, by trapezoids."""
-    return float(sum(np.trapezoid(y, x) for y, x in curve))
+    fpr, tpr = samples.hits.curve
+    return float(np.trapezoid(tpr, fpr))
 
 
 def _fpr95(hits: Hits | None) -> float:
     """The false positive rate at the first threshold with a true positive rate of 95 %."""
     if hits is None:
         return math.nan
-    return next(float(x[np.searchsorted(y, 0.95)]) for x, y in hits.curve() if y[-1] >= 0.95)
+    fpr, tpr = hits.curve
+    return float(fpr[np.searchsorted(tpr, 0.95)])
 
 
 def _aupr(hits: Hits | None) -> float:
     """Average precision (the area under the precision-recall curve)."""
     if hits is None:
         return math.nan
-    area = 0.0
-    for positive, negative in zip(
-        _from_zero(hits.positive), _from_zero(hits.negative), strict=True
-    ):
-        precision = positive[1:] / (positive[1:] + negative[1:])
-        area += np.sum(np.diff(positive / hits.positive[-1]) * precision)
-    return float(area)
+    precision = hits.positive[1:] / (hits.positive[1:] + hits.negative[1:])
+    return float(np.sum(np.diff(hits.curve[1]) * precision))
 
 
 def _oscr(samples: Judged) -> float:
@@ -210,8 +176,7 @@ def _oscr(samples: Judged) -> float:
     """
     if samples.hits is None:
         return math.nan
-    fpr = _shares(samples.hits.negative)
-    return _area(zip(samples.named_share(), fpr, strict=True))
+    return float(np.trapezoid(samples.named_share, samples.hits.curve[0]))
 
 
 _Probability = NDArray[np.floating] | None
@@ -238,11 +203,9 @@ def _ece(
     """
     if probability is None or not len(probability):
         return math.nan
-    off = np.zeros(_BINS)
-    for run in _runs(len(probability)):
-        foreseen = 1 - probability[run] if of_opposite else probability[run]
-        cells = np.clip(np.ceil(foreseen * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
-        off += np.bincount(cells, foreseen - came_true[run], _BINS)
+    foreseen = 1 - probability if of_opposite else probability
+    cells = np.clip(np.ceil(foreseen * _BINS).astype(np.intp) - 1, 0, _BINS - 1)
+    off = np.bincount(cells, foreseen - came_true, _BINS)
     return float(np.abs(off).sum() / len(probability))
 
 
@@ -252,15 +215,8 @@ def _brier(
     """The mean squared difference of a probability to 1 for true events, to 0 for others."""
     if probability is None or not len(probability):
         return math.nan
-    total = 0.0
-    for run in _runs(len(probability)):
-        foreseen = 1 - probability[run] if of_opposite else probability[run]
-        total += float(np.sum((foreseen - came_true[run]) ** 2))
-    return float(total / len(probability))
-
-
-def _runs(count: int) -> Iterator[slice]:
-    return (slice(start, start + _RUN) for start in range(0, count, _RUN))
+    foreseen = 1 - probability if of_opposite else probability
+    return float(np.sum((foreseen - came_true) ** 2) / len(probability))
 
 
 ACCURACIES, FLAGS, DETECTION = "accuracies", "flags", "detection"  # parts of a record
