@@ -84,9 +84,7 @@ def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     again = ("./own.py", "own.py", "last.py")
     twice = simulated(typed, "--method", "own", "--cut", "0.25", plugins=again)
     assert len(twice) == 1, "one script under two names"
-    assert [[*record["own"]] for record in records[1:3]] == [
-        ["own.py", "shifts.py"], ["own.py", "shifts.py", "last.py"],
-    ]  # fmt: skip
+    assert [[*record["own"]] for record in records[1:3]] == [["own.py"], ["own.py", "last.py"]]
     assert typed("simulate", *PAIR, "--method", "own")[0] == 2, "without the script there is none"
     both = ("--plugin=own.py", "--plugin=last.py")
     code, listed, _ = typed(*both, "records", "list", "--records", "kept.sqlite")
@@ -246,7 +244,7 @@ def test_what_a_distribution_declares_is_there(typed, installed):
     assert "--cut NUMBER" in typed("simulate", "--method", "installed", "--help", **path)[1]
     chosen = ("--method", "installed", "--method", "installed+last", "--cut", "0.25")
     records = simulated(typed, *chosen, plugins=(), **path)
-    assert [*records[0]["own"]] == ["own_things.py", "shifts.py"]
+    assert [*records[0]["own"]] == ["own_things.py"]
     assert "reds" in typed("datasets", "list", **path)[1]
     assert typed("simulate", *PAIR, "--method", "installed")[0] == 2, "where it is not installed"
 

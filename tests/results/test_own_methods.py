@@ -1,5 +1,6 @@
 """Runs of methods of one's own: shown and kept without their code, and told by its source."""
 
+import hashlib
 import importlib.util
 import json
 import sys
@@ -17,14 +18,15 @@ from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import kept_of
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.simulation.revision import revision, source_digests, syntax_digest
+from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
 
 OWN = '''"""A method."""
 from dataclasses import dataclass
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings.options import Settings, option
-from weights import SHIFT
+
+SHIFT = 0.0
 
 @dataclass(frozen=True)
 class OwnSettings(Settings):
@@ -40,20 +42,16 @@ def run(data, options, threshold):
 @pytest.fixture
 def register(tmp_path, monkeypatch):
     """Write the script of a method and register it, as it would be after a start."""
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "weights.py").write_text("SHIFT = 0.0\n")
 
     def write(source=OWN, **facts):
         (tmp_path / "ownmethod.py").write_text(source)
-        sys.modules.pop("weights", None)
         spec = importlib.util.spec_from_file_location("ownmethod", tmp_path / "ownmethod.py")
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "ownmethod", module)
         spec.loader.exec_module(module)
         monkeypatch.setitem(METHODS, "own", Method(module.run, module.OwnSettings, **facts))
 
-    yield write
-    sys.modules.pop("weights", None)
+    return write
 
 
 @pytest.fixture
@@ -106,18 +104,15 @@ def test_a_setting_that_is_not_known_is_refused_in_a_line(features, tmp_path, gr
 # Its source
 
 
-def test_a_comment_keeps_the_runs_and_a_constant_does_not(features, tmp_path, register):
+def test_a_script_that_has_changed_makes_other_runs(features, tmp_path, register):
     register()
     runs, keeping = grid(features, ["own"], seed=[0, 1]), Keeping(tmp_path / "kept.sqlite")
     run_all(features, runs, keeping=keeping)
-    register(OWN.replace('"""A method."""', "# Explained\n").replace("u > ", "u  >  "))
-    again = grid(features, ["own"], seed=[0, 1])
-    assert len(kept_before(features, again, keeping)) == 2
-
-    (tmp_path / "weights.py").write_text("SHIFT = 0.01\n")
     register()
+    assert len(kept_before(features, grid(features, ["own"], seed=[0, 1]), keeping)) == 2
+    register(OWN.replace("SHIFT = 0.0", "SHIFT = 0.01"))
     run_all(features, grid(features, ["own"], seed=[0, 2]), keeping=keeping)
-    changed = "of own: weights.py has changed since"
+    changed = "of own: ownmethod.py has changed since"
     with RecordStore(keeping.path) as store:
         kept = list(store.all())
     assert len(kept) == 4
@@ -125,42 +120,16 @@ def test_a_comment_keeps_the_runs_and_a_constant_does_not(features, tmp_path, re
     assert f"left out: 2 runs {changed}" in plots.plot(kept, "scores", plots.Filters()).notes
 
 
-def test_a_source_is_its_script_and_what_it_imports_from_its_folder(tmp_path, register):
-    package = tmp_path / "parts"
-    package.mkdir()
-    (tmp_path / "unused.py").write_text("x = 1\n")
-    (package / "__init__.py").write_text("")
-    (package / "first.py").write_text("from . import second\n")
-    (package / "second.py").write_text("from . import first\nimport numpy\n")
-    register(f"import parts.first\n{OWN}")
-    assert [*source_digests("own")] == [
-        "ownmethod.py", "parts/__init__.py", "parts/first.py", "weights.py", "parts/second.py",
-    ]  # fmt: skip
-    before = revision("own")
-    (package / "second.py").write_text("from . import first\nimport numpy as np\n")
-    register(f"import parts.first\n{OWN}")
-    assert revision("own") != before
+def test_a_source_is_its_script(tmp_path, register):
+    register()
+    digest = hashlib.sha256((tmp_path / "ownmethod.py").read_bytes()).hexdigest()
+    assert source_digests("own") == {"ownmethod.py": digest}
+    assert revision("own") == f"1.1+{hashlib.sha256(digest.encode()).hexdigest()[:16]}"
+    assert source_digests("zs-clip") == {}
 
 
-SAME = [
-    ("x = 1", "x = 1  # one"), ("x = (1 +\n 2)", "x = 1 + 2"), ("x = 'a'", 'x = "a"'),
-    ("def f():\n  'It does.'\n  return 1", "def f():\n    return 1"),
-    ("class A:\n  'It is.'\n  x: int = 1", "class A:\n  x: int = 1"),
-]  # fmt: skip
-OTHER = [
-    ("x = 1", "x = 1.0"), ("x = 1", "x = True"), ("x = 1", "y = 1"), ("x = None", "x = 0"),
-    ("f(a, b)", "f(b, a)"), ("x = 'a'", "x = b'a'"), ("def f(a, *, b=1): 0", "def f(a, b=1): 0"),
-    ("{None: 1, **a}", "{**a}"), ("x = not a", "x = -a"), ("for x in y: z", "async def f(): 0"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("pair", SAME, ids=range(len(SAME)))
-def test_of_one_meaning_two_sources_have_one_digest(pair):
-    one, other = pair
-    assert syntax_digest(one.encode()) == syntax_digest(other.encode())
-
-
-@pytest.mark.parametrize("pair", OTHER, ids=range(len(OTHER)))
-def test_of_another_meaning_a_source_has_another_digest(pair):
-    one, other = pair
-    assert syntax_digest(one.encode()) != syntax_digest(other.encode())
+def test_a_method_that_no_file_has_is_not_kept(monkeypatch):
+    scope = {}
+    exec("def run(data, options, threshold): pass", scope)  # as in Python's own prompt
+    monkeypatch.setitem(METHODS, "own", Method(scope["run"]))
+    assert (revision("own"), source_digests("own")) == (None, {})

@@ -96,10 +96,7 @@ class RecordedPart(_Written):
     ]
     own: Annotated[
         dict[AnyText, Digest],
-        _about(
-            "the source of a method from outside the package: digests of the syntax by file name, "
-            "without comments"
-        ),
+        _about("the script of a method from outside the package: its SHA-256 by file name"),
     ] = {}
     features: Annotated[
         dict[AnyText, Any],

@@ -56,7 +56,7 @@ class Record:
     preset: str = ""  # the one that was asked for
     command: str = ""  # that was typed, or the call in Python
     features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
-    # Of a method from outside the package its source: digests of the syntax by file name.
+    # Of a method from outside the package its script: SHA-256 by file name.
     own: dict[str, str] = field(default_factory=dict)
 
     def metric(self, metric: str | Metric) -> float:
