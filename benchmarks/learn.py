@@ -11,6 +11,7 @@ with it; means of all folders. The last column is the largest loss of AUROC of o
 """
 
 import argparse
+import copy
 from itertools import chain
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def taught(detector, features, noise, counts):
         rest = np.setdiff1d(np.arange(len(features)), labelled)
         if len(rest) < len(features) / 2 or len(set(noise[rest])) < 2:
             continue
-        learner = detector.copy()
+        learner = copy.deepcopy(detector)
         learner.feedback(features[labelled], noise[labelled])
         after = learner.decide_all(features)
         yield count, [figures(each[rest], noise[rest]) for each in (before, after)]
