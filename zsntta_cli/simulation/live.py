@@ -256,7 +256,7 @@ def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int
     """
     present = {ID: sources.id_set, OOD: sources.ood_set, NOISE: sources.noise}
     return {
-        kind: images_of(source, settings, image_size)
+        kind: _images_of(source, settings, image_size)
         for kind, source in present.items()
         if source is not None
     }
@@ -281,7 +281,7 @@ def _view_seeds(stream: Stream, sets: dict[int, ImageSet]) -> list[int]:
     return [int.from_bytes(hashlib.sha256(name).digest()[:16]) for name in content]
 
 
-def images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+def _images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images behind features, in the order of the features.
 
     Raises:

@@ -12,11 +12,8 @@ answer serves every stream (cache/answers.py).
 """
 
 from collections.abc import Generator, Sequence
-from contextlib import closing
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import Answers
 from zsntta_cli.encoders.clip import Encoder
@@ -39,23 +36,14 @@ def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> G
         data.stream, options, threshold, data.tuned, data.truly_clean, data.match_bias
     )
     start = 0
-    with closing(tuned_answers(data, options, stream.unanswered())) as answers:
-        for item, answer in answers:
-            stream.add(item, answer)
+    with adapting(data.encoder, []):  # everything is frozen, so there are no gradients
+        tuning, items = PromptTuning(data, options), stream.unanswered()
+        views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
+        for item, views in views_of:
+            stream.add(item, answer_of(tuning(item, views)))
             yield stream.decide(slice(start, item + 1))
             start = item + 1
     yield stream.decide(slice(start, len(data)))
-
-
-def tuned_answers(
-    data: LiveData, options: TptSettings, items: NDArray[np.int64]
-) -> Generator[tuple[int, Answers]]:
-    """Tune the prompt on each of `items`; yield the item and its answer (1,)."""
-    with adapting(data.encoder, []):  # everything is frozen, so there are no gradients
-        tuning = PromptTuning(data, options)
-        views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
-        for item, views in views_of:
-            yield item, answer_of(tuning(item, views))
 
 
 def answer_of(logits: torch.Tensor) -> Answers:
