@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import ImageSet, first_names
 from zsntta_cli.errors import DatasetError, first_line, short
 
 _SHOWN = 3  # names in a note
@@ -84,8 +84,8 @@ def _translate_wnids(images: ImageSet) -> ImageSet:
 def _about_numbers(folders: Sequence[str]) -> Iterator[str]:
     if _order_of_numbers(folders) is not None:
         yield (
-            f"class folders are numbers ({_first(folders)}), and prompts have them as they are: "
-            f"--class-names FILE gives names, one a line in the order of the numbers, or a folder "
+            f"class folders are numbers ({first_names(folders)}), and prompts have them as they are:"
+            f" --class-names FILE gives names, one a line in the order of the numbers, or a folder "
             f"and its name a line"
         )
 
@@ -191,7 +191,3 @@ def _folders(images: ImageSet, count: int) -> Sequence[str]:
 
 def _rename_classes(images: ImageSet, folders: Sequence[str], names: Mapping[str, str]) -> ImageSet:
     return replace(images, class_names=[names[folder] for folder in folders], folder_names=folders)
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)

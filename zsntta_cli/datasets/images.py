@@ -65,7 +65,7 @@ def account(images: ImageSet) -> str:
     """One line on what was read of a set: images, labels and classes, and what was left out."""
     classes, labelled = images.class_names, int((images.labels >= 0).sum())
     origin = f"labels from {images.labels_from}, " if images.labels_from else ""
-    told = f"{origin}{counted(len(classes), 'class', 'classes')}: {_first(classes)}"
+    told = f"{origin}{counted(len(classes), 'class', 'classes')}: {first_names(classes)}"
     if not labelled:
         told = "no labels"
     elif not classes:
@@ -75,7 +75,8 @@ def account(images: ImageSet) -> str:
     return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
 
 
-def _first(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
+    """The first few names of classes, for a line."""
     return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
+from zsntta_cli.datasets.images import DEEP, ImageSet, account, first_names, limited
 from zsntta_cli.datasets.names import SetName, noise_name
 from zsntta_cli.datasets.readers.levels import deeper_classes
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, tar_shards
@@ -43,7 +43,6 @@ from zsntta_cli.settings.prompts import (
 _OF_ONE_SET = (DatasetError, StoreError, OSError, MemoryError, RuntimeError)
 Failures = dict[str, Exception]  # sets that could not be extracted, as they were named, and why
 
-_SHOWN = 3  # names of classes in a note
 _NOISE_COUNT = 2_500  # where no ID set says how many: enough for CIFAR's at 50 %, M = 8
 
 
@@ -214,14 +213,10 @@ def _notes(images: ImageSet, path: Path | None) -> Iterator[str]:
         )
         yield (
             f"the {counted(len(images.class_names), 'class folder')} of {images.name} hold "
-            f"{len(deeper.names):,} folders of images ({_first(deeper.names)}). If those are the "
-            f"classes, name the folders above them: --dataset {images.name}={shlex.quote(place)}"
-            f"{leaves}"
+            f"{len(deeper.names):,} folders of images ({first_names(deeper.names)}). If those are "
+            f"the classes, name the folders above them: --dataset {images.name}="
+            f"{shlex.quote(place)}{leaves}"
         )
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
 
 
 def prompts_of(images: ImageSet) -> list[str]:
