@@ -84,9 +84,9 @@ def _translate_wnids(images: ImageSet) -> ImageSet:
 def _about_numbers(folders: Sequence[str]) -> Iterator[str]:
     if _order_of_numbers(folders) is not None:
         yield (
-            f"class folders are numbers ({first_names(folders)}), and prompts have them as they are:"
-            f" --class-names FILE gives names, one a line in the order of the numbers, or a folder "
-            f"and its name a line"
+            f"class folders are numbers ({first_names(folders)}), and prompts have them as they "
+            f"are: --class-names FILE gives names, one a line in the order of the numbers, or a "
+            f"folder and its name a line"
         )
 
 
