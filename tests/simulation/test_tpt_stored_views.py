@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from made import PROMPT
 from PIL import Image
 
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, read_state, write_features
+from zsntta_cli.cache.answers import unknown
+from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import tpt
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.tuned import TunedPool
+from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.executor import run_all
@@ -86,7 +87,7 @@ def replayed(root, run):
 def live(root, run):
     """A live run that knows no kept answers, and keeps none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned, "kept_tuning", lambda *_: None)
+        patch.setattr(tuned, "kept_answers", lambda *_: None)
         return Simulator(root, session).replay(run)
 
 
@@ -174,7 +175,8 @@ def test_ctrl_c_keeps_the_answers_so_far(root, monkeypatch):
 
 
 def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
-    monkeypatch.setattr("zsntta_cli.cache.answers.parts_folder", lambda _: root / "tiny/shapes.h5")
+    lock = "zsntta_cli.cache.answers.FileLock"
+    monkeypatch.setattr(lock, lambda _: (root / "tiny/shapes.h5/lock").open("w"))
     notes, run = [], tpt_run()
     reporter = Silent()
     reporter.note = notes.append
@@ -229,7 +231,7 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
         sample_ids=read_sample_ids(path), class_names=whole.class_names[::-1], texts=[swapped],
     )  # fmt: skip
     assert ask(root, run).machine.device == "cpu"
-    scores = {tuple(read_state(path)[1]["noise_score"]) for path in folder.glob("glyphs.*.tpt")}
+    scores = {tuple(np.load(path)["answers"][:, 1]) for path in folder.glob("glyphs.*.tpt")}
     assert len(scores) == 4
 
 
@@ -274,7 +276,7 @@ def test_images_of_one_name_have_answers_of_their_own(tiny):
     run = tpt_run(pipeline="all")
     each, shared = (
         Decisions.joined(list(tpt.run(one, run.options, run.threshold)))
-        for one in (data, replace(data, tuned=TunedPool.empty(3).of_stream(rows)))
+        for one in (data, replace(data, answers=StreamAnswers(unknown(3), rows)))
     )
     assert np.array_equal(each.id_score, shared.id_score)
     assert len(set(shared.id_score[:3])) == 3
@@ -289,6 +291,6 @@ def test_a_gpu_answers_as_its_live_runs_do(root):
     for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
         run = tpt_run(**values)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tuned, "kept_tuning", lambda *_: None)
+            patch.setattr(tuned, "kept_answers", lambda *_: None)
             expected = Simulator(root, on_gpu).replay(run)
         assert_equal_items(replayed(root, run), expected)

@@ -108,13 +108,12 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
 def answer_paths(
     root: Path, encoder_name: str | None = None, names: Sequence[str] = ()
 ) -> list[Path]:
-    """List the files of TPT's answers for some sets, or for all; some may have only parts yet."""
-    from zsntta_cli.cache.answers import SUFFIX, file_of_parts  # listing names needs no h5py
+    """List the files of TPT's answers for some sets, or for all."""
+    from zsntta_cli.cache.answers import SUFFIX  # listing names needs no h5py
 
     entries = _entries(root, encoder_name)
     files = [path for path in entries if path.suffix == SUFFIX and not path.name.startswith(".")]
-    files += filter(None, map(file_of_parts, entries))
-    return sorted({path for path in files if not names or Path(path.stem).stem in names})
+    return sorted(path for path in files if not names or Path(path.stem).stem in names)
 
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:

@@ -91,7 +91,7 @@ def verify(
 
     The exit code is 1 if any is bad.
     """
-    from zsntta_cli.cache.answers import answer_problems
+    from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find
     from zsntta_cli.cache.hdf5 import read_header
     from zsntta_cli.cache.verify import problems
@@ -108,9 +108,9 @@ def verify(
         if not wrong and (count := miscounted(path.stem, read_header(path).images)):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
     for path in (answers := answer_paths(features_dir, encoder, names or ())):
-        wrong = answer_problems(path)
-        bad += bool(wrong)
-        say(f"{path}: {'; '.join(wrong) or 'ok'}")
+        problem = stored_answers(path).problem
+        bad += bool(problem)
+        say(f"{path}: {problem or 'ok'}")
     paths += answers
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")

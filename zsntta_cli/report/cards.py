@@ -87,8 +87,8 @@ def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
 
 
 def _answers_row(kept: StoredAnswers) -> list[str]:
-    created = kept.header.created[:10] if kept.header else ""
-    images = f"{kept.header.images:,}" if kept.header else ""
+    created = kept.header.get("created", "")[:10]
+    images = f"{kept.header['images']:,}" if kept.header else ""
     size = f"{kept.size / 2**20:,.1f}"
     return [f"{kept.name}, answers of TPT", images, "", kept.state, "", "", size, created]
 

@@ -29,7 +29,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
 from zsntta_cli.methods.live.adaptation import norm_layers
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.tuned import TunedPool
+from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.metrics import harmonic_mean
@@ -129,12 +129,12 @@ class LiveSession:
         stream: Stream,
         data: StreamData,
         analyse: bool,
-        tuned: TunedPool | None = None,
+        answers: StreamAnswers | None = None,
     ) -> tuple[Decisions, Columns]:
         """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
-        `analyse`: record the gradients of clean and noisy samples, too. `tuned`: the kept answers
-        of TPT, to which new ones are added.
+        `analyse`: record the gradients of clean and noisy samples, too. `answers`: those of TPT
+        that are known, to which new ones are added.
 
         Raises:
             StoreError, DatasetError: features were not made here, or images are missing.
@@ -142,9 +142,9 @@ class LiveSession:
         """
         gradients = GradientNorms(stream)
         live = self._live(settings, sources, stream, data)
-        live = (
-            replace(live, watch=gradients, tuned=tuned) if analyse else replace(live, tuned=tuned)
-        )
+        live = replace(live, answers=answers)
+        if analyse:
+            live = replace(live, watch=gradients)
         labels = true_labels(sources, stream)
         decisions = self._decide(settings, live, Running(stream, labels), gradients)
         done = slice(len(decisions.class_index))

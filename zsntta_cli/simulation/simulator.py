@@ -118,11 +118,11 @@ class Simulator:
         if not METHODS[settings.method].live:
             return self._decide_from_cache(settings, data), {}, Machine()
         # Only for live methods: it imports their settings.
-        from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_tuning, replay_tuned
+        from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
-        kept = kept_tuning(settings, sources, digests)
-        pool = kept.pool.of_stream(pool_rows(sources, stream)) if kept else None
-        replayed = replay_tuned(settings, sources, stream, data, pool) if pool else None
+        kept = kept_answers(settings, sources, digests)
+        known = kept.of_stream(pool_rows(sources, stream)) if kept else None
+        replayed = replay_tuned(settings, sources, stream, data, known) if known else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
             columns = {"zero_shot_id_score": 1 - data.noise_score, **unmoved}
@@ -133,7 +133,7 @@ class Simulator:
                 f"answers are kept."
             )
         with closing(kept) if kept else nullcontext():
-            decided = self._live().run(settings, sources, stream, data, analyse, pool)
+            decided = self._live().run(settings, sources, stream, data, analyse, known)
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return *decided, None

@@ -1,9 +1,10 @@
-"""Kept answers of TPT for the images of a stream, as a pool; no torch.
+"""Kept answers of TPT for the images of a stream; no torch.
 
 If all answers that a stream needs are kept, a run of TPT is a replay. Otherwise it goes live, and
 its answers are kept as they are computed.
 """
 
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.answers import AnswerFile, Answers
+from zsntta_cli.cache.answers import AnswerFile, is_known
 from zsntta_cli.cache.features import SAME_ENCODER
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.names import noise_name
@@ -20,7 +21,7 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
-from zsntta_cli.methods.live.tuned import TunedPool, TunedStream
+from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
 from zsntta_cli.settings import MATCH, NO_NOISE
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import RunSettings
@@ -29,8 +30,7 @@ from zsntta_cli.simulation.stream import ID, Stream
 
 CACHED_ANSWERS = "cached answers"  # what a record names as the device of a replay of TPT
 _TPT = "tpt"
-_SECONDS, _MANY = 20.0, 256  # after which new answers are kept: a kill loses no more
-_PARTS = 64  # that are merged while a run goes on
+_SECONDS = 20.0  # after which new answers are kept: a kill loses no more
 _ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's settings
 
 
@@ -56,72 +56,57 @@ def question(
     }  # fmt: skip
 
 
-class KeptTuning:
+class KeptAnswers:
     """The answers for the images of a pool, and the files in which new ones are kept."""
 
-    def __init__(self, files: Sequence[AnswerFile], sizes: Sequence[int]) -> None:
-        """`sizes` are the image counts of the files' sets, which form the pool in this order."""
-        self._files, self._sizes = files, sizes
-        self._starts = np.cumsum([0, *sizes[:-1]]).tolist()
-        self.pool = TunedPool.empty(sum(sizes), self._keep)
-        self.problem = ""  # why new answers are not kept
-        self._new: list[tuple[int, Answers]] = []
-        self._kept_at, self._parts = time.monotonic(), 0
-        for start, file in zip(self._starts, files, strict=True):
-            rows, answers = file.read()
-            self.pool.fill(rows + start, answers)
+    def __init__(self, files: Sequence[AnswerFile]) -> None:
+        """The images of the files' sets form the pool, in this order."""
+        self._files, self.problem = files, ""  # why new answers are not kept
+        self.pool = np.concatenate([file.read() for file in files])
+        self._saved_at = time.monotonic()
 
-    def _keep(self, row: int, answer: Answers) -> None:
-        if self.problem:
-            return
-        self._new.append((row, answer))
-        if len(self._new) >= _MANY or time.monotonic() - self._kept_at >= _SECONDS:
-            self._write()
+    def of_stream(self, rows: NDArray[np.int64]) -> StreamAnswers:
+        """The answers for the items of a stream, which are in these rows (T,) of the pool."""
+        return StreamAnswers(self.pool, rows, self._keep)
 
-    def _write(self) -> None:
-        """Keep the new answers as parts of their files."""
-        rows = np.array([row for row, _ in self._new], np.int64)
-        answers = Answers.joined([answer for _, answer in self._new])
-        try:
-            for start, size, file in zip(self._starts, self._sizes, self._files, strict=True):
-                here = np.flatnonzero((rows >= start) & (rows < start + size))
-                file.add(rows[here] - start, answers.at(here))
-                if self._parts % _PARTS == _PARTS - 1:
-                    file.merge()
-        except StoreError as error:
-            self.problem = str(error)
-        self._new.clear()
-        self._kept_at, self._parts = time.monotonic(), self._parts + 1
+    def _keep(self) -> None:
+        if time.monotonic() - self._saved_at >= _SECONDS:
+            self.close()
 
     def close(self) -> None:
-        """Keep what is not kept yet, and merge the parts into the files."""
-        self._parts = _PARTS - 1
-        self._write()
+        """Keep what is not kept yet."""
+        starts = np.cumsum([file.images for file in self._files])[:-1]
+        try:
+            for file, answers in zip(self._files, np.split(self.pool, starts), strict=True):
+                if is_known(answers).any():
+                    file.save(answers)
+        except StoreError as error:
+            self.problem = str(error)
+        self._saved_at = time.monotonic()
 
 
-def kept_tuning(
+def kept_answers(
     settings: RunSettings, sources: Sources, digests: Mapping[str, str]
-) -> KeptTuning | None:
+) -> KeptAnswers | None:
     """The kept answers of a run with these digests; None if answers depend on the stream."""
     if not keeps_answers(settings):
         return None
     asked = question(settings, sources.id_set.identity, digests)
-    files = [
+    return KeptAnswers([
         AnswerFile(source.path, asked, source.digest, len(source), settings.id_set)
         for source in sources.present
-    ]
-    return KeptTuning(files, [len(source) for source in sources.present])
+    ])  # fmt: skip
 
 
 def replay_tuned(
-    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, pool: TunedPool
+    settings: RunSettings, sources: Sources, stream: Stream, data: StreamData, known: StreamAnswers
 ) -> Decisions | None:
-    """The decisions of a run whose answers are all in a pool; None if some are missing."""
+    """The decisions of a run whose answers are all known; None if some are missing."""
     tuned = TunedStream(
-        data, settings.options, settings.threshold, pool,
+        data, settings.options, settings.threshold, known,
         truly_clean(settings, stream), match_bias(settings, sources),
     )  # fmt: skip
-    return None if len(tuned.unanswered()) else tuned.decide(slice(0, len(data)))
+    return None if len(tuned.unanswered) else tuned.decide(slice(0, len(data)))
 
 
 def truly_clean(settings: RunSettings, stream: Stream) -> NDArray[np.bool_] | None:
@@ -153,14 +138,17 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
         return False
     id_set = foreseen.header(run.encoder, run.id_set)
     asked = question(run, id_set.identity, digests)
-    return all(
+    files = (
         AnswerFile(
             feature_path(root, run.encoder, name), asked, digests[name],
             foreseen.header(run.encoder, name).images, run.id_set,
-        ).is_complete()
+        )
         for name in _tuned_sets(run)
         if name in digests
     )  # fmt: skip
+    with contextlib.suppress(StoreError):  # a broken file: the run says so
+        return all(is_known(file.read()).all() for file in files)
+    return False
 
 
 def _tuned_sets(run: RunSettings) -> list[str]:

@@ -13,7 +13,7 @@ from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.live.pipelines import adapts_on
-from zsntta_cli.methods.live.tuned import TunedPool
+from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.match import match
 
 # It gets the entropies (B,) that a step minimises, with their graph, their items (B,), and the
@@ -39,7 +39,7 @@ class LiveData:
     watch: Watch = _unwatched
     match_bias: float | None = None  # of a sigmoid model, if noise is scored by "match"
     view_seeds: Sequence[int] = ()  # (T,) of the random views of an image, the same in any stream
-    tuned: TunedPool | None = None  # answers of TPT that were kept before
+    answers: StreamAnswers | None = None  # of TPT, that were kept before
 
     def __len__(self) -> int:
         return len(self.stream)

@@ -13,6 +13,7 @@ answer serves every stream (cache/answers.py).
 
 from collections.abc import Generator, Sequence
 
+import numpy as np
 import torch
 
 from zsntta_cli.cache.answers import Answers
@@ -33,26 +34,25 @@ _LARGE_ON_CPU = 16  # views in a pass: 1.3 times as fast as 63 for a ViT-B/16, a
 def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> Generator[Decisions]:
     """Decide on every item; yield the items up to each one on which the prompt is tuned."""
     stream = TunedStream(
-        data.stream, options, threshold, data.tuned, data.truly_clean, data.match_bias
+        data.stream, options, threshold, data.answers, data.truly_clean, data.match_bias
     )
     start = 0
     with adapting(data.encoder, []):  # everything is frozen, so there are no gradients
-        tuning, items = PromptTuning(data, options), stream.unanswered()
+        tuning, items = PromptTuning(data, options), stream.unanswered
         views_of = load_views(data, items, options.views - 1, options.augmix, options.views_by)
         for item, views in views_of:
-            stream.add(item, answer_of(tuning(item, views)))
+            stream.answers.add(item, answer_of(tuning(item, views)))
             yield stream.decide(slice(start, item + 1))
             start = item + 1
     yield stream.decide(slice(start, len(data)))
 
 
 def answer_of(logits: torch.Tensor) -> Answers:
-    """The answer (1,) by the logits (1, C) of a tuned prompt."""
+    """The answer (5,) by the logits (1, C) of a tuned prompt."""
     class_index, u = zero_shot_scores(logits)
     best_logit, best_class = logits.max(dim=-1)
-    spread = entropy(logits).double().cpu().numpy()
-    logit, best = best_logit.double().cpu().numpy(), best_class.int().cpu().numpy()
-    return Answers(class_index, u, best, logit, spread)
+    values = class_index[0], u[0], best_class.item(), best_logit.item(), entropy(logits).item()
+    return np.array(values, np.float64)
 
 
 class PromptTuning:
