@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cache.answers import AnswerFile, Answers
+from zsntta_cli.cache.answers import AnswerFile
 from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.paper.printed.tables import TABLES
 from zsntta_cli.report.forms import FORMS
@@ -336,11 +336,8 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
     for name in ("cifar10", "svhn", "lsun", "texture"):
         source = read_features(root / OURS / f"{name}.h5")
         rows = np.arange(len(source))
-        classes = (rows % 10).astype(np.int32)
-        answers = Answers(classes, rows / 1000, classes, rows / 10, rows / 100)
-        file = AnswerFile(source.path, asked, source.digest, len(source), "cifar10")
-        file.add(rows, answers)
-        file.merge()
+        answers = np.stack([rows % 10, rows / 1000, rows % 10, rows / 10, rows / 100], axis=1)
+        AnswerFile(source.path, asked, source.digest, len(source), "cifar10").save(answers)
     result = named("paper", "10")
     assert result.exit_code == 0, result.output
     assert "9 live runs of 5,400 items were left out: --live runs them\n" in result.stderr

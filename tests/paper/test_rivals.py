@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from made import OWN_SCRIPT, TINY
 
+from zsntta_cli import plugins
+from zsntta_cli.methods import METHODS
+
 ROW = "tda (not in the paper)"
 
 
@@ -23,11 +26,13 @@ def test_a_row_more_is_on_the_streams_of_adands(cached):
     assert without == json.loads(cached("paper", "10", *TINY, "--format", "json").stdout)
 
 
-def test_ones_own_method_is_a_row(cached, tmp_path):
+def test_ones_own_method_is_a_row(cached, tmp_path, monkeypatch):
+    monkeypatch.setattr(plugins, "_added", {})
     (tmp_path / "own.py").write_text(OWN_SCRIPT)
     (tmp_path / "shifts.py").write_text("SHIFT = 0.0\n")
     result = cached("--plugin", "own.py", "paper", "12", "--method", "own", *TINY)
     assert result.exit_code == 0, result.output
+    del METHODS["own"]
     assert "own (not in the paper)" in result.stdout
 
 
