@@ -20,7 +20,7 @@ from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
 _CELLS = len(GRID) + 1
-_BLOCK = 512  # queues at once: their cells stay in the processor's cache
+_BLOCK = 64  # queues at once: their cells stay in the processor's cache
 
 Floats = NDArray[np.float64]
 
@@ -76,18 +76,19 @@ class OnlineThreshold:
         count, is_unweighted = len(every) - old, self.settings.criterion == "unweighted"
         cell = np.searchsorted(GRID, every, side="right")  # the number of grid values not above it
         powers = [np.ones(len(every)), every, every * every][: 3 if is_unweighted else 2]
-        scales = 1.0, self.scale, self.scale
         t = np.arange(count)
         leaving = t + old - self.settings.queue  # the score that leaves as score t enters
         is_full = leaving >= 0
-        cells = np.zeros((len(powers), count + 1, _CELLS), np.int64)  # their sums, by time
-        for power, scale, sums in zip(powers, scales, cells, strict=False):
-            units = np.rint(power * scale).astype(np.int64)
+        # The sums in each cell by time, as whole numbers of units: exact.
+        cells = np.zeros((len(powers), count + 1, _CELLS), np.int64)
+        for power, sums in zip(powers, cells, strict=True):
+            units = np.rint(power * self.scale).astype(np.int64)
             sums[0] = np.bincount(cell[:old], units[:old], _CELLS)
             sums[t + 1, cell[old:]] += units[old:]
             sums[t[is_full] + 1, cell[leaving[is_full]]] -= units[leaving[is_full]]
-        below = np.cumsum(cells, axis=1, out=cells)[:, ends].cumsum(axis=2).astype(np.float64)
-        below[1:] /= self.scale
+        by_time = np.cumsum(cells, axis=1, out=cells)
+        chosen = by_time[:, 1:] if len(ends) == count else by_time[:, ends]
+        below = np.cumsum(chosen, axis=2, out=chosen) / self.scale
         n0, s0, *q0 = below[:, :, :-1]
         n1, s1, *q1 = below[:, :, -1:] - below[:, :, :-1]
         with np.errstate(invalid="ignore", divide="ignore"):
