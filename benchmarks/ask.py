@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from zsntta_cli import OnlineDetector, Verdicts
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.simulation.metrics import harmonic_mean
 
@@ -49,12 +49,12 @@ class Folder(NamedTuple):
 
 
 def drawn(
-    given: argparse.Namespace, id_set: FeatureSet, ood_set: FeatureSet | None, ratio: float,
+    given: argparse.Namespace, id_set: Features, ood_set: Features | None, ratio: float,
     seed: int,
 ) -> Folder:  # fmt: skip
     """A folder with a share of noise, its images drawn by the seed."""
     generator = np.random.default_rng(seed)
-    [text] = id_set.text_features.values()
+    [text] = (text.features for text in id_set.texts.values())
     chosen = np.sort(generator.permutation(len(text))[: given.classes])
     is_own = np.isin(id_set.labels, chosen)
     rows = np.flatnonzero(~is_own) if ood_set is None else np.arange(len(ood_set))
@@ -93,9 +93,9 @@ def after(folder: Folder, first: Verdicts, count: int) -> tuple[float, float]:
 def main() -> None:
     given = options()
     counts = [int(count) for count in given.questions.split(",")]
-    id_set = read_features(given.folder / f"{given.id}.h5")
+    id_set = store.read(given.folder / f"{given.id}.h5")
     names = given.ood.split(",") if given.ood else []
-    oods = [read_features(given.folder / f"{name}.h5") for name in names] or [None]
+    oods = [store.read(given.folder / f"{name}.h5") for name in names] or [None]
     title = f"{given.id} with {given.ood or 'its other classes'}"
     table = Table("noise", *(f"{count} questions" for count in counts), title=title)
     for ratio in map(float, given.ratio.split(",")):

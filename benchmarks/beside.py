@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from tasks import DIM, TASKS
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets import CATALOGUE, partners
+from zsntta_cli.datasets.names import DATASET, NOISE
 
 HERE = Path(__file__).parent
 ENCODER = {"model": "ViT-B-16", "pretrained": "openai", "logit_scale": 100.0, "precision": "fp32"}
@@ -54,13 +55,14 @@ def write(root: Path, name: str, count: int, classes: int = 0, kind: str = DATAS
             drawn = drawn + noise[rng.integers(5000, size=len(some))] / 2
             yield (drawn + (2.6 * text[some] if classes else 0)).astype(np.float16)
 
-    hdf5.write_features(
-        path, kind=kind, name=name, encoder=ENCODER, source={}, blocks=blocks(),
-        labels=labels if classes else np.full(count, -1, np.int32),
-        sample_ids=[f"{name}/{i}" for i in range(count)],
-        class_names=[f"class {i}" for i in range(classes)],
-        texts=[Text("a photo of a {}.", text)] if classes else (),
+    prompt, no_rows = "a photo of a {}.", np.empty((0, DIM), np.float16)
+    made = Features(
+        path, kind, name, ENCODER, {}, no_rows,
+        labels if classes else np.full(count, -1, np.int32),
+        tuple(f"class {i}" for i in range(classes)),
+        {prompt: Text(prompt, text)} if classes else {},
     )  # fmt: skip
+    store.write(made, [f"{name}/{i}" for i in range(count)], blocks())
 
 
 def make_features(work: Path) -> None:

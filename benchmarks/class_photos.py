@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 from zsntta_cli.detection.classes.examples import class_features
 from zsntta_cli.methods.scores import unit
 
@@ -89,13 +89,13 @@ def cell(method: str, classes: Classes, rows: np.ndarray, labels: np.ndarray) ->
     return Cell(2 * acc_s * acc_n / max(acc_s + acc_n, 1e-12), clean_flagged)
 
 
-def measured(id_set: FeatureSet, ood_set: FeatureSet, photos: int, seed: int):
+def measured(id_set: Features, ood_set: Features, photos: int, seed: int):
     """Accuracies (names, photos, left out) and scale; cells by form, method, ratio."""
     generator = np.random.default_rng(seed)
     rows, labels = id_set.image_features.astype(np.float32), id_set.labels
     is_example = drawn(labels, photos, generator)
     made = class_features(rows[is_example], labels[is_example])
-    [text] = id_set.text_features.values()
+    [text] = (text.features for text in id_set.texts.values())
     forms = (
         Classes("names", text, id_set.identity["logit_scale"]),
         Classes("photos", made.features, made.scale),
@@ -127,9 +127,7 @@ def table(head: list[str], rows: list[list[str]]) -> None:
 def main() -> None:
     given = options()
     pairs = [tuple(pair.split(":")) for pair in given.pairs.split(",")]
-    sets = {
-        name: read_features(given.folder / f"{name}.h5") for name in dict.fromkeys(sum(pairs, ()))
-    }
+    sets = {name: store.read(given.folder / f"{name}.h5") for name in dict.fromkeys(sum(pairs, ()))}
     counts = [int(count) for count in given.photos.split(",")]
     results = {
         count: [

@@ -23,8 +23,8 @@ from rich.table import Table
 from uneven import uneven_rows
 
 from zsntta_cli import OnlineDetector, Verdicts
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 
 METHODS = ("zs-clip", "adand", "ridge")
 COLUMNS = ("ZS-CLIP", "AdaND", "ridge: flagged", "noise", "unsure")
@@ -54,12 +54,12 @@ class Folder(NamedTuple):
 
 
 def drawn(
-    given: argparse.Namespace, sets: tuple[FeatureSet, FeatureSet], images: str, ratio: float,
+    given: argparse.Namespace, sets: tuple[Features, Features], images: str, ratio: float,
     seed: int,
 ) -> Folder:  # fmt: skip
     """A folder of so many images, or of all there are."""
     id_set, ood_set = sets
-    [text] = id_set.text_features.values()
+    [text] = (text.features for text in id_set.texts.values())
     count = given.classes or len(text)
     rows, chosen = uneven_rows(id_set.labels, count, given.uneven, seed)
     generator = np.random.default_rng(seed)
@@ -76,7 +76,7 @@ def drawn(
     return Folder(text[chosen], features[order], order >= len(own))
 
 
-def decided(given: argparse.Namespace, of: FeatureSet, folder: Folder, method: str, seed: int):
+def decided(given: argparse.Namespace, of: Features, folder: Folder, method: str, seed: int):
     """Verdicts of a method that knows nothing else."""
     scale = of.identity["logit_scale"]
     detector = OnlineDetector(folder.text, scale, method, normalized=of.normalized)
@@ -92,7 +92,7 @@ def counted(is_noise: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> tuple[in
 
 
 def counts(
-    given: argparse.Namespace, sets: tuple[FeatureSet, FeatureSet], images: str, ratio: float
+    given: argparse.Namespace, sets: tuple[Features, Features], images: str, ratio: float
 ) -> NDArray[np.int64]:
     """What is `counted` in all draws, a row a column of the table."""
     totals = np.zeros((len(COLUMNS), 4), int)
@@ -119,8 +119,8 @@ def cell(count: NDArray[np.int64], *, precision: bool = True) -> str:
 
 def main() -> None:
     given = options()
-    id_set = read_features(given.folder / f"{given.id}.h5")
-    oods = [read_features(given.folder / f"{name}.h5") for name in given.ood.split(",")]
+    id_set = store.read(given.folder / f"{given.id}.h5")
+    oods = [store.read(given.folder / f"{name}.h5") for name in given.ood.split(",")]
     table = Table("images", "noise", *COLUMNS, title=f"{given.id} with {given.ood}")
     for images in given.images.split(","):
         for ratio in map(float, given.ratio.split(",")):

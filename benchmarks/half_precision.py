@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
@@ -53,7 +53,7 @@ class Drawn(Library):
         self._draw = draw
         super().__init__(root)
 
-    def _read_file(self, encoder: str, name: str) -> FeatureSet:
+    def _read_file(self, encoder: str, name: str) -> Features:
         features = super()._read_file(encoder, name)
         if features.image_features.dtype != np.float16 or not len(features):
             return features
@@ -67,7 +67,7 @@ class Drawn(Library):
 class Rounded(Library):
     """Features as float16 keeps them."""
 
-    def _read_file(self, encoder: str, name: str) -> FeatureSet:
+    def _read_file(self, encoder: str, name: str) -> Features:
         features = super()._read_file(encoder, name)
         rows = np.asarray(features.image_features[:], np.float16)
         return replace(features, image_features=rows)

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 from zsntta_cli.detection.stepping import passes_for
 from zsntta_cli.simulation.metrics import harmonic_mean
 
@@ -44,7 +44,7 @@ def options() -> argparse.Namespace:
 class Draw:
     """Some classes of an ID set, and images in the detector's order: clean, then noise."""
 
-    def __init__(self, given: argparse.Namespace, sets: list[FeatureSet], seed: int) -> None:
+    def __init__(self, given: argparse.Namespace, sets: list[Features], seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.id_set, self.ood_set = sets
         count = len(self.id_set.class_names)
@@ -64,7 +64,7 @@ class Draw:
         return features.astype(np.float32), np.append(labels, np.full(count, -1))
 
     def accuracy(self, method: str, features: np.ndarray, labels: np.ndarray, passes: int) -> float:
-        text = next(iter(self.id_set.text_features.values()))[self.chosen]
+        text = next(iter(self.id_set.texts.values())).features[self.chosen]
         scale, unit = self.id_set.identity["logit_scale"], self.id_set.normalized
         detector = OnlineDetector(text, scale, method, normalized=unit)
         verdicts, clean = detector.decide_all(features, passes), labels >= 0
@@ -74,7 +74,7 @@ class Draw:
 
 def main() -> None:
     given = options()
-    sets = [read_features(given.folder / f"{name}.h5") for name in (given.id, given.ood)]
+    sets = [store.read(given.folder / f"{name}.h5") for name in (given.id, given.ood)]
     draws = [Draw(given, sets, seed) for seed in range(given.draws)]
     passes = [int(one) for one in given.passes]
     heads = ["", "images", "noise", "ZS-CLIP", *map(str, passes)]

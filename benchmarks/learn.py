@@ -21,7 +21,7 @@ from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
 
 
 def options() -> argparse.Namespace:
@@ -39,8 +39,8 @@ def options() -> argparse.Namespace:
 
 def worlds(given: argparse.Namespace, seed: int):
     """Detectors with features of ID and of noise to draw from."""
-    for id_set in (read_features(given.folder / f"{name}.h5") for name in given.id.split(",")):
-        [text] = id_set.text_features.values()
+    for id_set in (store.read(given.folder / f"{name}.h5") for name in given.id.split(",")):
+        [text] = (text.features for text in id_set.texts.values())
         scale, rows = id_set.identity["logit_scale"], id_set.image_features
         if given.split:
             drawn = np.random.default_rng(seed).permutation(len(text))[: given.split]
@@ -48,7 +48,7 @@ def worlds(given: argparse.Namespace, seed: int):
             pairs = [(text[np.sort(drawn)], rows[own], rows[~own])]
         else:
             names = [name for name in given.ood.split(",") if name != id_set.name]
-            oods = (read_features(given.folder / f"{name}.h5") for name in names)
+            oods = (store.read(given.folder / f"{name}.h5") for name in names)
             pairs = [(text, rows, ood.image_features) for ood in oods]
         for words, clean, noise in pairs:
             yield OnlineDetector(words, scale, normalized=id_set.normalized), clean, noise

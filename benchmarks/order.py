@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors.ridge import RidgeSettings
@@ -60,13 +60,13 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def stream(id_set: FeatureSet, ood_set: FeatureSet, ratio: float, order: str, seed: int) -> Run:
+def stream(id_set: Features, ood_set: Features, ratio: float, order: str, seed: int) -> Run:
     """A stream of all ID images and that share of noise, in one of the orders."""
     settings = StreamSettings(ratio=ratio, seed=seed, noise="none", order=order)
     items = build_stream(settings, len(id_set), len(ood_set), 0, id_set.labels)
     is_id = items.kind == 0
     features = np.concatenate([id_set.image_features[:], ood_set.image_features[:]])
-    [text] = id_set.text_features.values()
+    [text] = (text.features for text in id_set.texts.values())
     pool = Pool.scored(features.astype(np.float32), text, id_set.identity["logit_scale"])
     data = StreamData(pool, items.row + ~is_id * len(id_set), np.zeros(len(items), bool))
     return Run(data, np.where(is_id, id_set.labels[np.where(is_id, items.row, 0)], -1))
@@ -106,7 +106,7 @@ def row(found: NDArray[np.float64]) -> list[str]:
 def main() -> None:
     given = options()
     ids, oods = given.id.split(","), given.ood.split(",")
-    sets = {name: read_features(given.folder / f"{name}.h5") for name in {*ids, *oods}}
+    sets = {name: store.read(given.folder / f"{name}.h5") for name in {*ids, *oods}}
     rivals = RIVALS if given.rivals else ()
     head = [
         "noise, order",

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import WORDS, FeatureSet, Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets import default_prompt
-from zsntta_cli.datasets.names import words_name
+from zsntta_cli.datasets.names import WORDS, words_name
 
 SAME = 0.98  # cosine of two names that are one: spelled otherwise, or with a space
 
@@ -36,7 +36,7 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def imported(given: argparse.Namespace) -> dict[str, FeatureSet]:
+def imported(given: argparse.Namespace) -> dict[str, Features]:
     """All sets as feature files, by name."""
     found = {}
     for path in sorted(given.folder.glob("*.npz")):
@@ -46,17 +46,17 @@ def imported(given: argparse.Namespace) -> dict[str, FeatureSet]:
         text = path.with_name(f"text-{name.partition('-')[0]}.npz")
         text = text if text.exists() else None
         plan = ImportPlan(name, path, None, None, text, given.encoder)
-        found[name] = hdf5.read_features(import_features(plan, given.features_dir).path)
+        found[name] = store.read(import_features(plan, given.features_dir).path)
         print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
     return found
 
 
-def own_text(one: FeatureSet) -> NDArray[np.float32]:
-    [text] = one.text_features.values()
+def own_text(one: Features) -> NDArray[np.float32]:
+    [text] = (text.features for text in one.texts.values())
     return text
 
 
-def write_words(given: argparse.Namespace, sets: Mapping[str, FeatureSet], id_set: str) -> int:
+def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set: str) -> int:
     """The names of all other sets, but for those that `id_set` has: how many."""
     prompt, own = default_prompt(id_set), own_text(sets[id_set])
     words, rows = [], []
@@ -68,19 +68,20 @@ def write_words(given: argparse.Namespace, sets: Mapping[str, FeatureSet], id_se
             words.append(f"{name}: {other.class_names[i]}")
             rows.append(text[i])
     name = words_name(f"not-{id_set}")
-    hdf5.write_features(
-        feature_path(given.features_dir, given.encoder, name), kind=WORDS, name=name,
-        encoder=sets[id_set].identity, source={"of": "class names of other sets"},
-        blocks=[np.empty((0, own.shape[1]), np.float16)], labels=np.empty(0, np.int32),
-        sample_ids=[], class_names=words, texts=[Text(prompt, np.stack(rows))],
-    )  # fmt: skip
+    path, identity = feature_path(given.features_dir, given.encoder, name), sets[id_set].identity
+    source, no_rows = {"of": "class names of other sets"}, np.empty((0, own.shape[1]), np.float16)
+    text, no_labels = Text(prompt, np.stack(rows)), np.empty(0, np.int32)
+    listed = Features(
+        path, WORDS, name, identity, source, no_rows, no_labels, tuple(words), {prompt: text}
+    )
+    store.write(listed, [])
     return len(words)
 
 
 def main() -> None:
     given = options()
     sets = imported(given)
-    named = {name: one for name, one in sets.items() if one.text_features}
+    named = {name: one for name, one in sets.items() if one.texts}
     for name in named:
         print(f"words not-{name}: {write_words(given, named, name):,}")
     folder = shlex.quote(str(given.features_dir))

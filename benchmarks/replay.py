@@ -24,8 +24,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reference import adand as reference
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import adand, ridge, zs_clip
@@ -62,15 +63,13 @@ def write_set(root: Path, name: str, rows: int, classes: int = 0) -> None:
     labels = np.arange(rows) % classes if classes else np.full(rows, -1)
     text = generator.standard_normal((classes, DIM), np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
-    hdf5.write_features(
-        root / "bench" / f"{name}.h5", kind=DATASET, name=name,
-        encoder={"model": "bench", "logit_scale": 100.0}, source={},
-        blocks=[random_features(generator, rows)],
-        labels=labels.astype(np.int32),
-        sample_ids=[str(i) for i in range(rows)],
-        class_names=[f"class {i}" for i in range(classes)],
-        texts=[Text(PROMPT, text)] if classes else (),
+    path, encoder = root / "bench" / f"{name}.h5", {"model": "bench", "logit_scale": 100.0}
+    texts = {PROMPT: Text(PROMPT, text)} if classes else {}
+    made = Features(
+        path, DATASET, name, encoder, {}, random_features(generator, rows),
+        labels.astype(np.int32), tuple(f"class {i}" for i in range(classes)), texts,
     )  # fmt: skip
+    store.write(made, [str(i) for i in range(rows)])
 
 
 def median_time(work: Callable[[], object], runs: int = 7) -> float:

@@ -26,7 +26,6 @@ from rich.table import Table
 from tasks import peak_memory, simulation
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli.cache.features import float32_of
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import StreamSettings
 
@@ -56,18 +55,6 @@ def scored(items: int, classes: int, dim: int, rounds: int) -> float:
     score = partial(zero_shot, features, data.pool.text_features, 100.0)
     with threadpool_limits(1, "blas"):
         return fastest(score, rounds) / items * 1e6
-
-
-def conversion(rounds: int) -> str:
-    """What a row from float16 costs, by the package and by NumPy."""
-    halves = np.random.default_rng(0).normal(size=(128, DIM)).astype(np.float16)
-    out = np.empty(halves.shape, np.float32)
-    ways = {
-        "ours": partial(float32_of, halves, out),
-        "NumPy's cast": partial(np.copyto, out, halves),
-    }
-    each = (f"{way} {fastest(w, 200 * rounds) / 128 * 1e6:.2f}" for way, w in ways.items())
-    return f"µs a row of {DIM} from float16: {', '.join(each)}"
 
 
 def floors(classes: int, dim: int, bandwidth: float, products: float) -> list[float]:
@@ -140,7 +127,6 @@ def main() -> None:
     if given.replay:
         replay(names[0], given.replay)
         return
-    print(conversion(given.rounds))
     Console(width=120).print(costs(names, given.rounds, given.long))
     Console(width=120).print(memory(names[:3], (20_000, 200_000, given.long)))
 

@@ -7,14 +7,15 @@ which the j-th keeps a share RATE^j of its images, at least one. Prints the sets
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import DATASET, FeatureSet, Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+from zsntta_cli.cache.store import Features
 
 
 def uneven_rows(
@@ -30,20 +31,20 @@ def uneven_rows(
     return np.sort(np.concatenate(kept)), np.sort(chosen)
 
 
-def write_cut(whole: FeatureSet, name: str, classes: int, rate: float, seed: int) -> Path:
+def write_cut(whole: Features, name: str, classes: int, rate: float, seed: int) -> Path:
     """Write the cut of a set under a name, beside it."""
     rows, chosen = uneven_rows(whole.labels, classes, rate, seed)
-    ids = read_sample_ids(whole.path)
+    ids = store.read_sample_ids(whole.path)
     path = feature_path(whole.path.parent.parent, whole.path.parent.name, name)
-    write_features(
-        path, kind=DATASET, name=name, encoder=whole.identity,
-        source={**whole.source, "name": name}, blocks=[whole.image_features[rows]],
+    texts = [replace(text, features=text.features[chosen]) for text in whole.texts.values()]
+    cut = replace(
+        whole, path=path, name=name, source={**whole.source, "name": name},
+        image_features=whole.image_features[rows],
         labels=np.searchsorted(chosen, whole.labels[rows]).astype(np.int32),
-        sample_ids=[ids[row] for row in rows],
-        class_names=[whole.class_names[label] for label in chosen],
-        texts=[Text(template, text[chosen]) for template, text in whole.text_features.items()],
-        normalized=whole.normalized, machine=whole.machine,
+        class_names=tuple(whole.class_names[label] for label in chosen),
+        texts={text.template: text for text in texts},
     )  # fmt: skip
+    store.write(cut, [ids[row] for row in rows])
     return path
 
 
@@ -55,7 +56,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=1.0)
     parser.add_argument("--seeds", default="0,1,2")
     given = parser.parse_args()
-    whole = read_features(given.folder / f"{given.name}.h5")
+    whole = store.read(given.folder / f"{given.name}.h5")
     for seed in map(int, given.seeds.split(",")):
         name = f"{given.name}-{given.classes}-x{given.rate:g}-s{seed}"
         write_cut(whole, name, given.classes, given.rate, seed)

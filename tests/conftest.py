@@ -26,13 +26,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 import hypothesis
 import numpy as np
 import pytest
+from feature_files import write_features
 from filelock import FileLock
 from made import MADE_UP, PROMPT, TINY, ZSNTTA
 from PIL import Image
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, WORDS, Text
+from zsntta_cli.cache.store import Text
 from zsntta_cli.cli import app
+from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
 
@@ -221,7 +222,7 @@ def features(tmp_path_factory):
 
     def write(name, centres, labels, kind=DATASET, classes=(), texts=(), ids=None):
         rows = 8 * centres + 1.2 * generator.standard_normal((len(labels), 16))
-        hdf5.write_features(
+        write_features(
             root / "made" / f"{name}.h5", kind=kind, name=name, encoder=MADE_UP, source={},
             blocks=[rows.astype(np.float16)], labels=np.asarray(labels, np.int32),
             sample_ids=ids or [f"{name}/{i}" for i in range(len(labels))],

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 from made import refused
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
 
 PETS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float16)
@@ -24,13 +25,25 @@ def write_pets(path, **changes):
         "source": {"images": 6}, "blocks": [PETS[:4], PETS[4:]], "labels": LABELS,
         "sample_ids": PET_IDS, "class_names": ["cat", "dog"], "texts": TEXTS,
     }  # fmt: skip
-    return hdf5.write_features(path, **(content | changes))
+    return write_features(path, **(content | changes))
+
+
+def write_features(
+    path, *, encoder, source, blocks, labels, sample_ids, class_names=(), texts=(), **more
+):
+    """Write a feature file of blocks of rows, by its parts: the digest of its features."""
+    blocks = list(blocks)
+    features = Features(
+        path, identity=encoder, source=source, labels=labels, class_names=tuple(class_names),
+        image_features=blocks[0][:0], texts={text.template: text for text in texts}, **more,
+    )  # fmt: skip
+    return store.write(features, sample_ids, blocks)
 
 
 def imported(features, name="pets", root="features", **plan):
     """Import features that were made elsewhere: what was written, and what was noted."""
     done = import_features(ImportPlan(name, Path(features), **plan), Path(root))
-    return hdf5.read_features(done.path), " ".join(done.checked.notes)
+    return store.read(done.path), " ".join(done.checked.notes)
 
 
 def not_imported(*parts, features, error=StoreError, remedy="", **plan):

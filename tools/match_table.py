@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.match import matched
@@ -27,7 +27,7 @@ PROMPT = "a photo of a {}."
 
 
 def stream(
-    shapes: FeatureSet, other: FeatureSet, classes: NDArray[np.int64], ratio: float, seed: int
+    shapes: Features, other: Features, classes: NDArray[np.int64], ratio: float, seed: int
 ) -> tuple[StreamData, NDArray[np.int64]]:
     """A shuffled stream of some classes and another set, and its labels, -1 for noise (T,)."""
     rng = np.random.default_rng((seed, 1))
@@ -37,7 +37,7 @@ def stream(
     parts = shapes.image_features[rows], other.image_features[noise]
     features = np.concatenate(parts).astype(np.float32)
     labels = np.append(np.searchsorted(classes, shapes.labels[rows]), np.full(count, -1))
-    text, scale = shapes.text_features[PROMPT][classes], shapes.identity["logit_scale"]
+    text, scale = shapes.texts[PROMPT].features[classes], shapes.identity["logit_scale"]
     pool = Pool(features, text, scale, zero_shot(features, text, scale))
     order = rng.permutation(len(labels))
     return StreamData(pool, order, np.zeros(len(order), bool), seed), labels[order]
@@ -60,11 +60,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="of an encoder's features")
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
-    shapes = read_features(options.folder / "shapes.h5")
+    shapes = store.read(options.folder / "shapes.h5")
     bias, most = shapes.identity.get("logit_bias"), len(shapes.class_names)
     print("| OOD | K | " + " | ".join(f"{m} {s}" for m in ("zs-clip", "ridge") for s in SCORES))
     for name in ("glyphs", "other-shapes"):
-        other = read_features(options.folder / f"{name}.h5")
+        other = store.read(options.folder / f"{name}.h5")
         for count in sorted({1, 2, 5, most}):
             cells: dict[tuple[str, str, bool], list[float]] = {}
             for seed in range(options.seeds):

@@ -9,17 +9,18 @@ import glob
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import Header, difference, names_a_folder, public_identity
-from zsntta_cli.cache.folder import feature_path, find, lock_path, stored
+from zsntta_cli.cache import store
+from zsntta_cli.cache.folder import check_folder, feature_path, find, lock_path
+from zsntta_cli.cache.identity import names_a_folder, public_identity
 from zsntta_cli.cache.origin import note_source
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, counted, first_line, short
@@ -29,7 +30,6 @@ from zsntta_cli.settings.prompts import set_of
 _KIND = "dataset"  # the hub's type of the repository
 _OWN, _NOT_KNOWN = "MIT", "not known"  # of images and word lists that this project makes; of others
 _FREE = ("MIT", "BSD", "CC0", "CC BY")  # first words of licences that let anybody pass copies on
-_BLOCK = 2**16  # rows
 _NAMED = 6  # sets in an error
 _CARD = """---
 license: other
@@ -53,13 +53,13 @@ class Pulled:
     """The result of pulling one feature file."""
 
     path: Path
-    header: Header
+    features: Features
     is_new: bool  # False: it existed already
 
     @property
     def line(self) -> str:
         """The result in one line."""
-        images, words = self.header.images, self.header.classes
+        images, words = len(self.features), len(self.features.class_names)
         facts = counted(images, "image") if images else counted(words, "word")
         return f"{self.path}: {facts}" + ", there already" * (not self.is_new)
 
@@ -128,33 +128,21 @@ def pull(
 def _take(file: Path, root: Path, source: str) -> Pulled:
     """Take a fetched file into a features folder, unless it is there."""
     path = feature_path(root, file.parent.name, file.stem)
-    header, name = hdf5.read_header(file), hdf5.read_features(file).name  # whole, by its digests
-    if name != path.stem:
-        raise StoreError(f"{source} has features of '{short(name)}' as {path.stem}.h5.")
-    _check_encoder(root, path, header)
+    features = store.read(file)
+    if features.name != path.stem:
+        raise StoreError(f"{source} has features of '{short(features.name)}' as {path.stem}.h5.")
+    check_folder(root, path.parent.name, features.identity)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(lock_path(path)):  # an extraction takes the same lock
         if path.exists():
-            if hdf5.read_header(path).digest != header.digest:
+            if store.read(path, rows=False).digest != features.digest:
                 raise StoreError(f"{path} holds other features than these", remedy="other-folder")
-            return Pulled(path, header, is_new=False)
-        note_source(path, source, header.digest)
+            return Pulled(path, features, is_new=False)
+        note_source(path, source, features.digest)
         with whole_file(path) as temporary:
             shutil.copyfile(file, temporary)
-    return Pulled(path, header, is_new=True)
-
-
-def _check_encoder(root: Path, path: Path, header: Header) -> None:
-    """Refuse a file of another encoder than the other files of its folder."""
-    for other in stored(root, path.parent.name):
-        mismatch = other.header and difference(other.header.identity, header.identity)
-        if mismatch:
-            raise StoreError(
-                f"{other.path} is of another encoder than '{path.stem}' ({mismatch.key}: "
-                f"{mismatch.one}, not {mismatch.other})",
-                remedy="other-folder",
-            )
+    return Pulled(path, features, is_new=True)
 
 
 def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
@@ -187,7 +175,9 @@ def _files_to_push(plan: PushPlan) -> list[Path]:
     paths = find(plan.root, plan.names, plan.encoder)
     if not paths:
         raise MissingFeatures("any set", plan.encoder or "", str(plan.root))
-    licences = {path.stem: _licence_of(path.stem, hdf5.read_header(path).kind) for path in paths}
+    licences = {
+        path.stem: _licence_of(path.stem, store.read(path, rows=False).kind) for path in paths
+    }
     bound = [name for name, licence in licences.items() if not licence.startswith(_FREE)]
     if bound and not plan.may:
         shown = ", ".join(f"{name} ({licences[name]})" for name in bound[:_NAMED])
@@ -212,22 +202,20 @@ def _licence_of(name: str, kind: str) -> str:
 
 def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
     """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file."""
-    features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
+    features, ids = store.read(path), store.read_sample_ids(path)
     if not plan.without_ids and (telling := [name for name in ids if names_a_folder(name)]):
         raise StoreError(
             f"{path} has sample ids with folders of this machine ('{short(telling[0])}'): add "
             f"--without-ids, and they become numbers."
         )
-    rows = features.image_features
-    hdf5.write_features(
-        copy, kind=features.kind, name=path.stem, encoder=public_identity(features.identity),
+    public = replace(
+        features,
+        path=copy,
+        name=path.stem,
+        identity=public_identity(features.identity),
         source=_public_source(features.source, plan.without_ids),
-        # Word lists have one block without rows.
-        blocks=(rows[i : i + _BLOCK] for i in range(0, max(len(rows), 1), _BLOCK)),
-        labels=features.labels, sample_ids=numbered(len(ids)) if plan.without_ids else ids,
-        class_names=features.class_names, texts=features.texts(), normalized=features.normalized,
-        machine=features.machine, created=features.created,
-    )  # fmt: skip
+    )
+    store.write(public, numbered(len(ids)) if plan.without_ids else ids)
 
 
 def _public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:

@@ -6,22 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feature_files import write_pets
+from feature_files import write_features, write_pets
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
 
-from zsntta_cli.cache import accuracy, hdf5
+from zsntta_cli.cache import accuracy, store
 from zsntta_cli.cache.accuracy import note_path, zero_shot, zero_shots
-from zsntta_cli.cache.features import DATASET, NOISE, FeatureSet, Text
 from zsntta_cli.cache.label_orders import better_order
+from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.datasets.names import DATASET, NOISE
 
 
 def write(folder, labels, rows, text=None):
     """A feature file of some images; text features are the axes unless they are given."""
     text = np.eye(rows.shape[1], dtype=np.float32) if text is None else text
     path = folder / "own.h5"
-    hdf5.write_features(
+    write_features(
         path, kind=DATASET, name="own", encoder={"model": "m", "logit_scale": 20.0},
         source={}, blocks=[rows.astype(np.float16)], labels=np.asarray(labels, np.int32),
         sample_ids=[str(i) for i in range(len(labels))],
@@ -33,9 +34,9 @@ def write(folder, labels, rows, text=None):
 def held(labels, rows):
     """Features in memory, whose text features are the axes."""
     names = tuple(f"class {i}" for i in range(rows.shape[1]))
-    return FeatureSet(
-        Path("own.h5"), DATASET, "own", {}, {}, "", rows, np.asarray(labels, np.int32), names,
-        {PROMPT: np.eye(rows.shape[1], dtype=np.float32)},
+    return Features(
+        Path("own.h5"), DATASET, "own", {}, {}, rows, np.asarray(labels, np.int32), names,
+        {PROMPT: Text(PROMPT, np.eye(rows.shape[1], dtype=np.float32))},
     )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def test_what_was_kept_is_forgotten_with_what_it_was_of(tmp_path):
     write(tmp_path, (labels + 1) % 4, images(labels, 4))
     (after,) = zero_shots(path)
     assert after.accuracy < before.accuracy
-    hdf5.add_texts(path, [Text("the {}", np.eye(4, dtype=np.float32)[::-1].copy())])
+    store.add_texts(path, [Text("the {}", np.eye(4, dtype=np.float32)[::-1].copy())])
     assert {shot.template for shot in zero_shots(path)} == {PROMPT, "the {}"}
 
 

@@ -4,15 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feature_files import imported, not_imported
+from feature_files import imported, not_imported, write_features
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made import damaged, refused
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.export import export_features, only_file
-from zsntta_cli.cache.features import Text
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache.store import Text, problems
 from zsntta_cli.errors import StoreError
 
 IDENTITY = {
@@ -48,8 +47,8 @@ def made(name="pets", count=5, dim=3, dtype=np.float16, **changes):
     }  # fmt: skip
     path = Path(f"features/enc/{name}.h5")
     path.parent.mkdir(parents=True, exist_ok=True)
-    hdf5.write_features(path, name=name, **values | changes)
-    return hdf5.read_features(path)
+    write_features(path, name=name, **values | changes)
+    return store.read(path)
 
 
 def exported(name="pets", encoder=None, **options):
@@ -66,10 +65,11 @@ def everything(features):
     rows = features.image_features
     return {
         "rows": (rows.dtype.name, rows.shape, rows.tobytes()), "digest": features.digest,
-        "labels": features.labels.tolist(), "ids": hdf5.read_sample_ids(features.path),
+        "labels": features.labels.tolist(), "ids": store.read_sample_ids(features.path),
         "names": features.class_names, "encoder": features.identity,
-        "texts": {t: text.tobytes() for t, text in features.text_features.items()},
-        "scales": features.text_scales, "normalized": features.normalized, "kind": features.kind,
+        "texts": {t: text.features.tobytes() for t, text in features.texts.items()},
+        "scales": [text.logit_scale for text in features.texts.values()],
+        "normalized": features.normalized, "kind": features.kind,
         "name": features.name,
     }  # fmt: skip
 
@@ -203,14 +203,14 @@ def test_the_encoder_of_an_export_is_believed():
     own, _ = imported("altered.npz", "own", root="back", encoder="x", logit_scale=7.0)
     assert own.identity == {"model": "M", "logit_scale": 7.0}
     np.save("f.npy", RAW)
-    not_imported("is of another encoder (model: M, not imported)", features="f.npy", name="more",
-                 root="back", logit_scale=50.0, remedy="other-encoder")  # fmt: skip
+    not_imported("is of another encoder (model is M, not imported)", features="f.npy", name="more",
+                 root="back", logit_scale=50.0)  # fmt: skip
 
 
 def test_an_export_without_its_encoder_is_of_an_unknown_one():
     features, _ = imported(altered(without=("encoder", "sample_ids")), root="back")
     assert (features.identity["model"], features.identity["logit_scale"]) == ("imported", 100)
-    assert hdf5.read_sample_ids(features.path)[0] == "00000"
+    assert store.read_sample_ids(features.path)[0] == "00000"
 
 
 def test_one_prompt_of_an_export_and_names_and_texts_of_other_files():
@@ -218,12 +218,12 @@ def test_one_prompt_of_an_export_and_names_and_texts_of_other_files():
     np.save("names.npy", ["Katze", "Hund"])
     features, _ = imported(path, root="back", class_names=Path("names.npy"))
     assert features.class_names == ("Katze", "Hund")
-    assert {*features.text_features} == {PROMPTS[0], "photos"}
-    assert features.text_scales == {"photos": 3.0}
+    assert {*features.texts} == {PROMPTS[0], "photos"}
+    assert features.texts["photos"].logit_scale == 3.0
     np.savez("t.npz", text_features=TEXT)
     features, _ = imported(path, "other", root="back", encoder="other", text=Path("t.npz"))
-    assert np.array_equal(features.text_features[PROMPTS[0]], TEXT)
-    assert (len(features.text_features), features.class_names) == (1, ("cat", "dog"))
+    assert np.array_equal(features.texts[PROMPTS[0]].features, TEXT)
+    assert (len(features.texts), features.class_names) == (1, ("cat", "dog"))
 
 
 @pytest.mark.parametrize(

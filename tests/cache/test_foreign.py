@@ -82,7 +82,7 @@ def test_all_of_one_file():
         taken, _ = imported(name, overwrite=True)
         assert np.array_equal(taken.image_features, RAW)
         assert (taken.class_names, taken.labels.tolist()) == (tuple(NAMES), LABELS.tolist())
-        assert np.array_equal(*(taken.text_features.values()), TEXT)
+        assert np.array_equal(*(text.features for text in taken.texts.values()), TEXT)
 
 
 def zipped(*files):

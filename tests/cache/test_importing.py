@@ -9,7 +9,7 @@ import pytest
 from feature_files import imported, not_imported
 from made import PROMPT
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.imports import ImportPlan, import_features
 from zsntta_cli.cli import cache
 from zsntta_cli.errors import SettingsError
@@ -41,10 +41,10 @@ def test_one_file_with_everything():
     assert np.array_equal(features.image_features, RAW)
     assert features.image_features.dtype == np.float32
     assert (features.labels.tolist(), features.class_names) == (LABELS.tolist(), tuple(NAMES))
-    assert np.array_equal(features.text_features[PROMPT], TEXT)
+    assert np.array_equal(features.texts[PROMPT].features, TEXT)
     assert (features.kind, features.normalized) == ("dataset", False)
     assert "norms are 3 to 17: taken as raw features" in notes
-    assert hdf5.read_sample_ids(features.path) == ("00000", "00001", "00002", "00003")
+    assert store.read_sample_ids(features.path) == ("00000", "00001", "00002", "00003")
     assert features.source == {"images": 4, "imported": ["all.npz"]}
 
 
@@ -52,7 +52,7 @@ def test_an_import_can_be_classified():
     """Cosines by hand: row 0 is 0.6 to cat, 0.48 to dog, 0.8 to big_猫."""
     features, _ = imported(whole(), logit_scale=10)
     scores = zero_shot(
-        features.image_features, features.text_features[PROMPT], features.identity["logit_scale"]
+        features.image_features, features.texts[PROMPT].features, features.identity["logit_scale"]
     )
     assert scores.class_index.tolist() == [2, 1, 1, 1]
     powers = np.exp([6, 4.8, 8])
@@ -74,7 +74,7 @@ def test_precisions(given, stored):
 def test_features_alone_are_an_ood_set():
     features, notes = imported(savez(features=RAW))
     assert features.labels.tolist() == [-1] * 4
-    assert (features.class_names, features.text_features) == ((), {})
+    assert (features.class_names, features.texts) == ((), {})
     assert "can be an OOD set only" in notes
 
 
@@ -91,7 +91,7 @@ def test_text_without_names():
     features, notes = imported(savez(features=RAW, labels=LABELS), text=text)
     assert features.class_names == ("class 0", "class 1", "class 2")
     assert "called 'class 0' … 'class 2'" in notes
-    assert np.array_equal(features.text_features[PROMPT], TEXT)
+    assert np.array_equal(features.texts[PROMPT].features, TEXT)
 
 
 def test_text_of_another_norm_is_taken_with_a_note():
@@ -100,7 +100,7 @@ def test_text_of_another_norm_is_taken_with_a_note():
     long = savez("t.npz", text_features=TEXT * [[2], [1], [5]])
     features, notes = imported("f.npz", "more", text=long)
     assert "norms are 1 to 5: brought to 1" in notes
-    assert np.allclose(features.text_features[PROMPT], TEXT, atol=1e-7)
+    assert np.allclose(features.texts[PROMPT].features, TEXT, atol=1e-7)
 
 
 @pytest.mark.parametrize("precision", ["float16", "float32"])
@@ -142,9 +142,9 @@ def test_sets_of_one_encoder_meet_whatever_their_precision():
 def test_a_folder_is_of_one_encoder_and_one_scale():
     imported(savez(features=RAW), logit_scale=50.0)
     other = savez("g.npz", features=np.ones((2, 4)))
-    not_imported("features/imported/pets.h5 is of another encoder (dims: 3, not 4)",
-                 remedy="other-encoder", name="more", features=other)  # fmt: skip
-    not_imported("another encoder (logit_scale: 50.0, not 100)", remedy="other-encoder",
+    not_imported("features/imported/pets.h5 is of another encoder (dims is 3, not 4)",
+                 "--encoder NAME", name="more", features=other)  # fmt: skip
+    not_imported("another encoder (logit_scale is 50.0, not 100)",
                  name="more", features=Path("f.npz"), logit_scale=100)  # fmt: skip
     assert imported(other, "more", encoder="mine")[0].identity["model"] == "mine"
     second, notes = imported("f.npz", "second")
@@ -167,9 +167,9 @@ def test_the_same_again_and_other_content():
 def test_another_template_joins_the_same_features():
     imported(whole())
     features, _ = imported(whole(text_features=TEXT[::-1]), prompt="art of {}")
-    assert set(features.text_features) == {PROMPT, "art of {}"}
-    assert np.array_equal(features.text_features["art of {}"], TEXT[::-1])
-    assert np.array_equal(features.text_features[PROMPT], TEXT)
+    assert set(features.texts) == {PROMPT, "art of {}"}
+    assert np.array_equal(features.texts["art of {}"].features, TEXT[::-1])
+    assert np.array_equal(features.texts[PROMPT].features, TEXT)
 
 
 # --- what does not fit
@@ -225,7 +225,7 @@ def test_labels_too_large_without_class_names():
 def test_a_set_with_parameters_has_the_name_that_an_extraction_gives(name):
     features, _ = imported(whole(), name)
     assert features.path == Path(f"features/imported/{name}.h5")
-    assert (features.name, list(features.text_features)) == (name, [PROMPT])
+    assert (features.name, list(features.texts)) == (name, [PROMPT])
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from feature_files import write_pets
 from made import MADE_UP
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import machine_facts
 from zsntta_cli.cache.origin import (
     differences_in_words,
-    machine_facts,
     origin_differences,
     origin_of,
     origins_in,
@@ -36,12 +36,12 @@ def write(path, **changes):
 
 def origin(path, **changes):
     write(path, **changes)
-    return origin_of(hdf5.read_features(path))
+    return origin_of(store.read(path))
 
 
 def test_a_file_says_what_made_it_beside_the_encoder_and_the_source(tmp_path):
     write(tmp_path / "pets.h5")
-    features = hdf5.read_features(tmp_path / "pets.h5")
+    features = store.read(tmp_path / "pets.h5")
     assert features.machine["versions"]["numpy"] == version("numpy")
     assert features.machine["versions"]["python"] == platform.python_version()
     assert features.machine["cpu"]
@@ -58,8 +58,8 @@ def test_the_parts_of_a_split_were_made_as_the_whole_was(tmp_path):
     path = tmp_path / "made" / "pets.h5"
     write(path, machine={"cpu": "an old one"}, labels=np.array([0, 1, 0, 1, 1, 0], np.int32))
     for part in split(path, "half", [0]):
-        assert hdf5.read_features(part).machine == {"cpu": "an old one"}
-        assert origin_of(hdf5.read_features(part))["split"]["of"] == "pets"
+        assert store.read(part).machine == {"cpu": "an old one"}
+        assert origin_of(store.read(part))["split"]["of"] == "pets"
 
 
 def test_an_origin_names_no_place_of_the_machine(tmp_path):
@@ -145,6 +145,6 @@ def test_every_maker_of_files_says_what_made_them(cache):
     files = sorted(Path(cache, "tiny").glob("*.h5"))
     assert len(files) == 6
     for path in files:
-        facts = hdf5.read_features(path).machine
+        facts = store.read(path).machine
         assert facts["batch_size"] == 50
         assert set(facts["versions"]) >= {"zsntta", "numpy", "pillow", "torchvision"}

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import PROMPT
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.features import DATASET, Text
 from zsntta_cli.cache.published import judge, judged_file, published_for, table
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.settings.prompts import ensembles, templates_of
 
 B16 = {"model": "ViT-B-16", "pretrained": "openai", "logit_scale": 100.0}
@@ -107,7 +108,7 @@ def test_a_prompt_that_is_off_beside_one_without_a_published_accuracy(tmp_path):
     seen = np.where(np.arange(10_000) < 9_077, labels, (labels + 1) % 10)
     near, far = np.eye(10, 11, dtype=np.float32), np.eye(10, 11, dtype=np.float32)
     far[4:6] = np.eye(11, dtype=np.float32)[10]
-    hdf5.write_features(
+    write_features(
         tmp_path / "cifar10.h5", kind=DATASET, name="cifar10", encoder=B16, source={},
         blocks=[np.eye(10, 11, dtype=np.float16)[seen]], labels=labels,
         sample_ids=[str(i) for i in range(10_000)],

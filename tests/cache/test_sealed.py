@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from functools import partial
 
 import h5py
 import numpy as np
@@ -9,11 +10,10 @@ import pytest
 from feature_files import UNIT, write_pets
 from made import refused
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import Text
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text, problems
 
-READERS = (hdf5.read_features, hdf5.read_header)
+READERS = (store.read, partial(store.read, rows=False))
 BROKEN = "are not those that it was written with"
 
 
@@ -37,7 +37,7 @@ def exchange(what, file, other):
     elif what in ("encoder", "seal"):
         file.attrs[what] = other.attrs[what]
     elif what == "another seal":
-        file.attrs["seal"] = "0" * 64
+        file.attrs["seal"] = np.bytes_("0" * 64)
     elif what == "normalized":
         file.attrs[what] = not file.attrs[what]
     elif what == "encoder and digest":
@@ -55,12 +55,12 @@ def exchange(what, file, other):
         del file[groups[0].name]
     elif what == "templates":
         templates = [group.attrs["template"] for group in groups]
-        for group, template in zip(groups, [*templates[1:], "c {}."], strict=True):
+        for group, template in zip(groups, [*templates[1:], np.bytes_("c {}.")], strict=True):
             group.attrs["template"] = template
     else:
         assert what == "scale"
         [scaled] = [group for group in groups if "logit_scale" in group.attrs]
-        scaled.attrs["logit_scale"] = "50.0"
+        scaled.attrs["logit_scale"] = np.bytes_("50.0")
 
 
 EXCHANGED = ("encoder", "class_names", "texts", "a text is gone", "templates", "scale", "seal")
@@ -71,7 +71,7 @@ PAIRS = [*itertools.combinations(EXCHANGED, 1), *itertools.combinations(EXCHANGE
 @pytest.mark.parametrize("what", [*PAIRS, *((one,) for one in ONCE)], ids=" and ".join)
 def test_whatever_was_exchanged_is_found(two, what):
     first, second = two
-    assert hdf5.read_features(first).identity["model"] == "m"
+    assert store.read(first).identity["model"] == "m"
     with h5py.File(first, "r+") as file, h5py.File(second, "r") as other:
         for one in what:
             exchange(one, file, other)
@@ -83,9 +83,9 @@ def test_whatever_was_exchanged_is_found(two, what):
 
 def test_added_texts_are_part_of_it(two):
     first, second = two
-    hdf5.add_texts(first, [Text("c {}.", UNIT)])
-    assert {*hdf5.read_features(first).text_features} == {"a {}.", "b {}.", "c {}."}
+    store.add_texts(first, [Text("c {}.", UNIT)])
+    assert {*store.read(first).texts} == {"a {}.", "b {}.", "c {}."}
     with h5py.File(first, "r+") as file, h5py.File(second, "r") as other:
         exchange("encoder", file, other)
     with refused(BROKEN):
-        hdf5.read_features(first)
+        store.read(first)

@@ -7,12 +7,13 @@ import httpx
 import huggingface_hub
 import numpy as np
 import pytest
+from feature_files import write_features
 from huggingface_hub import constants
 from web_hub import REVISION, local_hub
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET
+from zsntta_cli.cache import store
 from zsntta_cli.cache.origin import note_path, origin_of
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
 from zsntta_cli.sharing import PushPlan, pull, push
 
@@ -69,7 +70,7 @@ def pulled(root, names=(), encoder=None, at=""):
 
 def write(root, name, ids=("0", "1"), source=(), **encoder):
     """A file of two images of no class."""
-    hdf5.write_features(
+    write_features(
         root / f"made/{name}.h5", kind=DATASET, name=name, source=dict(source),
         encoder={"model": "made-up", "logit_scale": 20.0} | encoder,
         blocks=[np.eye(2, 16, dtype=np.float16)], labels=np.full(2, -1, np.int32), sample_ids=ids,
@@ -82,13 +83,15 @@ def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
     assert all(one.is_new for one in done)
     for one in done:
         mine = features / "made" / one.path.name
-        assert hdf5.read_header(mine) == hdf5.read_header(one.path) == one.header
-        assert hdf5.read_sample_ids(mine) == hdf5.read_sample_ids(one.path)
-        before, after = hdf5.read_features(mine), hdf5.read_features(one.path)
+        assert store.read_sample_ids(mine) == store.read_sample_ids(one.path)
+        before, after = store.read(mine), store.read(one.path)
+        assert before.digest == after.digest == one.features.digest
+        assert (before.kind, before.created) == (after.kind, after.created)
+        assert (before.identity, before.source) == (after.identity, after.source)
         assert (before.image_features == after.image_features).all()
         assert (before.class_names, before.machine) == (after.class_names, after.machine)
-        for template, text in before.text_features.items():
-            assert (text == after.text_features[template]).all()
+        for template, text in before.texts.items():
+            assert (text.features == after.texts[template].features).all()
     again = pulled(tmp_path / "here", at=f"@{REVISION}")
     assert not any(one.is_new for one in again)
     assert again[0].line.endswith("birds.h5: 400 images, there already")
@@ -115,7 +118,7 @@ def test_other_features_are_never_replaced(hub, features, tmp_path):
 def test_a_folder_of_another_encoder_takes_nothing(hub, tmp_path):
     root = tmp_path / "here"
     write(root, "own", logit_scale=21.0)
-    with pytest.raises(StoreError, match=r"than 'pets' \(logit_scale: 21.0, not 20.0\)"):
+    with pytest.raises(StoreError, match=r"encoder \(logit_scale is 21.0, not 20.0\)"):
         pulled(root, ["pets"])
     assert [path.name for path in (root / "made").glob("*.h5")] == ["own.h5"]
 
@@ -126,7 +129,7 @@ def test_a_file_that_fails_its_digest_is_not_kept(serve, features, uploads, tmp_
     path = uploads / "made" / "pets.h5"
     content = bytearray(path.read_bytes())
     if where == "features":
-        content[content.index(hdf5.read_features(path).image_features[7:8].tobytes())] ^= 1
+        content[content.index(store.read(path).image_features[7:8].tobytes())] ^= 1
     elif where == "name":
         content = (features / "made/birds.h5").read_bytes()
     else:
@@ -145,10 +148,10 @@ def test_what_broke_off_goes_on(hub, tmp_path):
 
 def test_where_a_file_came_from_is_known_until_it_holds_something_else(hub, features, tmp_path):
     (done,) = pulled(tmp_path / "here", ["pets"])
-    assert origin_of(hdf5.read_features(done.path))["pulled"] == f"{REPOSITORY}@{REVISION}"
+    assert origin_of(store.read(done.path))["pulled"] == f"{REPOSITORY}@{REVISION}"
     assert note_path(done.path).exists()
     shutil.copy(features / "made/birds.h5", done.path)
-    assert "pulled" not in origin_of(hdf5.read_features(done.path))
+    assert "pulled" not in origin_of(store.read(done.path))
 
 
 def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, monkeypatch):
@@ -210,9 +213,9 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
     assert b"wedding" not in content
     with serve():
         (done,) = pulled(tmp_path / "here")
-        assert done.header.digest == hdf5.read_header(root / "made/own.h5").digest
-        assert hdf5.read_sample_ids(done.path) == ("00000", "00001")
-        assert hdf5.read_features(done.path).identity["pretrained"] == "w.pt"
+        assert done.features.digest == store.read(root / "made/own.h5", rows=False).digest
+        assert store.read_sample_ids(done.path) == ("00000", "00001")
+        assert store.read(done.path).identity["pretrained"] == "w.pt"
         assert not pulled(root)[0].is_new, "the model in its folder is the same one elsewhere"
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feature_files import write_pets
+from feature_files import write_features, write_pets
 from hypothesis import given
 from hypothesis import strategies as st
 from made import PROMPT, TINY, refused
 
-from zsntta_cli.cache.features import DATASET
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
+from zsntta_cli.cache import store
 from zsntta_cli.cache.split import drawn_classes, split
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import SettingsError
 
 
@@ -22,22 +22,22 @@ def test_the_two_halves_are_the_set(cached):
     assert result.stdout.split() == [
         "features/tiny/shapes-6-s3-id.h5", "features/tiny/shapes-6-s3-ood.h5"
     ]  # fmt: skip
-    whole = read_features(Path("features/tiny/shapes.h5"))
-    halves = [read_features(Path(line)) for line in result.stdout.split()]
+    whole = store.read(Path("features/tiny/shapes.h5"))
+    halves = [store.read(Path(line)) for line in result.stdout.split()]
     assert [len(half.class_names) for half in halves] == [6, 4]
-    ids = [read_sample_ids(half.path) for half in halves]
-    assert sorted(ids[0] + ids[1]) == sorted(read_sample_ids(whole.path))
-    rows = {name: i for i, name in enumerate(read_sample_ids(whole.path))}
+    ids = [store.read_sample_ids(half.path) for half in halves]
+    assert sorted(ids[0] + ids[1]) == sorted(store.read_sample_ids(whole.path))
+    rows = {name: i for i, name in enumerate(store.read_sample_ids(whole.path))}
     for half, names in zip(halves, ids, strict=True):
         of_whole = [rows[name] for name in names]
         assert np.array_equal(half.image_features, whole.image_features[of_whole])
         assert [half.class_names[i] for i in half.labels] == [
             whole.class_names[i] for i in whole.labels[of_whole]
         ]
-    [(template, text)] = halves[0].text_features.items()
+    [(template, text)] = halves[0].texts.items()
     kept = [whole.class_names.index(name) for name in halves[0].class_names]
-    assert np.array_equal(text, whole.text_features[template][kept])
-    assert halves[1].text_features == {}
+    assert np.array_equal(text.features, whole.texts[template].features[kept])
+    assert halves[1].texts == {}
     assert cached("cache", "verify").exit_code == 0
     assert cached("cache", "split", "shapes", "--id-classes", 6, "--seed", 3).exit_code == 0
 
@@ -48,18 +48,18 @@ def test_a_split_is_an_id_set_with_its_partner(cached):
                     "--format", "json", *TINY)  # fmt: skip
     [record] = json.loads(result.stdout)
     assert record["settings"]["ood_set"] == "near-ood"
-    half = read_features(Path("features/tiny/near-id.h5"))
+    half = store.read(Path("features/tiny/near-id.h5"))
     assert record["counts"]["id"] == len(half) < 300
     live = cached("simulate", "--method", "tent", "--id", "near-id", "--limit", 30, *TINY)
     assert live.exit_code == 0, live.stderr
 
 
 def test_a_list_of_classes(cached, tmp_path):
-    known = read_features(Path("features/tiny/shapes.h5")).class_names
+    known = store.read(Path("features/tiny/shapes.h5")).class_names
     (tmp_path / "mine.txt").write_text("\n".join(known[2:4]))
     result = cached("cache", "split", "shapes", "--id-classes", "mine.txt")
     assert result.exit_code == 0, result.stderr
-    assert read_features(Path("features/tiny/shapes-mine-id.h5")).class_names == known[2:4]
+    assert store.read(Path("features/tiny/shapes-mine-id.h5")).class_names == known[2:4]
     (tmp_path / "mine.txt").write_text("unheard of\n")
     other = cached("cache", "split", "shapes", "--id-classes", "mine.txt", "--name", "x")
     assert (other.exit_code, "'unheard of' is no class" in other.stderr) == (2, True)
@@ -101,14 +101,14 @@ def test_drawn_classes_are_distinct_and_follow_the_seed(total, data, seed):
 
 def test_a_part_of_the_images_that_an_earlier_version_made_is_a_set(cached):
     """Under its own name: defaults, partners and texts that it lacks are no longer the whole's."""
-    whole, drawn = read_features(Path("features/tiny/shapes.h5")), slice(0, 60)
+    whole, drawn = store.read(Path("features/tiny/shapes.h5")), slice(0, 60)
     of_whole = {"of": "shapes", "part": "tune", "images": "20%", "seed": 0, "digest": whole.digest}
     write_features(
         Path("features/tiny/shapes-tune.h5"), kind=DATASET, name="shapes-tune",
         encoder=whole.identity, source={**whole.source, "split": of_whole},
         blocks=[whole.image_features[drawn]], labels=whole.labels[drawn],
-        sample_ids=read_sample_ids(whole.path)[drawn], class_names=whole.class_names,
-        texts=whole.texts(),
+        sample_ids=store.read_sample_ids(whole.path)[drawn], class_names=whole.class_names,
+        texts=whole.texts.values(),
     )  # fmt: skip
     assert cached("cache", "verify").exit_code == 0
     run = ("simulate", "--id", "shapes-tune", "--ood", "glyphs", "--prompt", PROMPT, *TINY)

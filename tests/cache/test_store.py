@@ -9,9 +9,8 @@ import pytest
 from feature_files import LABELS, PET_IDS, PETS, TEXTS, UNIT, write_pets
 from made import refused
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import Text
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text, problems
 from zsntta_cli.errors import StoreError
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
@@ -25,50 +24,58 @@ def path(tmp_path):
 
 
 def test_what_is_written_is_read(path):
-    features = hdf5.read_features(path)
+    features = store.read(path)
     assert np.array_equal(features.image_features, PETS)
     assert features.image_features.dtype == np.float16
     assert np.array_equal(features.labels, LABELS)
     assert features.class_names == ("cat", "dog")
-    assert list(features.text_features) == [text.template for text in TEXTS]
+    assert list(features.texts) == [text.template for text in TEXTS]
     for text in TEXTS:
-        assert np.array_equal(features.text_features[text.template], text.features)
+        assert np.array_equal(features.texts[text.template].features, text.features)
     assert (features.kind, features.name, features.identity) == (
         "dataset", "pets", {"model": "m", "logit_scale": 100.0}
     )  # fmt: skip
-    assert hdf5.read_sample_ids(path) == tuple(PET_IDS)
+    assert store.read_sample_ids(path) == tuple(PET_IDS)
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
 
 
 def test_the_digest_depends_on_content_alone(path):
     other = path.with_name("again.h5")
-    digest = hdf5.read_features(path).digest
+    digest = store.read(path).digest
     assert write_pets(other, blocks=[PETS]) == digest
     assert write_pets(other, texts=[], source={}) == digest
     assert digest == hashlib.sha256(PETS.tobytes() + LABELS.tobytes()).hexdigest()
     assert write_pets(other, labels=np.zeros(6, np.int32)) != digest
     assert write_pets(other, blocks=[PETS[::-1].copy()]) != digest
     shutil.copy(path, other)
-    assert hdf5.read_features(other).digest == digest
+    assert store.read(other).digest == digest
 
 
 def test_text_is_added_and_the_rest_stays(path):
-    hdf5.add_texts(path, [Text("art of a {}.", -UNIT)])
-    features = hdf5.read_features(path)
-    assert set(features.text_features) == {"a {}.", "b {}.", "art of a {}."}
+    store.add_texts(path, [Text("art of a {}.", -UNIT)])
+    features = store.read(path)
+    assert set(features.texts) == {"a {}.", "b {}.", "art of a {}."}
     assert np.array_equal(features.image_features, PETS)
 
 
-def test_texts_in_any_form_are_read(path):
-    """Of any length, as h5py writes them unasked, and of bytes that are no UTF-8."""
-    with h5py.File(path, "r+") as file:
-        del file["class_names"]
-        names = file.create_dataset("class_names", (2,), h5py.string_dtype())
-        names[:] = ["cat" * 999, "é"]
-        hdf5._write_seal(file)
-    assert hdf5.read_features(path).class_names == ("cat" * 999, "é")
-    write_pets(path, texts=[Text("a \udc80 {}.", UNIT)])
-    assert list(hdf5.read_features(path).text_features) == ["a \udc80 {}."]
+def test_texts_of_bytes_that_are_no_utf_8_are_read(path):
+    write_pets(path, texts=[Text("a \udc80 {}.", UNIT)], class_names=["cat" * 999, "\udcff é"])
+    features = store.read(path)
+    assert list(features.texts) == ["a \udc80 {}."]
+    assert features.class_names == ("cat" * 999, "\udcff é")
+
+
+def test_a_description_has_all_but_the_rows(path):
+    whole, header = store.read(path), store.read(path, rows=False)
+    assert (len(header), header.dim, header.image_features.dtype) == (6, 4, np.float16)
+    assert header.image_features.shape == header.texts["b {}."].features.shape == (0, 4)
+    assert np.array_equal(header.labels, LABELS)
+    for name in ("digest", "class_names", "identity", "source", "machine", "created", "part"):
+        assert getattr(header, name) == getattr(whole, name)
+    digests = [hashlib.sha256(text.features.tobytes()).hexdigest() for text in TEXTS]
+    assert [text.digest for text in header.texts.values()] == digests
+    assert header.model("b {}.") == {"model": "m", "logit_scale": 20.0, "logit_bias": None}
+    assert header.model("a {}.") == {"model": "m", "logit_scale": 100.0}
 
 
 # --- what is no whole feature file
@@ -79,26 +86,25 @@ def test_a_truncated_file(path, keep):
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * keep)])
     with refused("not a whole zsntta feature file", error=StoreError):
-        hdf5.read_features(path)
+        store.read(path)
 
 
 def test_a_missing_and_a_foreign_file(tmp_path):
     path = tmp_path / "foreign.h5"
     with refused("no features at"):
-        hdf5.read_features(path)
+        store.read(path)
     with h5py.File(path, "w") as file:
         file["data"] = np.zeros(3)
     with refused("it has no attribute 'format'"):
-        hdf5.read_features(path)
+        store.read(path)
 
 
 def test_a_file_of_another_format(path):
     with h5py.File(path, "r+") as file:
         file.attrs["format"] = 2
-    said = f"{path} was made by another version (format 2): delete it and extract again."
-    with refused(said, error=StoreError):
-        hdf5.read_features(path)
-    assert problems(path) == [said]
+    with refused("its format is 2, must be 1", error=StoreError):
+        store.read(path)
+    assert "its format is 2" in problems(path)[0]
 
 
 @pytest.mark.parametrize("name", ["image_features", "labels", "text_features"])
@@ -107,7 +113,7 @@ def test_changed_content_is_noticed(path, name):
         data = next(iter(file["text"].values()))[name] if name == "text_features" else file[name]
         data[0] = 1 - data[0]
     with refused("match"):
-        hdf5.read_features(path)
+        store.read(path)
 
 
 def test_numbers_in_other_types_are_not_read(path):
@@ -116,7 +122,7 @@ def test_numbers_in_other_types_are_not_read(path):
             del file[name]
             file[name] = value
         with refused(f"{name} is"):
-            hdf5.read_features(path)
+            store.read(path)
 
 
 def with_value(index, value, dtype=np.float16):
@@ -144,7 +150,7 @@ def with_value(index, value, dtype=np.float16):
 def test_what_verify_refuses_is_not_read(path, changes, said):
     write_pets(path, **changes)
     with refused(said, error=StoreError):
-        hdf5.read_features(path)
+        store.read(path)
     assert said in " ".join(problems(path))
 
 
@@ -174,7 +180,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, monkeypatch, whe
     with refused("No space left on device", error=StoreError):
         write_pets(path, labels=np.zeros(6, np.int32))
     with refused("No space left on device", error=StoreError):
-        hdf5.add_texts(path, [Text("x {}", UNIT)])
+        store.add_texts(path, [Text("x {}", UNIT)])
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
 

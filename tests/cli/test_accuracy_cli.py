@@ -8,8 +8,7 @@ import pytest
 from made import PROMPT, TINY
 from PIL import Image
 
-from zsntta_cli.cache import hdf5, published
-from zsntta_cli.cache.features import float32_of
+from zsntta_cli.cache import published, store
 from zsntta_cli.datasets.drawn.builtin import render
 
 IMAGES = 1_500
@@ -30,7 +29,7 @@ def encoded(encoder, pictures):
 
 def share_of(shapes):
     rows, labels, text, _ = shapes
-    return float(((float32_of(np.asarray(rows)) @ text.T).argmax(1) == labels).mean())
+    return float(((np.asarray(rows, np.float32) @ text.T).argmax(1) == labels).mean())
 
 
 @pytest.fixture
@@ -117,5 +116,5 @@ def test_a_part_without_whole_classes_has_no_verdict(take_in, shapes):
 
 
 def test_a_partner_is_not_said_to_have_an_accuracy(cached):
-    assert hdf5.read_header(Path("features/tiny/glyphs.h5")).templates == ()
+    assert store.read(Path("features/tiny/glyphs.h5"), rows=False).texts == {}
     assert "zero-shot" not in cached("cache", "show", "glyphs", *TINY).stdout

@@ -7,11 +7,13 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import damaged, fails, row
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET
 
 ENCODER = {"model": "toy", "pretrained": "imported", "logit_scale": 100.0}
 RNG = np.random.default_rng(0)
@@ -27,7 +29,7 @@ def write(name="pets", folder="toy", **changes):
         "class_names": NAMES, "texts": [Text("a {}.", np.eye(3, 16, dtype=np.float32))],
     }  # fmt: skip
     path = feature_path(Path("features"), folder, name)
-    return path, hdf5.write_features(path, **(content | changes))
+    return path, write_features(path, **(content | changes))
 
 
 def test_list(zsntta):
@@ -163,7 +165,7 @@ def test_damaged_files_are_ok_with_the_same_digest_or_bad(zsntta):
         (line,) = result.stdout.splitlines()
         if result.exit_code == 0:
             assert line == "features/toy/pets.h5: ok"
-            assert hdf5.read_features(path).digest == digest
+            assert store.read(path).digest == digest
         else:
             assert result.stderr.startswith("error: 1 of 1 files bad")
         assert zsntta("cache", "list").exit_code == 0
@@ -187,9 +189,9 @@ def test_import(zsntta, arrays):
     )
     assert "taken as raw features" in result.stderr
     assert "the text features' norms are 2 to 2: brought to 1" in result.stderr
-    features = hdf5.read_features(Path("features/mine/pets.h5"))
+    features = store.read(Path("features/mine/pets.h5"))
     assert features.identity["logit_scale"] == 50
-    assert list(features.text_features) == ["art of {}"]
+    assert list(features.texts) == ["art of {}"]
     assert zsntta("cache", "verify").exit_code == 0
     again = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")
     assert again.stdout.endswith(", there already\n")

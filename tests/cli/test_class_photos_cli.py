@@ -12,8 +12,8 @@ from detected import rows
 from made import TINY, fails
 from PIL import Image
 
-from zsntta_cli.cache.features import Text
-from zsntta_cli.cache.hdf5 import add_texts, read_features, read_header
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings.prompts import PHOTOS
@@ -119,24 +119,24 @@ def photos(zsntta, drawn):
 
 
 def test_a_set_has_classes_of_its_photos_with_a_scale_of_their_own(photos):
-    features, header = read_features(FILE), read_header(FILE)
-    own = features.text_scales[PHOTOS]
-    assert own == header.text_scales[PHOTOS] != features.identity["logit_scale"]
-    assert features.text_features[PHOTOS].shape == (10, features.dim)
+    features, header = store.read(FILE), store.read(FILE, rows=False)
+    own = features.texts[PHOTOS].logit_scale
+    assert own == header.texts[PHOTOS].logit_scale != features.identity["logit_scale"]
+    assert features.texts[PHOTOS].features.shape == (10, features.dim)
     # By hand: ZS-CLIP's accuracy on a clean stream is that of its class and threshold on these.
     [record], [other] = (
         json.loads(photos(*RUN, *prompt, "--format", "json").stdout)
         for prompt in (("--prompt", "photos"), ())
     )
-    scores = zero_shot(features.image_features, features.text_features[PHOTOS], own)
+    scores = zero_shot(features.image_features, features.texts[PHOTOS].features, own)
     right = (scores.class_index == features.labels).mean()
     assert record["detection"]["id_accuracy"] == pytest.approx(right)
     assert other["settings"]["prompt"] != record["settings"]["prompt"] == PHOTOS
     assert other["digests"]["text/shapes"] != record["digests"]["text/shapes"]
     assert photos("cache", "split", "shapes", "--id-classes", "6").exit_code == 0
-    part = read_features(FILE.with_name("shapes-6-s0-id.h5"))
-    assert part.text_scales == features.text_scales
-    assert part.text_features[PHOTOS].shape[0] == 6
+    part = store.read(FILE.with_name("shapes-6-s0-id.h5"))
+    assert part.texts[PHOTOS].logit_scale == features.texts[PHOTOS].logit_scale
+    assert part.texts[PHOTOS].features.shape[0] == 6
 
 
 def test_the_same_photos_change_nothing_and_others_are_refused(photos):
@@ -157,9 +157,9 @@ def test_what_will_not_do_is_one_line(photos):
     fails(photos(*EXTRACT), "examples has no photos of 'star'", stdout=None)
     fails(photos(*EXTRACT, "--dataset", "glyphs"), "name one --dataset", code=2)
     fails(photos("extract", *SHAPES, "--prompt", "photos"), "'photos' is neither", code=2)
-    add_texts(FILE, [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
+    store.add_texts(FILE, [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
     with pytest.raises(StoreError, match="the logit scale of its text features is -1"):
-        read_features(FILE)
+        store.read(FILE)
 
 
 def test_without_classes_of_photos_the_command_to_type_is_told(cached):

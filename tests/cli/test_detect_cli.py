@@ -16,12 +16,13 @@ import jsonschema
 import numpy as np
 import pytest
 from detected import NAMES, SHAPES, rows
+from feature_files import write_features
 from made import TINY, ZSNTTA, fails, pack
 from PIL import Image
 from sorted_photos import photos_in, tree
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.detection.inputs import DETECTORS
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +83,7 @@ def write_set(tmp_path, count):
     """Features of a set without labels, of an encoder that there is not."""
     generator = np.random.default_rng(0)
     text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T.astype(np.float32)
-    hdf5.write_features(
+    write_features(
         tmp_path / "features/made/mine.h5", kind=DATASET, name="mine",
         encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": count},
         blocks=[generator.standard_normal((count, 8)).astype(np.float16)],

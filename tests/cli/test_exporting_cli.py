@@ -7,7 +7,7 @@ import threading
 import numpy as np
 from made import ZSNTTA, fails
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 
 BACK = ("--encoder", "mine", "--features-dir", "back")
 
@@ -16,12 +16,12 @@ def test_there_and_back(cached, tmp_path):
     result = cached("cache", "export", "shapes")
     assert result.exit_code == 0, result.output
     name, _, says = result.stdout.strip().partition(": ")
-    own = hdf5.read_features(tmp_path / "features/tiny/shapes.h5")
+    own = store.read(tmp_path / "features/tiny/shapes.h5")
     assert says == f"{len(own):,} features of {own.dim} dims"
     result = cached("cache", "import", "shapes", "--features", name, *BACK)
     assert result.exit_code == 0, result.output
     assert f"{name} says that its features are of tiny" in result.stderr
-    back = hdf5.read_features(tmp_path / "back/mine/shapes.h5")
+    back = store.read(tmp_path / "back/mine/shapes.h5")
     assert (back.digest, back.class_names) == (own.digest, own.class_names)
     assert back.identity == own.identity
     fails(cached("cache", "export", "shapes"), "is there already: --overwrite")

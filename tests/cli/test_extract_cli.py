@@ -15,7 +15,7 @@ import torch
 from made import TINY, fails
 from PIL import Image
 
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.cache import store
 from zsntta_cli.encoders import weights
 
 
@@ -75,12 +75,12 @@ def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
     path, command = Path("features/tiny/mine.h5"), ("extract", "--dataset", "mine=pictures", *TINY)
     result = zsntta(*command)
     assert "folders are wnids, so classes are 'tench' and so on" in result.stderr
-    assert read_features(path).class_names == ("tench", "goldfish")
+    assert store.read(path).class_names == ("tench", "goldfish")
     named = (*command, "--class-names", "names.txt")
     (tmp_path / "names.txt").write_text("n01443537\tgold fish\nn01440764 a tench\n")
     fails(zsntta(*named), "the class names are others", stdout=None)
     assert zsntta(*named, "--overwrite").exit_code == 0
-    assert read_features(path).class_names == ("a tench", "gold fish")
+    assert store.read(path).class_names == ("a tench", "gold fish")
     (tmp_path / "names.txt").write_text("fish\n")
     fails(zsntta(*named, "--overwrite"), "names.txt has 1 lines and 'mine' 2 class folders")
     live = zsntta("simulate", "--method", "tent", "--id", "mine", "--ratio", 0, "--dataset",
@@ -147,7 +147,7 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
                    .stdout)[0]["digests"]["shapes"]
         for path in (one, two)
     }  # fmt: skip
-    assert seen == {read_features(features / name / "shapes.h5").digest for name in folders}
+    assert seen == {store.read(features / name / "shapes.h5").digest for name in folders}
     assert len(seen) == 2
     (tmp_path / "elsewhere").mkdir()
     moved = shutil.move(one, tmp_path / "elsewhere" / one.name)
@@ -165,7 +165,7 @@ def test_weights_that_change_behind_a_name_are_noticed(zsntta, monkeypatch):
     assert zsntta(*command, "digits").exit_code == 0
     original = weights._load_tiny
     monkeypatch.setattr(weights, "_load_tiny", lambda p: (original(p)[0], "0" * 64))
-    said = "digits.h5 was made by another encoder than this is now (weights_sha256: "
+    said = "digits.h5 is of another encoder (weights_sha256 is "
     fails(zsntta(*command, "glyphs"), said, stdout=None)
 
 
@@ -174,9 +174,11 @@ def test_features_of_autocast_are_made_replayed_adapted_and_listed(cached):
     made = cached("extract", "--dataset", "shapes", "--limit", "60", "--no-partners", *amp)
     assert made.exit_code == 0, made.output
     assert "slow in float16" in made.stderr
-    ours, plain = (read_features(Path(f"features/tiny{end}/shapes.h5")) for end in ("-amp", ""))
+    ours, plain = (store.read(Path(f"features/tiny{end}/shapes.h5")) for end in ("-amp", ""))
     assert ours.identity == {**plain.identity, "precision": "amp"}
-    rows = [read_sample_ids(plain.path).index(name) for name in read_sample_ids(ours.path)]
+    rows = [
+        store.read_sample_ids(plain.path).index(name) for name in store.read_sample_ids(ours.path)
+    ]
     assert not np.array_equal(ours.image_features, plain.image_features[rows])
     np.testing.assert_allclose(ours.image_features, plain.image_features[rows], atol=0.1)
     run = ("simulate", "--ratio", "0", "--noise", "none", *amp, "--method")

@@ -92,7 +92,7 @@ METHOD_FILES = {  # what a named method has, beside what all share
     },
 }
 SHARED_FILES = {
-    "base", "classifiers.blocks", "entry", "learned", "scores", "settings", "threshold",
+    "base", "classifiers.blocks", "entry", "learned", "rows", "scores", "settings", "threshold",
 }  # fmt: skip
 
 

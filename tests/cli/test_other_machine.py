@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import TINY, ZSNTTA, fails
 
 import zsntta_cli
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.origin import origins_in
 
 RUNS = ("--method", "zs-clip", "--method", "adand", "--ood", "glyphs", "--seed", 0, "--seed", 1)
@@ -37,16 +37,16 @@ def make_elsewhere(names=("shapes", "glyphs", "noise-gaussian"), nudge=1, **iden
     """The features as a machine with another torch and 8 threads makes them."""
     for name in names:
         path = Path("features/tiny", f"{name}.h5")
-        old = hdf5.read_features(path)
+        old = store.read(path)
         encoder = {
             **old.identity, "threads": 8,
             "versions": {**old.identity["versions"], "torch": "2.13.0"}, **identity,
         }  # fmt: skip
         rows = (old.image_features.view(np.int16) + nudge).view(np.float16)  # the last bit
-        hdf5.write_features(
+        write_features(
             path, kind=old.kind, name=old.name, encoder=encoder, source=old.source, blocks=[rows],
-            labels=old.labels, sample_ids=hdf5.read_sample_ids(path), class_names=old.class_names,
-            texts=[Text(*text) for text in old.text_features.items()], machine=old.machine,
+            labels=old.labels, sample_ids=store.read_sample_ids(path), class_names=old.class_names,
+            texts=[*old.texts.values()], machine=old.machine,
         )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_a_record_says_how_each_of_its_feature_files_was_made(recorded):
     record = records()[-1]
     assert set(record["features"]["sets"]) == {"shapes", "glyphs", "noise-gaussian"}
     shared = record["features"]["shared"]
-    header = hdf5.read_header(Path("features/tiny/shapes.h5"))
+    header = store.read(Path("features/tiny/shapes.h5"), rows=False)
     for key in ("model", "weights_sha256", "precision", "image_size", "threads"):
         assert shared[key] == header.identity[key], key
     assert shared["cpu"]
@@ -121,8 +121,8 @@ def test_lines_of_an_export_and_older_records_name_the_missing_set_too(recorded)
 
 
 def test_of_features_of_another_machine_it_is_said_what_differs(recorded):
-    threads = hdf5.read_header(Path("features/tiny/shapes.h5")).identity["threads"]
-    torch = hdf5.read_header(Path("features/tiny/shapes.h5")).identity["versions"]["torch"]
+    threads = store.read(Path("features/tiny/shapes.h5"), rows=False).identity["threads"]
+    torch = store.read(Path("features/tiny/shapes.h5"), rows=False).identity["versions"]["torch"]
     make_elsewhere()
     result = recorded("simulate", "--from", "r.json", "--format", "csv")
     assert result.exit_code == 0, result.output

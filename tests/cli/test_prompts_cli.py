@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made import PROMPT, TINY, fails
 
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
 
 SHAPES = ("--dataset", "shapes", "--limit", "40", "--noise", "none", "--no-partners", *TINY)
 FILE = Path("features/tiny/shapes.h5")
@@ -23,22 +23,22 @@ def averaged(encoder, texts):
 def test_templates_together_are_one_prompt(zsntta, tiny):
     result = zsntta("extract", *SHAPES, "--template", "a {}", "--template", "the {}")
     assert result.exit_code == 0, result.output
-    (name,) = read_features(FILE).text_features
+    (name,) = store.read(FILE).texts
     assert name == "a {} | the {}"
-    row = read_features(FILE).text_features[name][0]
+    row = store.read(FILE).texts[name].features[0]
     np.testing.assert_allclose(row, averaged(tiny, ["a circle", "the circle"]), atol=1e-6)
     run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", name, *TINY)
     assert run.exit_code == 0, run.output
     result = zsntta("extract", *SHAPES, "--template", "code", "--template", "the {}")
     assert result.exit_code == 0, result.output
-    filed = {*read_features(FILE).text_features}
+    filed = {*store.read(FILE).texts}
     assert filed == {name, f"{PROMPT} | the {{}}"}, "what is named is no text"
 
 
 def test_clips_ensembles_have_names(zsntta, tiny):
     result = zsntta("extract", *SHAPES, "--prompt", "clip-cars", "--prompt", "code")
     assert result.exit_code == 0, result.output
-    assert {*read_features(FILE).text_features} == {"clip-cars", PROMPT}
+    assert {*store.read(FILE).texts} == {"clip-cars", PROMPT}
     assert "note: shapes under 'clip-cars': zero-shot accuracy " in result.stderr
     run = zsntta("simulate", "--method", "zs-clip", "--ratio", "0", "--prompt", "clip-cars", *TINY)
     assert run.exit_code == 0, run.output

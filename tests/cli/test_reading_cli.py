@@ -9,7 +9,7 @@ from detected import SHAPES, rows
 from made import TINY, fails, pack
 from PIL import Image
 
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.datasets import decoding
 
@@ -50,7 +50,7 @@ def white(image, path):
 
 
 def features(name):
-    return read_features(Path(f"features/tiny/{name}.h5"))
+    return store.read(Path(f"features/tiny/{name}.h5"))
 
 
 @pytest.mark.parametrize(("save", "like"), [(deep, plain), (lying, plain), (clear, white)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cli.line import completion
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -174,9 +174,9 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
     glyphs = Path("features/tiny/glyphs.h5")
     with h5py.File(glyphs, "r+") as file:
         encoder = json.loads(file.attrs["encoder"])
-        file.attrs["encoder"] = json.dumps({**encoder, "weights_sha256": "other"})
-        hdf5._write_seal(file)
-    said = "features/tiny/shapes.h5 and features/tiny/glyphs.h5 are of different encoders"
+        file.attrs["encoder"] = np.bytes_(json.dumps({**encoder, "weights_sha256": "other"}))
+        store._write_seal(file)
+    said = "features/tiny/glyphs.h5 is of another encoder (weights_sha256 is other, not "
     fails(cached(*ADAND, "--ood", "glyphs"), said)
     glyphs.write_bytes(glyphs.read_bytes()[:5000])
     fails(cached(*ADAND, "--ood", "glyphs"), "not a whole zsntta feature file")

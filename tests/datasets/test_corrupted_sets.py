@@ -8,7 +8,7 @@ from made import pack, refused
 from originals import WNIDS, by_class, npy, write
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.datasets.readers import corruptions
 
 ALL = (*corruptions.CORRUPTIONS, *corruptions.EXTRA)
@@ -187,7 +187,7 @@ def test_features_are_filed_under_the_whole_name(zsntta):
     result = zsntta("extract", "--dataset", "cifar10-c:fog:2", "--noise", "none", "--no-partners",
                     "--model", "tiny")  # fmt: skip
     assert result.exit_code == 0, result.output
-    fog = hdf5.read_features(Path("features/tiny/cifar10-c:fog:2.h5"))
+    fog = store.read(Path("features/tiny/cifar10-c:fog:2.h5"))
     assert (fog.name, fog.class_names) == ("cifar10-c:fog:2", corruptions.CIFAR10)
     assert fog.labels.tolist() == [*LABELS]
-    assert len(fog.text_features) == 1
+    assert len(fog.texts) == 1

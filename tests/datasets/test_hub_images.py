@@ -12,7 +12,7 @@ from web_hub import REVISION, local_hub
 from web_writer import encoded, pictures
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.datasets.readers.hub_images import Address, HubImages
 from zsntta_cli.errors import DatasetError
@@ -253,10 +253,10 @@ def test_extract_and_verify(zsntta, tmp_path):
     assert "1 to make (pets)" in zsntta(*extract, "--dry-run").stdout
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
-    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    features = store.read(tmp_path / "features/tiny/pets.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES
-    assert list(features.text_features) == ["a photo of a {}."]
+    assert list(features.texts) == ["a photo of a {}."]
     assert "there already" in zsntta(*extract).stdout
     result = zsntta("datasets", "verify", "pets=hf:./rows", "--deep")
     assert result.stdout == "pets: 5 images, 2 classes, every image opened: ok\n"

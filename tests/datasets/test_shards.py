@@ -13,7 +13,7 @@ from made import TINY, pack, refused
 from web_writer import encoded, pictures, write_split, write_web_set
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.datasets.images import account
 from zsntta_cli.datasets.readers import hub_images, shards
 from zsntta_cli.errors import DatasetError
@@ -317,18 +317,18 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
     result = zsntta(*extract)
     assert result.exit_code == 0, result.output
     assert "pets: 2 prompt templates of its own" in result.stderr
-    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    features = store.read(tmp_path / "features/tiny/pets.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES
     own = join_templates("a photo of a {}.", "a blurry photo of the {}.")
-    assert list(features.text_features) == ["a photo of a {}.", own]
+    assert list(features.texts) == ["a photo of a {}.", own]
     each = [
         tiny.encode_texts([text.format(name) for name in NAMES])
         for text in ("a photo of a {}.", "a blurry photo of the {}.")
     ]
     mean = np.mean(each, axis=0)
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
-    np.testing.assert_allclose(features.text_features[own], mean, atol=1e-6)
+    np.testing.assert_allclose(features.texts[own].features, mean, atol=1e-6)
     assert "there already" in zsntta(*extract).stdout
     simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "pets")
     for prompt in ((), ("--prompt", own)):
@@ -355,7 +355,7 @@ def test_labels_without_names_are_told_at_once_and_can_be_named(zsntta, tmp_path
     result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")
     assert result.exit_code == 0, result.output
     assert "have no class names" not in result.stderr
-    features = hdf5.read_features(tmp_path / "features/tiny/pets.h5")
+    features = store.read(tmp_path / "features/tiny/pets.h5")
     assert list(features.class_names) == NAMES
     (tmp_path / "names.txt").write_text("a\nb\n")
     result = zsntta(*extract, "--class-names", "names.txt", "--overwrite")

@@ -6,7 +6,7 @@ from web_hub import REVISION, local_hub
 from web_writer import write_web_set
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings.prompts import ensembles
@@ -50,7 +50,7 @@ def test_templates_of_an_ensemble_are_filed_under_its_name(zsntta, tmp_path):
     assert "8 prompt templates of its own, whose features are averaged ('clip-cars')" in (
         result.stderr
     )
-    texts = hdf5.read_features(tmp_path / "features/tiny/cars.h5").text_features
+    texts = store.read(tmp_path / "features/tiny/cars.h5").texts
     assert list(texts) == ["a photo of a {}.", "clip-cars"]
     simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "cars")
     result = zsntta(*simulate, "--ratio", "0", "--prompt", "clip-cars")
@@ -82,7 +82,7 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
     assert "it is not known where they are" in zsntta(*live).stderr
     result = zsntta(*live, "--dataset", CARS)
     assert result.exit_code == 0, result.output
-    features = hdf5.read_features(tmp_path / "features/tiny/wds_cars.h5")
+    features = store.read(tmp_path / "features/tiny/wds_cars.h5")
     assert features.labels.tolist() == LABELS
     assert list(features.class_names) == NAMES
     assert features.source["hub"] == f"{CARS}@{REVISION}"

@@ -115,7 +115,7 @@ def test_features_of_another_encoder_are_refused(folder, tmp_path, passes, encod
     with sqlite3.connect(path) as database:
         database.execute("UPDATE encoder SET identity = replace(identity, 'fp32', 'fp16')")
     database.close()
-    with pytest.raises(StoreError, match=r"another encoder than this is now \(precision: fp16"):
+    with pytest.raises(StoreError, match=r"is of another encoder \(precision is fp16"):
         encoded(folder)
 
 

@@ -9,7 +9,7 @@ import released
 import torch
 from made import CONFIG, refused
 
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
 from zsntta_cli.cli.line.hints import encoder_options
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
@@ -159,7 +159,7 @@ def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypat
         notes.append(result.stderr.count("does not tell which activation"))
     assert notes == [1, 0, 0]
     known = [
-        read_features(path).identity["quick_gelu"]
+        store.read(path).identity["quick_gelu"]
         for name in ("tensors", "archive")
         for path in Path("features").glob(f"ViT-B-16-{name}-*/digits.h5")
     ]
@@ -183,7 +183,7 @@ def test_files_of_one_name_are_told_apart_by_their_content(
     for path in paths:
         assert zsntta(*command, path).exit_code == 0
         folder = Path(f"features/ViT-B-16-ViT-B-16-{sha256(path)[:8]}")
-        identity = read_features(folder / "digits.h5").identity
+        identity = store.read(folder / "digits.h5").identity
         assert identity["weights_sha256"] == sha256(path)
         assert identity["quick_gelu"], "an archive is OpenAI's"
     paths[0].rename(tmp_path / "mine" / "ViT-B-16.pt")

@@ -14,8 +14,8 @@ from families import CONFIGS, SIGMOID, UNTUNED, register, tokenizer_of
 from made import fails
 from PIL import Image
 
-from zsntta_cli.cache.features import difference
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import difference
 from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.text import TextTower, load_tokenizer
@@ -45,7 +45,7 @@ def test_a_family_is_extracted_and_replayed(zsntta, name, tmp_path):
     for score in ("mcm", "match"):
         result = zsntta(*run, "--method", "adand", "--score", score)
         assert result.exit_code == 0, result.output
-    features = read_features(tmp_path / f"features/{name}-none/shapes.h5")
+    features = store.read(tmp_path / f"features/{name}-none/shapes.h5")
     assert np.isfinite(features.image_features).all()
     norms = np.linalg.norm(features.image_features.astype(np.float64), axis=1)
     assert np.ptp(norms) > 1e-4 * norms.mean(), "raw features, of no unit norm"

@@ -4,7 +4,7 @@ import pytest
 from made import Notes
 from web_writer import write_web_set
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
@@ -30,7 +30,7 @@ class Noon(datetime):
 @pytest.fixture
 def noon(monkeypatch):
     """The time that files say they were made: with it, they can be compared as a whole."""
-    monkeypatch.setattr(hdf5, "datetime", Noon)
+    monkeypatch.setattr(store, "datetime", Noon)
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 import torch
+from feature_files import write_features
 from made import TINY, ZSNTTA
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 
 SETS = ("shapes.h5", "glyphs.h5", "noise-gaussian.h5")
 
@@ -32,27 +33,27 @@ def made(tmp_path_factory):
 @pytest.mark.parametrize("threads", ["2", "4"])
 def test_features_are_the_same_to_the_bit(made, threads):
     for name in SETS:
-        one, more = (hdf5.read_features(made[n] / name) for n in ("1", threads))
+        one, more = (store.read(made[n] / name) for n in ("1", threads))
         assert one.identity["threads"] == 1
         assert one.image_features[:].tobytes() == more.image_features[:].tobytes()
         assert one.digest == more.digest
-        assert list(one.text_features) == list(more.text_features)
-        for prompt, text in one.text_features.items():
-            assert text.tobytes() == more.text_features[prompt].tobytes(), prompt
+        assert list(one.texts) == list(more.texts)
+        for prompt, text in one.texts.items():
+            assert text.features.tobytes() == more.texts[prompt].features.tobytes(), prompt
 
 
 def test_bytes_of_files_differ_in_what_says_the_threads_alone(made, tmp_path):
     """Written again without the facts of the process, two files are one byte by byte."""
     contents = []
     for threads in ("1", "2"):
-        features = hdf5.read_features(made[threads] / "shapes.h5")
+        features = store.read(made[threads] / "shapes.h5")
         path = tmp_path / threads / "shapes.h5"
         path.parent.mkdir()
-        hdf5.write_features(
+        write_features(
             path, kind="dataset", name="shapes", encoder={**features.identity, "threads": None},
             source=features.source, blocks=[features.image_features[:]], labels=features.labels,
-            sample_ids=hdf5.read_sample_ids(features.path), class_names=features.class_names,
-            texts=features.texts(), machine={}, created="2026-01-01T00:00:00+00:00",
+            sample_ids=store.read_sample_ids(features.path), class_names=features.class_names,
+            texts=features.texts.values(), machine={}, created="2026-01-01T00:00:00+00:00",
         )  # fmt: skip
         contents.append(path.read_bytes())
     assert contents[0] == contents[1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made import PROMPT, Notes, fails
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets import words as word_lists
 from zsntta_cli.encoders.text import BATCH, prompt_features
@@ -79,7 +79,7 @@ def test_a_stopped_list_goes_on_where_it_was(tmp_path, at, finished, left):
     interrupt(root, at)
     assert path_in(root).exists() == (at > ALL)
     if at > ALL:
-        assert list(hdf5.read_features(path_in(root)).text_features) == [PROMPT]
+        assert list(store.read(path_in(root)).texts) == [PROMPT]
     resumed = extractor(root, again := Batched())
     assert resumed.words("many", WORDS, TEMPLATES).encoded == len(WORDS)
     assert resumed.reporter.advanced[0] == finished
@@ -167,7 +167,7 @@ EXTRACT = ("extract", "--model", "tiny", "--words")
 
 
 def cached_words(name):
-    return hdf5.read_features(Path(f"features/tiny/words-{name}.h5"))
+    return store.read(Path(f"features/tiny/words-{name}.h5"))
 
 
 def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
@@ -179,7 +179,7 @@ def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
     ]
     prompts = {name: p for one in WORD_SETS.values() for name, p in one.prompts.items()}
     for name in lists:
-        assert list(cached_words(name).text_features) == [prompts[name]]
+        assert list(cached_words(name).texts) == [prompts[name]]
     nouns = ("actress", "cat", "circle", "dog", "king")
     assert cached_words("wordnet-nouns").class_names == nouns
     assert cached_words("wordnet-adjectives").class_names == ("blue", "feline", "round")
@@ -187,7 +187,7 @@ def test_all_sets_are_embedded_under_prompts_of_their_own(cached, few):
     phrases = cached_words("csp-adjectives").class_names
     assert [phrase.split()[0] for phrase in phrases] == ["blue", "king", "round"]
     assert len(cached_words("cma").class_names) == 5
-    names = hdf5.read_features(Path("features/tiny/shapes.h5")).text_features
+    names = store.read(Path("features/tiny/shapes.h5")).texts
     assert set(names) == {PROMPT, NOUN_PROMPT, WORD_SETS["csp"].class_prompt}
     assert result.stderr.count("class names as the word lists have them, too: ") == 1
     again = cached(*EXTRACT, "wordnet", "--words", "csp", "--words", "cma", "--words", "drawn")
@@ -220,8 +220,8 @@ def test_neglabel_runs_at_once_on_the_only_set(cached, few):
 def test_a_set_that_comes_later_gets_the_prompt_of_the_words(cached, few, picture_folder):
     cached(*EXTRACT, "wordnet")
     cached("extract", "--model", "tiny", "--dataset", f"pets={picture_folder}")
-    pets = hdf5.read_features(Path("features/tiny/pets.h5"))
-    assert set(pets.text_features) == {PROMPT, NOUN_PROMPT}
+    pets = store.read(Path("features/tiny/pets.h5"))
+    assert set(pets.texts) == {PROMPT, NOUN_PROMPT}
 
 
 def test_a_built_in_name_goes_before_a_file_and_no_other_list_takes_it(zsntta, few, tmp_path):

@@ -13,7 +13,7 @@ from feature_files import PETS
 from made import IMAGE_BOMB, PROMPT, damaged, refused
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
@@ -42,36 +42,36 @@ def test_a_known_set_of_other_images_is_said_at_the_end(extractor, picture_folde
 def test_features_are_the_encoders(extractor, tiny, picture_folder):
     images = datasets.load_images(f"pets={picture_folder}", Path())
     extracted = extractor().dataset(images, [PROMPT])
-    features = hdf5.read_features(extracted.path)
+    features = store.read(extracted.path)
     pixels = np.stack([tiny.resize(images.read(i)) for i in range(len(images))])
     expected = tiny.encode_pixels(pixels)
     np.testing.assert_allclose(features.image_features, expected, atol=0.02)
     assert features.class_names == ("big_cat", "dog")
     assert features.labels.tolist() == [0] * 6 + [1] * 6
     text = tiny.encode_texts(["a photo of a big cat.", "a photo of a dog."])
-    np.testing.assert_array_equal(features.text_features[PROMPT], text)
+    np.testing.assert_array_equal(features.texts[PROMPT].features, text)
     np.testing.assert_allclose(np.linalg.norm(text, axis=1), 1, rtol=1e-5)
-    assert hdf5.read_sample_ids(extracted.path) == tuple(images.sample_ids)
+    assert store.read_sample_ids(extracted.path) == tuple(images.sample_ids)
     assert extracted.encoded == 12
 
 
 def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
     images = limited(datasets.load_images("shapes", Path()), 20)
     path = extractor().dataset(images, [PROMPT]).path
-    before = hdf5.read_features(path)
+    before = store.read(path)
     again = extractor()
     assert again.dataset(images, [PROMPT]).encoded == 0
     assert again._encoder is None, "the encoder was loaded for nothing"
     again.dataset(images, [PROMPT, "art of a {}."])
-    after = hdf5.read_features(path)
+    after = store.read(path)
     assert after.digest == before.digest
-    assert list(after.text_features) != list(before.text_features)
+    assert list(after.texts) != list(before.texts)
     expected = tiny.encode_texts(class_prompts("art of a {}.", images.class_names))
-    np.testing.assert_array_equal(after.text_features["art of a {}."], expected)
+    np.testing.assert_array_equal(after.texts["art of a {}."].features, expected)
 
 
 def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tiny, monkeypatch):
-    reference = hdf5.read_features(extractor(tmp_path / "whole").dataset(glyphs()).path)
+    reference = store.read(extractor(tmp_path / "whole").dataset(glyphs()).path)
     calls = []
 
     def stop_at_the_fifth(batch):
@@ -88,7 +88,7 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
     resumed = extractor()
     assert resumed.dataset(glyphs()).encoded == 70 - 32, "one part of four batches was finished"
     assert resumed.reporter.advanced[0] == 32
-    assert hdf5.read_features(path).digest == reference.digest
+    assert store.read(path).digest == reference.digest
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
@@ -123,7 +123,7 @@ def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, 
 
 def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(extractor):
     features = [
-        hdf5.read_features(extractor(batch_size=size, overwrite=True).dataset(glyphs(60)).path)
+        store.read(extractor(batch_size=size, overwrite=True).dataset(glyphs(60)).path)
         .image_features[:].astype(np.float32)
         for size in (1, 7, 60)
     ]  # fmt: skip
@@ -146,7 +146,7 @@ def test_a_file_of_another_encoder_is_kept(extractor, tiny):
     path = extractor().dataset(glyphs(20)).path
     other = extractor(path.parents[1])
     other._request = {**other._request, "weights_sha256": "another"}
-    with pytest.raises(StoreError, match="made by another encoder"):
+    with pytest.raises(StoreError, match="is of another encoder"):
         other.dataset(glyphs(20))
 
 
@@ -159,7 +159,7 @@ def test_noise_grows_and_keeps_its_bits(extractor, tmp_path):
     assert first.images == 20
     grown = extractor().noise("gaussian", pool(50), 50)
     assert grown.encoded == 50 - 16, "two whole batches of eight were there"
-    assert hdf5.read_features(grown.path).digest == hdf5.read_features(whole.path).digest
+    assert store.read(grown.path).digest == store.read(whole.path).digest
     assert extractor().noise("gaussian", pool(30), 30).encoded == 0
 
 
@@ -177,10 +177,10 @@ def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
     assert error.value.remedy == "skip-broken"
     extracted = extractor(skip_broken=True).dataset(images, [PROMPT])
     assert extracted.skipped == ("dog/0.jpg",)
-    features = hdf5.read_features(extracted.path)
+    features = store.read(extracted.path)
     assert len(features) == 11
     assert features.source["skipped"] == ["dog/0.jpg"]
-    assert "dog/0.jpg" not in hdf5.read_sample_ids(extracted.path)
+    assert "dog/0.jpg" not in store.read_sample_ids(extracted.path)
     assert extractor().dataset(images, [PROMPT]).encoded == 0, "a skipped image is not a change"
 
 
@@ -238,7 +238,7 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     assert not path.exists()
     assert not list(path.parent.rglob("*.tmp"))
     assert extractor().dataset(glyphs()).encoded == (70 if room == 20_000 else 0)
-    assert hdf5.read_features(path).digest == hdf5.read_features(whole.path).digest
+    assert store.read(path).digest == store.read(whole.path).digest
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 import torch
 from made import TINY, fails
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.extraction import cluster, connection
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
@@ -35,7 +35,7 @@ def digest(pets, tiny, tmp_path):
     maker = PartMaker(job_of(pets, tmp_path / "here"), load=lambda: tiny)
     for _ in maker.make_all():
         pass
-    return hdf5.read_header(maker.join().path).digest
+    return store.read(maker.join().path, rows=False).digest
 
 
 def killed_once(content, index):
@@ -81,7 +81,7 @@ def test_ray_makes_the_same_set_though_a_worker_is_killed(
         caller.close()
     assert (tmp_path / "killed").exists()
     assert sum(extracted.images for extracted in parts[:-1]) == 20 == parts[-1].images
-    assert hdf5.read_header(parts[-1].path).digest == digest
+    assert store.read(parts[-1].path, rows=False).digest == digest
     assert capfd.readouterr().err == ""
 
 
@@ -123,7 +123,7 @@ def test_a_ray_cluster_that_loses_a_node(pets, digest, tmp_path):
     assert sorted(of_parts) == [2, 3, 3, 3, 3, 3, 3]
     assert whole == 20
     [path] = (tmp_path / "several").rglob("pets.h5")
-    assert hdf5.read_header(path).digest == digest
+    assert store.read(path, rows=False).digest == digest
 
 
 def test_ray_that_is_not_installed(zsntta, pets, monkeypatch):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from made import PROMPT, TINY, ZSNTTA, fails, pack
 from web_writer import encoded, pictures
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path
 from zsntta_cli.cache.parts import is_joined, join_parts
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache.store import problems
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.datasets.sharding import RowShards, tar_shards
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
@@ -44,11 +44,11 @@ def joined(maker):
     for _ in maker.make_all():
         pass
     maker.join()
-    return hdf5.read_features(maker.path)
+    return store.read(maker.path)
 
 
 def contents(features):
-    return np.asarray(features.image_features), features.labels, features.text_features[PROMPT]
+    return np.asarray(features.image_features), features.labels, features.texts[PROMPT].features
 
 
 def test_the_set_does_not_depend_on_the_number_of_its_parts(maker, pets):
@@ -59,7 +59,7 @@ def test_the_set_does_not_depend_on_the_number_of_its_parts(maker, pets):
         assert other.digest == first.digest
         for one, same in zip(contents(first), contents(other), strict=True):
             assert np.array_equal(one, same)
-        assert hdf5.read_sample_ids(other.path) == hdf5.read_sample_ids(first.path)
+        assert store.read_sample_ids(other.path) == store.read_sample_ids(first.path)
         assert other.source == first.source
 
 
@@ -68,9 +68,9 @@ def test_runs_of_images_have_the_bits_of_a_plain_extraction(zsntta):
     assert zsntta("extract", *shapes, "--features-dir", "plain").exit_code == 0
     parts = [option for option in shapes if option not in ("--noise", "none", "--no-partners")]
     assert zsntta("extract", *parts, "--parts", 2, "--features-dir", "parts").exit_code == 0
-    plain, other = (hdf5.read_features(_path(name)) for name in ("plain", "parts"))
+    plain, other = (store.read(_path(name)) for name in ("plain", "parts"))
     assert plain.digest == other.digest
-    assert hdf5.read_sample_ids(_path("plain")) == hdf5.read_sample_ids(_path("parts"))
+    assert store.read_sample_ids(_path("plain")) == store.read_sample_ids(_path("parts"))
     for method in ("adand", "ridge", "oodd"):
         options = ("--id", "shapes", "--method", method, "--ratio", 0, "--noise", "none", *TINY)
         tables = [zsntta("simulate", *options, "--features-dir", d) for d in ("plain", "parts")]
@@ -104,7 +104,7 @@ def test_more_prompts_are_added_to_a_joined_set(zsntta, pets):
     options = ("extract", "--dataset", f"pets={pets}", "--noise", "none", *TINY)
     assert zsntta(*options[:3], *TINY, "--parts", 2).exit_code == 0
     assert zsntta(*options, "--prompt", "a {}").exit_code == 0
-    assert set(hdf5.read_features(Path("features/tiny/pets.h5")).text_features) == {PROMPT, "a {}"}
+    assert set(store.read(Path("features/tiny/pets.h5")).texts) == {PROMPT, "a {}"}
 
 
 def test_missing_parts_are_named(zsntta, pets):
@@ -156,7 +156,7 @@ def test_a_set_stays_when_its_parts_are_removed(maker, pets):
     mine = maker(f"pets={pets}", 3)
     before = joined(mine)
     shutil.rmtree(mine.path.with_suffix(".parts"))
-    assert hdf5.read_features(mine.path).digest == before.digest
+    assert store.read(mine.path).digest == before.digest
     assert not problems(mine.path)
 
 
@@ -184,10 +184,10 @@ def test_broken_images_are_left_out_of_their_part(zsntta, tmp_path):
     assert "Traceback" not in broken.stderr
     result = zsntta("extract", "--dataset", spec, *TINY, "--parts", 2, "--skip-broken")
     assert result.exit_code == 0, result.stderr
-    features = hdf5.read_features(tmp_path / "features/tiny/mine.h5")
+    features = store.read(tmp_path / "features/tiny/mine.h5")
     assert len(features) == 6
     assert features.class_names == ()
-    assert [i.split("/")[1] for i in hdf5.read_sample_ids(features.path)] == [
+    assert [i.split("/")[1] for i in store.read_sample_ids(features.path)] == [
         "0-1", "0-2", "1-0", "1-2", "2-0", "2-1"
     ]  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_broken_images_are_left_out_of_their_part(zsntta, tmp_path):
 def test_more_parts_than_shards(maker, pets):
     mine = maker(f"pets={pets}", 20)
     whole = joined(mine)
-    counts = [hdf5.read_header(part_path(mine.path, i)).images for i in range(1, 21)]
+    counts = [len(store.read(part_path(mine.path, i), rows=False)) for i in range(1, 21)]
     assert (sum(counts), counts.count(0), len(whole)) == (20, 20 - SHARDS, 20)
 
 
@@ -206,7 +206,7 @@ def test_texts_without_class_names_are_captions_in_every_part(maker, tmp_path):
         pack(tmp_path / f"{shard}.tar", files | texts)
     whole = joined(maker(f"mine={tmp_path}/{{0..1}}.tar", 2))
     assert (whole.labels == -1).all()
-    assert whole.text_features == {}
+    assert whole.texts == {}
 
 
 @pytest.mark.slow
@@ -226,15 +226,15 @@ def test_two_at_work_on_one_part(pets, tmp_path):
 def test_a_full_disk_loses_nothing(maker, pets, monkeypatch):
     mine = maker(f"pets={pets}", 2)
     mine.make(1)
-    write = hdf5.whole_file
+    write = store.whole_file
 
     def full(path):
         raise StoreError(f"cannot write {path}: No space left on device.")
 
-    monkeypatch.setattr(hdf5, "whole_file", full)
+    monkeypatch.setattr(store, "whole_file", full)
     with pytest.raises(StoreError, match="No space left"):
         mine.make(2)
-    monkeypatch.setattr(hdf5, "whole_file", write)
+    monkeypatch.setattr(store, "whole_file", write)
     assert sorted(p.name for p in mine.path.with_suffix(".parts").glob("*.h5")) == ["00001.h5"]
     assert mine.make(2).encoded == 0  # what was encoded before is kept beside
     mine.join()

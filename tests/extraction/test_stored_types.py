@@ -7,7 +7,7 @@ import pytest
 from made import PROMPT, TINY
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import SettingsError, StoreError
@@ -23,13 +23,13 @@ def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_ro
     extractor, tiny
 ):
     images = shapes(16)
-    exact = hdf5.read_features(extractor(store="float32").dataset(images, [PROMPT]).path)
+    exact = store.read(extractor(store="float32").dataset(images, [PROMPT]).path)
     pixels = np.stack([tiny.resize(images.read(i)) for i in range(16)])
     by_encoder = np.concatenate([tiny.encode_pixels(pixels[i : i + 8]) for i in (0, 8)])
     rows = exact.image_features[:]
     assert exact.image_features.dtype == np.float32
     np.testing.assert_array_equal(rows, by_encoder)
-    rounded = hdf5.read_features(extractor(overwrite=True).dataset(images, [PROMPT]).path)
+    rounded = store.read(extractor(overwrite=True).dataset(images, [PROMPT]).path)
     np.testing.assert_array_equal(rounded.image_features[:], rows.astype(np.float16))
     assert rounded.digest != exact.digest
 
@@ -60,7 +60,7 @@ def test_parts_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monk
     again = extractor(store="float32")
     extracted = again.dataset(shapes(), [PROMPT])
     assert extracted.encoded == 40
-    assert hdf5.read_features(extracted.path).image_features.dtype == np.float32
+    assert store.read(extracted.path).image_features.dtype == np.float32
     assert any("made again" in note for note in again.reporter.notes)
 
 
@@ -71,7 +71,7 @@ def test_a_pool_of_noise_of_the_other_type_is_encoded_anew(extractor):
     extractor().noise("gaussian", make, 16)
     again = extractor(store="float32").noise("gaussian", make, 16)
     assert again.encoded == 16
-    assert hdf5.read_features(again.path).image_features.dtype == np.float32
+    assert store.read(again.path).image_features.dtype == np.float32
     assert extractor(store="float32").noise("gaussian", make, 16).encoded == 0
 
 

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from streams import decide
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, WORDS, Text
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text
 from zsntta_cli.cli.line.hints import worded
+from zsntta_cli.datasets.names import DATASET, WORDS
 from zsntta_cli.errors import DatasetError, MissingText, MissingWords
 from zsntta_cli.extraction import plan as plans
 from zsntta_cli.extraction.plan import ExtractPlan, named_words
@@ -99,7 +101,7 @@ def unit_rows(seed, rows):
 
 
 def write(root, name, kind, rows, classes, prompts, limit=None):
-    hdf5.write_features(
+    write_features(
         root / "e" / f"{name}.h5", kind=kind, name=name, encoder=ENCODER, source={"limit": limit},
         blocks=[10 * unit_rows(1 + len(name), rows)],
         labels=np.arange(rows, dtype=np.int32) % max(len(classes), 1),
@@ -120,7 +122,7 @@ def root(tmp_path):
 
 
 def text(root, name, prompt):
-    return hdf5.read_features(root / "e" / f"{name}.h5").text_features[prompt]
+    return store.read(root / "e" / f"{name}.h5").texts[prompt].features
 
 
 def run_of(preset="paper", words="nouns,adjectives", prompt=DEFAULT_PROMPT, **values):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from made import TINY, fails
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.answers import AnswerFile
-from zsntta_cli.cache.hdf5 import read_features
 from zsntta_cli.paper.printed.tables import TABLES
 from zsntta_cli.report.forms import FORMS
 from zsntta_cli.simulation.digests import Foreseen
@@ -334,7 +334,7 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
     identity = foreseen.header(OURS, "cifar10").identity
     asked = question(run, identity, foreseen.digests(run))
     for name in ("cifar10", "svhn", "lsun", "texture"):
-        source = read_features(root / OURS / f"{name}.h5")
+        source = store.read(root / OURS / f"{name}.h5")
         rows = np.arange(len(source))
         answers = np.stack([rows % 10, rows / 1000, rows % 10, rows / 10, rows / 100], axis=1)
         AnswerFile(source.path, asked, source.digest, len(source), "cifar10").save(answers)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import h5py
 import pytest
+from feature_files import write_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache import store
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.settings import EncoderChoice
@@ -81,8 +81,8 @@ def test_features_that_changed_between_two_calls_are_read_anew(features):
     path = features / "made" / "sky.h5"
     with h5py.File(path) as file:
         labels, rows = file["labels"][:], file["image_features"][:]
-    hdf5.write_features(
-        path, kind=DATASET, name="sky", encoder=read_features(path).identity, source={},
+    write_features(
+        path, kind=DATASET, name="sky", encoder=store.read(path).identity, source={},
         blocks=[rows[::-1]], labels=labels, sample_ids=[str(i) for i in range(len(rows))],
     )  # fmt: skip
     again = run_all(features, runs, jobs=2)

@@ -6,12 +6,13 @@ import sys
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import MADE_UP, PROMPT, fails
 from replayed import grid
 
 import zsntta_cli as z
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
@@ -144,7 +145,7 @@ def write(root, name, change):
     rows = generator.standard_normal((60, 16))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     text = np.eye(16, dtype=np.float32)[:3]
-    hdf5.write_features(
+    write_features(
         root / "made" / f"{name}.h5", kind=DATASET, name=name, source={},
         encoder=MADE_UP | ({"logit_scale": 50.0} if change == "scale" else {}),
         blocks=[(rows[::-1] if change == "features" else rows).astype(np.float32)],

@@ -13,11 +13,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from feature_files import write_features
 from made import PROMPT, ZSNTTA, fails
 
 import zsntta_cli
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import WORDS, Text
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import WORDS
 from zsntta_cli.methods import METHODS
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -78,11 +80,11 @@ def test_without_words_and_without_noise_fewer_are_left(here):
 
 
 def write_words(folder, name):
-    nouns = hdf5.read_features(folder / "words-nouns.h5")
-    hdf5.write_features(
+    nouns = store.read(folder / "words-nouns.h5")
+    write_features(
         folder / f"words-{name}.h5", kind=WORDS, name=f"words-{name}", encoder=nouns.identity,
         source={}, blocks=[nouns.image_features], labels=nouns.labels, sample_ids=[],
-        class_names=nouns.class_names, texts=[Text(PROMPT, nouns.text_features[PROMPT])],
+        class_names=nouns.class_names, texts=[Text(PROMPT, nouns.texts[PROMPT].features)],
     )  # fmt: skip
 
 

@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import MADE_UP, PROMPT
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.simulation.recorded import run_from_record
@@ -28,7 +30,7 @@ def root(tmp_path_factory):
     noise = 0.02 * np.random.default_rng(1).standard_normal((60, 8))
 
     def write(folder, name, rows, labels, classes=(), texts=()):
-        hdf5.write_features(
+        write_features(
             root / folder / f"{name}.h5", kind=DATASET, name=name, encoder=MADE_UP, source={},
             blocks=[rows.astype(np.float16)], labels=labels, class_names=classes, texts=texts,
             sample_ids=[f"{i}" for i in range(len(labels))],
@@ -90,7 +92,7 @@ def test_kept_runs_of_before_keep_their_keys(root):
 
 
 def test_normalised_features_get_the_norm_of_raw_ones(features):
-    pets = hdf5.read_features(features / "made" / "pets.h5")
+    pets = store.read(features / "made" / "pets.h5")
     rows = pets.image_features.astype(np.float32)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     read = raw_features([pets, dataclasses.replace(pets, image_features=unit, normalized=True)])
@@ -106,13 +108,13 @@ def test_normalised_features_get_the_norm_of_raw_ones(features):
 def test_a_set_without_classes_for_all_images_is_no_id_set(
     features, tmp_path, class_names, unlabelled, words
 ):
-    pets = hdf5.read_features(features / "made" / "pets.h5")
+    pets = store.read(features / "made" / "pets.h5")
     labels = np.where(np.arange(400) < unlabelled, -1, pets.labels)
-    hdf5.write_features(
+    write_features(
         tmp_path / "made" / "some.h5", kind=DATASET, name="some", encoder=MADE_UP, source={},
         blocks=[pets.image_features], labels=labels, class_names=class_names,
         sample_ids=[str(i) for i in range(400)],
-        texts=[Text(PROMPT, pets.text_features[PROMPT])] if class_names else [],
+        texts=[Text(PROMPT, pets.texts[PROMPT].features)] if class_names else [],
     )  # fmt: skip
     with pytest.raises(StoreError, match=f"'some' cannot be an ID set: it has {words}"):
         Simulator(tmp_path).run(build_run("zs-clip", "made", "some", None, PROMPT, ratio=0.0))

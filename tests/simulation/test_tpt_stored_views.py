@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from made import PROMPT
 from PIL import Image
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.answers import unknown
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids, write_features
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.plan import ExtractPlan, extract
@@ -222,14 +222,11 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
     others = [tpt_run(pipeline="all", keep=1.0), tpt_run(pipeline="all", learning_rate=0.01)]
     assert {ask(root, one).machine.device for one in others} == {"cpu"}
     path = folder / "shapes.h5"
-    whole = read_features(path)
-    [text] = whole.texts()
+    whole = store.read(path)
+    [text] = whole.texts.values()
     swapped = replace(text, features=text.features[::-1].copy())
-    write_features(
-        path, kind=whole.kind, name=whole.name, encoder=whole.identity,
-        source=whole.source, blocks=[whole.image_features], labels=whole.labels,
-        sample_ids=read_sample_ids(path), class_names=whole.class_names[::-1], texts=[swapped],
-    )  # fmt: skip
+    turned = replace(whole, class_names=whole.class_names[::-1], texts={text.template: swapped})
+    store.write(turned, store.read_sample_ids(path))
     assert ask(root, run).machine.device == "cpu"
     scores = {tuple(np.load(path)["answers"][:, 1]) for path in folder.glob("glyphs.*.tpt")}
     assert len(scores) == 4

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 
 PAIR = ("--id", "pets", "--ood", "sky")
 
@@ -51,7 +51,7 @@ def test_words_are_embedded_once(zsntta, tmp_path):
     command = ("extract", "--words", "nouns.txt", "--model", "tiny")
     assert "words-nouns.h5: 2 words in" in zsntta(*command).stdout
     assert "there already" in zsntta(*command).stdout
-    words = hdf5.read_features(Path("features/tiny/words-nouns.h5"))
+    words = store.read(Path("features/tiny/words-nouns.h5"))
     assert words.class_names == ("apple", "noun phrase")
     (tmp_path / "empty.txt").write_text("\n")
     result = zsntta("extract", "--words", "empty.txt", "--model", "tiny")

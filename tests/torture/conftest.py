@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+from feature_files import write_features
 
 from torture.tool import Zsntta
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, NOISE, Text
+from zsntta_cli.cache.store import Text
+from zsntta_cli.datasets.names import DATASET, NOISE
 
 PROMPT = "a photo of a {}."
 IMAGES, DIM, NAMES = 60, 8, ("cat", "dog", "ox")
@@ -17,7 +18,7 @@ def make_sets(root, images=IMAGES, noise=IMAGES) -> None:
         labels, is_set = np.arange(size, dtype=np.int32) % 3, not name.startswith("noise")
         rows = generator.standard_normal((size, DIM), np.float32)
         rows += 8 * text[labels] * (name == "pets")
-        hdf5.write_features(
+        write_features(
             root / "made" / f"{name}.h5", kind=DATASET if is_set else NOISE, name=name,
             encoder={"model": "made-up", "logit_scale": 20.0}, source={"images": size},
             blocks=[rows.astype(np.float16)],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from torture.conftest import DIM, IMAGES, NAMES, PROMPT
 from torture.tool import SETS, examples
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 
 SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
@@ -117,7 +117,7 @@ def changed(array: np.ndarray, how: str, what) -> np.ndarray:
     return array
 
 
-def store(group, name: str, array: np.ndarray, how: str, count: int | None, place) -> None:
+def put(group, name: str, array: np.ndarray, how: str, count: int | None, place) -> None:
     """Put a data set into a file in one of the ways that HDF5 has."""
     shape, dtype = array.shape, array.dtype
     text = h5py.string_dtype("utf-8", max(1, dtype.itemsize)) if dtype.kind == "S" else dtype
@@ -205,14 +205,22 @@ def build(place, changes) -> None:
     with h5py.File(path, "w") as file:
         text = file.create_group("text/one")
         for name, array in arrays.items():
-            store(text if name == "text_features" else file, name, array, *how[name], place)
+            put(text if name == "text_features" else file, name, array, *how[name], place)
         for name, value in values.items():
             group = text if name in ("template", "text digest") else file
             if value is not None:
-                group.attrs[name.removeprefix("text ")] = value
+                group.attrs[name.removeprefix("text ")] = of_fixed_length(value)
         rearrange(file, changes.get("text", ("", None))[0], place)
         with contextlib.suppress(Exception):  # of what is none, or cannot be read
-            hdf5._write_seal(file)
+            store._write_seal(file)
+
+
+def of_fixed_length(value):
+    """A text as the package writes it; anything else as it is."""
+    if not isinstance(value, str):
+        return value
+    raw = value.encode()
+    return np.array(raw, h5py.string_dtype("utf-8", max(1, len(raw))))
 
 
 def rearrange(file, how: str, place) -> None:

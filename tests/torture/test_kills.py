@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from torture.tool import LONG, ROOT, command, environment
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import problems
 
 IMPORTS = 30 if LONG else 2
 EXTRACTIONS = 200 if LONG else 0
@@ -64,7 +64,7 @@ def test_imports(tmp_path):
     folder = tmp_path / "features" / "mine"
     started = time.monotonic()
     subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, check=True)
-    whole, digest = time.monotonic() - started, hdf5.read_features(folder / "new.h5").digest
+    whole, digest = time.monotonic() - started, store.read(folder / "new.h5").digest
     for kill in range(IMPORTS):
         (folder / "new.h5").unlink(missing_ok=True)
         process = subprocess.Popen(
@@ -78,5 +78,5 @@ def test_imports(tmp_path):
             assert not problems(folder / "new.h5")
     (folder / "new.h5").unlink(missing_ok=True)
     subprocess.run(line, cwd=tmp_path, env=environment(), capture_output=True, check=True)
-    assert hdf5.read_features(folder / "new.h5").digest == digest
+    assert store.read(folder / "new.h5").digest == digest
     assert {path.name for path in folder.iterdir()} <= {"new.h5", ".new.lock"}

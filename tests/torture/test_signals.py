@@ -18,7 +18,7 @@ from web_writer import write_web_set
 
 from torture.conftest import make_sets
 from torture.tool import LONG, SETS, command, environment, run
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache.store import problems
 
 MOMENTS = int(os.environ.get("ZSNTTA_MOMENTS", "100" if LONG else "2"))  # of Ctrl-C
 TINY = ("--model=tiny", "--device=cpu")

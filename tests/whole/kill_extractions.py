@@ -19,7 +19,7 @@ import numpy as np
 from forks import TINY, Means, Noon, forked, was_killed
 from PIL import Image
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.encoders.clip import load_encoder
@@ -31,7 +31,7 @@ KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 KILLS_A_FILE = 6  # then the extraction may finish, and its file is compared
 SETTINGS = ExtractSettings(batch_size=4, workers=2)
 BEFORE, ASSEMBLY, AFTER = "before", "in", "after"  # where in its work a child died
-WRITE_FEATURES = hdf5.write_features
+WRITE = store.write
 
 
 def make_images() -> ImageSet:
@@ -55,13 +55,13 @@ def make_encoder():
 def extract(images: ImageSet, encoder, root: Path, pipe: int) -> None:
     """What a child does; it says when the assembly of the file starts and when it is over."""
 
-    def write_features(*args, **kwargs):
+    def write(*args, **kwargs):
         os.write(pipe, b"a")
-        digest = WRITE_FEATURES(*args, **kwargs)
+        digest = WRITE(*args, **kwargs)
         os.write(pipe, b"b")
         return digest
 
-    hdf5.write_features = write_features
+    store.write = write
     extractor = Extractor(TINY, lambda: encoder, root, SETTINGS, ConsoleReporter())
     extractor.dataset(images, ["a photo of a {}."])
 
@@ -102,7 +102,7 @@ def parts_of(path: Path) -> set[str]:
 
 
 def main() -> None:
-    hdf5.datetime = Noon
+    store.datetime = Noon
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
     work = make_images(), make_encoder()
     undisturbed = [Victim(*work, folder / f"whole-{i}").finish() for i in range(3)]
@@ -122,7 +122,7 @@ def main() -> None:
             assert path.read_bytes() == reference.read_bytes()
             assert sorted(p.name for p in path.parent.iterdir()) == [".pets.lock", "pets.h5"]
             path.unlink()
-    whole = hdf5.read_features(reference)
+    whole = store.read(reference)
     assert len(whole) == len(work[0])
     where = ", ".join(f"{landed[place]} {place}" for place in (BEFORE, ASSEMBLY, AFTER))
     print(f"{KILLS} kills ({where} assembly), digest {whole.digest}")

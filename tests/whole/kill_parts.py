@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from forks import TINY, Means, Noon, forked, was_killed
 from web_writer import write_web_set
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path, parts_folder
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartMaker, PartsJob
@@ -56,7 +56,7 @@ def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) ->
 
 
 def main() -> None:
-    hdf5.datetime = Noon
+    store.datetime = Noon
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
     labels = [i % 3 for i in range(3 * PARTS)]
     write_web_set(folder / "pets", labels, ["cat", "dog", "ox"], form="png", a_shard=3)
@@ -66,13 +66,13 @@ def main() -> None:
     seconds = time.monotonic() - started
     undisturbed = maker(folder, "whole")
     undisturbed.join()
-    digest = hdf5.read_features(undisturbed.path).digest
+    digest = store.read(undisturbed.path).digest
     for _ in range(ROUNDS):
         made = disturbed(folder, "killed", seconds, chance)
         landed["before" if not made else "after" if made == PARTS else "within"] += 1
         killed = maker(folder, "killed")
         killed.join()
-        assert hdf5.read_features(killed.path).digest == digest
+        assert store.read(killed.path).digest == digest
         for index in range(1, PARTS + 1):
             as_it_was, again = (part_path(m.path, index) for m in (undisturbed, killed))
             assert as_it_was.read_bytes() == again.read_bytes(), f"part {index} is another"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from made import ZSNTTA
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cli import demo
 from zsntta_cli.cli.line.hints import NEXT_STEPS
@@ -63,8 +63,8 @@ def test_the_demo_shows_the_papers_point(tmp_path, zsntta, monkeypatch):
         assert acc_h["ridge", ratio] > acc_h["zs-clip", ratio] + 0.01, ratio
     assert acc_h["adand", 0.05] < acc_h["zs-clip", 0.05] - 0.01, "README says so"
 
-    shapes = hdf5.read_features(feature_path(Path("features"), "tiny", "shapes"))
-    [text] = shapes.text_features.values()
+    shapes = store.read(feature_path(Path("features"), "tiny", "shapes"))
+    [text] = (text.features for text in shapes.texts.values())
     predicted = (shapes.image_features.astype("float32") @ text.T).argmax(axis=1)
     assert 0.70 <= (predicted == shapes.labels).mean() <= 0.95, "honest zero-shot accuracy"
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from feature_files import write_features
 from made import PROMPT
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, Text
-from zsntta_cli.cache.verify import problems
+from zsntta_cli.cache.store import Text, problems
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
@@ -22,7 +22,7 @@ def root(tmp_path):
     labels = np.arange(60, dtype=np.int32) % 3
     for name, centre in (("pets", text[labels]), ("sky", np.zeros((60, 8)))):
         rows = 8 * centre + generator.standard_normal((60, 8))
-        hdf5.write_features(
+        write_features(
             tmp_path / "made" / f"{name}.h5", kind=DATASET, name=name, encoder=ENCODER,
             source={}, blocks=[rows.astype(np.float16)], labels=labels,
             sample_ids=[str(i) for i in range(60)], class_names=["cat", "dog", "ox"],

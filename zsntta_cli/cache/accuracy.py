@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import DATASET, FeatureSet, Header, float32_of
+from zsntta_cli.cache import store
 from zsntta_cli.cache.label_orders import better_order
+from zsntta_cli.cache.store import Features
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import read_input, write_whole
 
@@ -45,12 +46,12 @@ class ZeroShotAccuracy:
         return self.correct / self.images
 
 
-def zero_shot(features: FeatureSet, template: str) -> ZeroShotAccuracy | None:
+def zero_shot(features: Features, template: str) -> ZeroShotAccuracy | None:
     """Return the accuracy under a prompt, or None if the set has no labels or not that prompt."""
-    text, labelled = features.text_features.get(template), features.labels >= 0
+    text, labelled = features.texts.get(template), features.labels >= 0
     if text is None or not labelled.any():
         return None
-    answers = _answers(features.image_features, text)[labelled]
+    answers = _answers(features.image_features, text.features)[labelled]
     labels = features.labels[labelled]
     correct = int((answers == labels).sum())
     present = np.unique(labels).tolist()
@@ -70,7 +71,7 @@ def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[n
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
-            answers[block] = (float32_of(rows[block]) @ text.T).argmax(axis=1)
+            answers[block] = (rows[block].astype(np.float32) @ text.T).argmax(axis=1)
     return answers
 
 
@@ -82,13 +83,13 @@ def zero_shots(path: Path) -> list[ZeroShotAccuracy]:
     Raises:
         StoreError: the file is broken.
     """
-    header = hdf5.read_header(path)
-    if header.kind != DATASET or not header.templates:
+    header = store.read(path, rows=False)
+    if header.kind != DATASET or not header.texts:
         return []
     if (kept := _kept(path, header)) is not None:
         return kept
-    features = hdf5.read_features(path)
-    shots = [zero_shot(features, template) for template in features.text_features]
+    features = store.read(path)
+    shots = [zero_shot(features, template) for template in features.texts]
     present = [shot for shot in shots if shot is not None]
     _keep(path, header, present)
     return present
@@ -99,12 +100,12 @@ def note_path(path: Path) -> Path:
     return path.with_name(f".{path.stem}.accuracy.json")
 
 
-def _content(header: Header) -> list[str]:
+def _content(header: Features) -> list[str]:
     """The digests of features, labels and text features, on which the accuracies depend."""
-    return [header.digest, *header.text_digests]
+    return [header.digest, *(text.digest for text in header.texts.values())]
 
 
-def _kept(path: Path, header: Header) -> list[ZeroShotAccuracy] | None:
+def _kept(path: Path, header: Features) -> list[ZeroShotAccuracy] | None:
     try:
         note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
         if note["of"] != _content(header):
@@ -136,7 +137,7 @@ def parsed_shot(values: Any) -> ZeroShotAccuracy:
     )  # fmt: skip
 
 
-def _keep(path: Path, header: Header, shots: Sequence[ZeroShotAccuracy]) -> None:
+def _keep(path: Path, header: Features, shots: Sequence[ZeroShotAccuracy]) -> None:
     note = {"of": _content(header), "accuracies": [asdict(shot) for shot in shots]}
     try:
         write_whole(note_path(path), json.dumps(note).encode())

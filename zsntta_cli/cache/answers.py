@@ -19,8 +19,8 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.origin import ENCODING, machine_facts
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import ENCODING, machine_facts
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, writing
 
@@ -145,10 +145,10 @@ def stored_answers(path: Path) -> StoredAnswers:
     try:
         header, _ = _read(path)
         features = path.with_name(f"{Path(path.stem).stem}.h5")
-        now = hdf5.read_header(features)
+        now = store.read(features, rows=False)
     except StoreError as error:
         return StoredAnswers(path, size, {}, str(error))
     problem = ""
-    if (header["features"], header["images"]) != (now.digest, now.images):
+    if (header["features"], header["images"]) != (now.digest, len(now)):
         problem = f"answers on other features than {features.name} has now: delete it"
     return StoredAnswers(path, size, header, problem)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import WORDS, names_a_folder, public_identity
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import find
+from zsntta_cli.cache.identity import names_a_folder, public_identity
+from zsntta_cli.datasets.names import WORDS
 from zsntta_cli.errors import StoreError, short
 from zsntta_cli.files import check_target, whole_file, writing
 
@@ -44,10 +45,10 @@ def export_features(
     """
     if not check_target(target) and not overwrite and _has_content(target):
         raise StoreError(f"{target} is there already", remedy="overwrite-output")
-    features, ids = hdf5.read_features(path), hdf5.read_sample_ids(path)
+    features, ids = store.read(path), store.read_sample_ids(path)
     if features.kind == WORDS:
         raise StoreError(f"'{path.stem}' has no images, so there is nothing to export.")
-    texts = features.texts()
+    texts = [*features.texts.values()]
     arrays = {
         "image_features": features.image_features,
         "labels": features.labels,

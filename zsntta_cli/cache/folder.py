@@ -2,19 +2,20 @@
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from zsntta_cli.cache.identity import SAME_ENCODER, check_same
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import EncoderChoice
 
 if TYPE_CHECKING:
-    from zsntta_cli.cache.features import Header
+    from zsntta_cli.cache.store import Features
 
 _DIGITS = 8  # of a weights file's digest in its folder's name
 
@@ -77,7 +78,7 @@ class Stored:
 
     path: Path
     size: int  # bytes
-    header: "Header | None" = None
+    header: "Features | None" = None
     problem: str = ""  # why there is no header
 
     @property
@@ -89,6 +90,24 @@ class Stored:
     def name(self) -> str:
         """The set's name."""
         return self.path.stem.removeprefix(".")
+
+
+def check_folder(
+    root: Path,
+    encoder_name: str,
+    identity: Mapping[str, Any],
+    keys: Iterable[str] = SAME_ENCODER,
+    *,
+    then: str = "delete it, or take another --features-dir",
+) -> None:
+    """Refuse a folder with features of another encoder: weights behind a name may change.
+
+    Raises:
+        StoreError: there are such features.
+    """
+    for other in stored(root, encoder_name):
+        if other.header:
+            check_same(other.path, other.header.identity, identity, keys, then=then)
 
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
@@ -195,10 +214,10 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _file(path: Path) -> Stored:
-    from zsntta_cli.cache import hdf5  # listing names, as a shell's completion does, needs no h5py
+    from zsntta_cli.cache import store  # listing names, as a shell's completion does, needs no h5py
 
     try:
-        return Stored(path, path.stat().st_size, hdf5.read_header(path))
+        return Stored(path, path.stat().st_size, store.read(path, rows=False))
     except StoreError as error:
         reason = re.search(r"\((.*)\)", str(error))
         return Stored(

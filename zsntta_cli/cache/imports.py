@@ -16,33 +16,28 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
-from zsntta_cli.cache import hdf5, import_readers
+from zsntta_cli.cache import import_readers, store
 from zsntta_cli.cache.export import text_key
-from zsntta_cli.cache.features import (
-    DATASET,
-    IMPORTED,
-    NOISE,
-    SAME_ENCODER,
-    FeatureSet,
-    Text,
-    difference,
-)
 from zsntta_cli.cache.folder import feature_path, lock_path, stored
-from zsntta_cli.cache.soundness import (
-    LARGEST_SCALE,
-    UNIT_TOLERANCE,
-    faults_of_words,
-    is_bias,
-    is_scale,
-)
-from zsntta_cli.cache.verify import row_norms
+from zsntta_cli.cache.identity import IMPORTED, SAME_ENCODER, difference
+from zsntta_cli.cache.soundness import UNIT_TOLERANCE, faults_of_words, row_norms
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.catalogue import SEVERITY
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import OWN_NAMES, SetName, check_plain, is_own_name, noise_name
+from zsntta_cli.datasets.names import (
+    DATASET,
+    NOISE,
+    OWN_NAMES,
+    SetName,
+    check_plain,
+    is_own_name,
+    noise_name,
+)
 from zsntta_cli.datasets.readers import corruptions
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, short
 from zsntta_cli.files import writing
 from zsntta_cli.settings import NOISE_TYPES
+from zsntta_cli.settings.options import LARGEST_SCALE, is_bias, is_scale
 from zsntta_cli.settings.prompts import prompt_template
 
 DEFAULT_ENCODER = "imported"
@@ -144,7 +139,7 @@ class Checked:
     notes: list[str]  # what the checks noticed or changed
     encoder: dict[str, Any] | None  # of an exported file
 
-    def is_in(self, old: FeatureSet) -> bool:
+    def is_in(self, old: Features) -> bool:
         """Whether a feature file holds these features, labels and class names."""
         return (
             np.array_equal(old.image_features, self.rows)
@@ -435,9 +430,8 @@ def _check_neighbours(plan: ImportPlan, checked: Checked, root: Path, path: Path
         theirs = {**other.header.identity, "dims": other.header.dim}
         if mismatch := difference(theirs, wanted, sorted({*keys, "dims"} - {"versions"})):
             raise StoreError(
-                f"{other.path} is of another encoder ({mismatch.key}: {mismatch.one}, not "
-                f"{mismatch.other})",
-                remedy="other-encoder",
+                f"{other.path} is of another encoder ({mismatch}): give this one another name with "
+                f"--encoder NAME."
             )
 
 
@@ -446,30 +440,24 @@ def _write(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     if path.exists() and not plan.overwrite:
         return _complete(path, plan, checked)
     files = (plan.features, plan.labels, plan.class_names, plan.text)
-    hdf5.write_features(
-        path,
-        kind=NOISE if plan.is_noise else DATASET,
-        name=plan.name,
-        encoder=plan.identity(checked.encoder),
-        source={"images": len(checked.rows), "imported": [file.name for file in files if file]},
-        blocks=(checked.rows[i : i + _CHUNK] for i in range(0, len(checked.rows), _CHUNK)),
-        labels=checked.labels,
-        sample_ids=checked.sample_ids,
-        class_names=checked.class_names,
-        texts=checked.texts,
-        normalized=checked.normalized,
-    )
+    source = {"images": len(checked.rows), "imported": [file.name for file in files if file]}
+    features = Features(
+        path, NOISE if plan.is_noise else DATASET, plan.name, plan.identity(checked.encoder),
+        source, checked.rows, checked.labels, checked.class_names,
+        {text.template: text for text in checked.texts}, checked.normalized,
+    )  # fmt: skip
+    store.write(features, checked.sample_ids)
     return True
 
 
 def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
     """Add text features of new templates to a file with the same features; False if none is new."""
-    old = hdf5.read_features(path)
-    new = [text for text in checked.texts if text.template not in old.text_features]
+    old = store.read(path)
+    new = [text for text in checked.texts if text.template not in old.texts]
     shared = [text for text in checked.texts if text not in new]
     same_text = all(
-        np.array_equal(old.text_features[text.template], text.features)
-        and old.text_scales.get(text.template) == text.logit_scale
+        np.array_equal(old.texts[text.template].features, text.features)
+        and old.texts[text.template].logit_scale == text.logit_scale
         for text in shared
     )
     identity = plan.identity(checked.encoder)
@@ -479,5 +467,5 @@ def _complete(path: Path, plan: ImportPlan, checked: Checked) -> bool:
             f"{path} holds other features, labels or text than these", remedy="import-elsewhere"
         )
     if new:
-        hdf5.add_texts(path, new)
+        store.add_texts(path, new)
     return bool(new)

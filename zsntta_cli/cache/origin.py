@@ -8,27 +8,20 @@ A pulled file is left as it was published: a note `.SET.pulled.json` beside `SET
 repository that it is from, and counts as long as the file holds what was pulled.
 """
 
-import functools
 import json
-import platform
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zsntta_cli import __version__
-from zsntta_cli.cache.features import LOCAL_DIR, Difference, FeatureSet, without_place
+from zsntta_cli.cache.identity import LOCAL_DIR, Difference, without_place
 from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 from zsntta_cli.files import read_input, write_whole
 
-ENCODING = {  # libraries that encode images and class names, by module, with their distributions
-    "torch": "torch",
-    "open_clip": "open_clip_torch",
-    "torchvision": "torchvision",
-    "pillow": "pillow",
-}
-_CPU_INFO = Path("/proc/cpuinfo")
+if TYPE_CHECKING:
+    from zsntta_cli.cache.store import Features
+
 PULLED = "pulled"  # the key in a record; its value is ORG/NAME@COMMIT
 _LARGEST_NOTE = 2**14  # bytes
 _SOURCE_PLACE = re.compile(r"[\w./-]{1,200}@\w{1,64}")
@@ -60,41 +53,7 @@ Origin = Mapping[str, Any]
 _ABSENT = object()
 
 
-def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
-    """What features made by this process may depend on, beside their encoder and images.
-
-    `distributions` are the libraries that make them, by name, with the names of their packages.
-    """
-    versions = {"zsntta": __version__, "python": platform.python_version()}
-    for name, distribution in {"numpy": "numpy", **(distributions or {})}.items():
-        versions[name] = _version(distribution)
-    kind = f"{platform.system()} {platform.machine()}"
-    known_facts = {name: value for name, value in facts.items() if value is not None}
-    return {"versions": versions, "cpu": cpu_name(), "platform": kind, **known_facts}
-
-
-@functools.cache
-def _version(distribution: str) -> str:
-    import importlib.metadata  # takes 20 ms, and no replay needs it
-
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not known"
-
-
-@functools.cache
-def cpu_name() -> str:
-    """The processor's model, as far as the system names it."""
-    try:
-        lines = _CPU_INFO.read_text().splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    except OSError:
-        names = []
-    return next(iter(names), "") or platform.processor() or platform.machine()
-
-
-def origin_of(features: FeatureSet, prompt: str = "") -> dict[str, Any]:
+def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     """The origin of a file's features; `prompt` is that of the text features that were read.
 
     It is short, since every record has it, and a list of ten thousand records parses all of them.

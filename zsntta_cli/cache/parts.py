@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import SAME_ENCODER, FeatureSet, Header, difference
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path, parts_folder
+from zsntta_cli.cache.identity import check_same, difference
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import SIZES, SKIPPED
 from zsntta_cli.errors import MissingParts, StoreError, first_line
 from zsntta_cli.files import read_input, write_whole
@@ -39,10 +40,10 @@ class PartsIdentity(NamedTuple):
         """Say in which value another identity differs; empty if they agree."""
         if self.of != other.of:
             return f"{self.of:,} parts, not {other.of:,}"
-        if mismatch := difference(self.encoder, other.encoder, SAME_ENCODER):
-            return f"another encoder: {mismatch.key} is {mismatch.one}, not {mismatch.other}"
-        if mismatch := difference(self.source, other.source, sorted({*self.source, *other.source})):
-            return f"other images: {mismatch.key} is {mismatch.one}, not {mismatch.other}"
+        if differs := difference(self.encoder, other.encoder):
+            return f"another encoder: {differs}"
+        if differs := difference(self.source, other.source, sorted({*self.source, *other.source})):
+            return f"other images: {differs}"
         return ""
 
 
@@ -86,61 +87,61 @@ def read_identity(path: Path) -> PartsIdentity:
         raise StoreError(f"{file} is broken: remove it and extract again.") from error
 
 
-def is_whole_part(path: Path, index: int, identity: PartsIdentity) -> bool:
-    """Whether part `index` of the set at `path` exists.
+def read_part(path: Path, index: int, identity: PartsIdentity) -> Features | None:
+    """Read the description of part `index` of the set at `path`; None if there is no such part.
 
     Raises:
         StoreError: it exists, but is broken or not the part that is meant.
     """
     file = part_path(path, index)
     if not file.exists():
-        return False
-    _check_part(file, index, identity)
-    return True
+        return None
+    features = store.read(file, rows=False)
+    then = f"remove it, and extract part {index}/{identity.of}"
+    if features.part is None or (features.part.index, features.part.of) != (index, identity.of):
+        what = f"part {features.part.index} of {features.part.of}" if features.part else "no part"
+        raise StoreError(f"{file} is {what}: {then}.")
+    check_same(file, features.identity, identity.encoder, then=then)
+    if features.part.set_digest != identity.source["digest"]:
+        raise StoreError(f"{file} is of other images: {then}.")
+    return features
 
 
-def join_parts(path: Path) -> Header:
-    """Join the parts of `path` into one set, write it, and return its header.
+def join_parts(path: Path) -> Features:
+    """Join the parts of `path` into one set, write it, and return its description.
 
     Raises:
         StoreError: parts are missing, broken or of another encoder, set or number; or `path` is a
             set that was not joined from parts.
     """
     identity = read_identity(path)
-    files = [part_path(path, number) for number in range(1, identity.of + 1)]
-    missing = tuple(i for i, file in enumerate(files, 1) if not file.exists())
+    every = {i: read_part(path, i, identity) for i in range(1, identity.of + 1)}
+    missing = tuple(i for i, part in every.items() if part is None)
     if missing:
         raise MissingParts(path.stem, str(parts_folder(path)), missing, identity.of)
     check_not_whole(path)
-    for i, file in enumerate(files, 1):
-        _check_part(file, i, identity)
-    files = [file for file in files if hdf5.read_header(file).images]
-    parts = [_without_rows(hdf5.read_features(file)) for file in files]
-    first, *others = parts
-    for other in others:
+    parts = [part for part in every.values() if part]
+    first = store.read(parts[0].path)
+    for other in parts[1:]:
         _check_alike(first, other)
     labels = np.concatenate([part.labels for part in parts])
-    has_labels = (labels >= 0).any()
-    hdf5.write_features(
-        path, kind=first.kind, name=first.name, encoder=first.identity,
+    has_labels = bool((labels >= 0).any())
+    whole = replace(
+        first, path=path, labels=labels, image_features=first.image_features[:0], part=None,
         source={**_shared(parts), **identity.source, "images": len(labels)},
-        blocks=(hdf5.read_features(file).image_features for file in files), labels=labels,
-        sample_ids=[*chain.from_iterable(map(hdf5.read_sample_ids, files))],
         class_names=first.class_names if has_labels else (),
-        texts=first.texts() if has_labels else (), normalized=first.normalized,
-        machine=first.machine, created=max(part.created for part in parts),
+        texts=first.texts if has_labels else {}, created=max(part.created for part in parts),
     )  # fmt: skip
-    return hdf5.read_header(path)
-
-
-def _without_rows(features: FeatureSet) -> FeatureSet:
-    """All of a part but its rows: one part's rows are in memory at a time."""
-    return replace(features, image_features=features.image_features[:0].copy())
+    files = [part.path for part in parts]
+    ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
+    return replace(
+        whole, digest=store.write(whole, ids, (store.read(file).image_features for file in files))
+    )
 
 
 def is_joined(path: Path) -> bool:
     """Whether the set at `path` exists and was joined from parts."""
-    return path.exists() and _SHARDS in hdf5.read_header(path).source
+    return path.exists() and _SHARDS in store.read(path, rows=False).source
 
 
 def check_not_whole(path: Path) -> None:
@@ -155,21 +156,7 @@ def check_not_whole(path: Path) -> None:
         )
 
 
-def _check_part(file: Path, index: int, identity: PartsIdentity) -> None:
-    """Refuse a file that is not the part that is meant."""
-    part, encoder = hdf5.read_part(file), hdf5.read_header(file).identity
-    if (part.index, part.of) != (index, identity.of):
-        what = f"is part {part.index} of {part.of}"
-    elif mismatch := difference(encoder, identity.encoder):
-        what = f"is of another encoder ({mismatch.key} is {mismatch.one}, not {mismatch.other})"
-    elif part.set_digest != identity.source["digest"]:
-        what = "is of other images"
-    else:
-        return
-    raise StoreError(f"{file} {what}: remove it, and extract part {index}/{identity.of}.")
-
-
-def _shared(parts: Sequence[FeatureSet]) -> dict[str, Any]:
+def _shared(parts: Sequence[Features]) -> dict[str, Any]:
     """The source values that all parts share, and the images that any of them left out.
 
     The range of image sizes is left out: each part found it from a sample of its own images.
@@ -184,7 +171,7 @@ def _shared(parts: Sequence[FeatureSet]) -> dict[str, Any]:
     return {**same, **({SKIPPED: skipped} if skipped else {})}
 
 
-def _check_alike(first: FeatureSet, other: FeatureSet) -> None:
+def _check_alike(first: Features, other: Features) -> None:
     """Refuse a part whose features are of another form than those of the first part."""
     of_first, of_other = (
         (part.kind, part.dim, part.image_features.dtype.name, part.normalized, part.class_names)

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache import hdf5
+from zsntta_cli.cache import store
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
-from zsntta_cli.cache.features import IMPORTED
+from zsntta_cli.cache.identity import IMPORTED
 from zsntta_cli.settings.prompts import templates_of
 
 _MOST = 1.0  # points
@@ -129,7 +129,7 @@ def judged_file(path: Path) -> list[ComparedAccuracy]:
     Raises:
         StoreError: the file is broken.
     """
-    rows = published_for(hdf5.read_header(path).identity, path.stem)
+    rows = published_for(store.read(path, rows=False).identity, path.stem)
     return [judge(shot, rows) for shot in zero_shots(path)]
 
 

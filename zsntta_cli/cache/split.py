@@ -6,14 +6,15 @@ noise of the same kind.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import DATASET, FeatureSet, Text
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import add_texts, read_features, read_sample_ids, write_features
+from zsntta_cli.cache.store import Features
 from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 
 
@@ -68,7 +69,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     Raises:
         StoreError: images have no labels, or files of these names hold other features.
     """
-    whole = read_features(path)
+    whole = store.read(path)
     if not whole.class_names:
         raise StoreError(f"'{whole.name}' has no class labels, and so no classes to split.")
     if unlabelled := int((whole.labels < 0).sum()):
@@ -76,54 +77,42 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
             f"'{whole.name}' has {counted(unlabelled, 'image')} without a label, in neither part "
             f"of a split: extract or import the set without them."
         )
+    ids = np.array(store.read_sample_ids(path), dtype=object)
     is_id = np.isin(whole.labels, chosen)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
-    parts = zip(split_names(name), (is_id, ~is_id), (list(chosen), rest), strict=True)
-    for part, rows, classes in parts:
-        yield _write(
-            whole, part, rows, classes,
-            labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
-            class_names=[whole.class_names[i] for i in classes],
-            texts=whole.texts(classes) if part.endswith("-id") else (),
-        )  # fmt: skip
+    id_name, ood_name = split_names(name)
+    yield _write(_some(whole, id_name, is_id, list(chosen)), ids[is_id].tolist())
+    yield _write(replace(_some(whole, ood_name, ~is_id, rest), texts={}), ids[~is_id].tolist())
 
 
-def _write(
-    whole: FeatureSet,
-    name: str,
-    rows: NDArray[np.bool_],
-    classes: Sequence[int],
-    *,
-    labels: NDArray[np.int32],
-    class_names: Sequence[str],
-    texts: Sequence[Text],
-) -> Path:
-    """Write some rows of a set; a file that has the same rows only gets the texts that it lacks."""
-    target = feature_path(whole.path.parents[1], whole.path.parent.name, name)
+def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence[int]) -> Features:
+    """Some rows (N,) of a set, which are all of some of its classes."""
     before = whole.source.get("split", {})  # the set may be one of a split itself
     of = {"of": before.get("of", whole.name), **({"from": before} if before else {})}
-    source = {**whole.source, "split": {**of, "classes": classes}}
-    if target.exists():
-        existing = read_features(target)
-        if (existing.source, existing.identity) != (source, whole.identity):
-            raise StoreError(f"{target} holds another split or set", remedy="other-split")
-        missing = [text for text in texts if text.template not in existing.text_features]
-        if missing:
-            add_texts(target, missing)
-        return target
-    ids = np.array(read_sample_ids(whole.path), dtype=object)[rows]
-    write_features(
-        target,
-        kind=DATASET,
+    texts = [replace(text, features=text.features[classes]) for text in whole.texts.values()]
+    return replace(
+        whole,
+        path=feature_path(whole.path.parents[1], whole.path.parent.name, name),
         name=name,
-        encoder=whole.identity,
-        source=source,
-        blocks=[whole.image_features[rows]],
-        labels=labels,
-        sample_ids=ids.tolist(),
-        class_names=class_names,
-        texts=texts,
-        normalized=whole.normalized,
-        machine=whole.machine,
+        source={**whole.source, "split": {**of, "classes": classes}},
+        image_features=whole.image_features[rows],
+        labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
+        class_names=tuple(whole.class_names[i] for i in classes),
+        texts={text.template: text for text in texts},
+        created=store.now(),
     )
-    return target
+
+
+def _write(part: Features, sample_ids: Sequence[str]) -> Path:
+    """Write a set of a split; a file that has the same rows only gets the texts that it lacks."""
+    if not part.path.exists():
+        store.write(part, sample_ids)
+        return part.path
+    existing = store.read(part.path, rows=False)
+    if (existing.source, existing.identity) != (part.source, part.identity):
+        raise StoreError(
+            f"{part.path} holds another split or set: name this one otherwise with --name NAME."
+        )
+    if missing := [text for name, text in part.texts.items() if name not in existing.texts]:
+        store.add_texts(part.path, missing)
+    return part.path

@@ -62,7 +62,7 @@ def show(
     """
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find, folder_name
-    from zsntta_cli.cache.verify import read_details
+    from zsntta_cli.cache.store import read
     from zsntta_cli.progress import console
     from zsntta_cli.report.cards import feature_card
 
@@ -72,7 +72,7 @@ def show(
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
         judged = judged_file(path)
-        console().print(feature_card(path, read_details(path), list(answers), judged))
+        console().print(feature_card(read(path), list(answers), judged))
 
 
 @app.command(cls=Command)
@@ -91,10 +91,10 @@ def verify(
 
     The exit code is 1 if any is bad.
     """
+    from zsntta_cli.cache import store
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find
-    from zsntta_cli.cache.hdf5 import read_header
-    from zsntta_cli.cache.verify import problems
+    from zsntta_cli.cache.store import problems
     from zsntta_cli.datasets import miscounted
 
     paths, bad = find(features_dir, names or (), encoder), 0
@@ -105,7 +105,7 @@ def verify(
         bad += bool(wrong)
         facts = [judged.line for judged in accuracies]
         say(f"{path}: {'; '.join(wrong or ['ok', *facts])}")
-        if not wrong and (count := miscounted(path.stem, read_header(path).images)):
+        if not wrong and (count := miscounted(path.stem, len(store.read(path, rows=False)))):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
     for path in (answers := answer_paths(features_dir, encoder, names or ())):
         problem = stored_answers(path).problem
@@ -145,12 +145,12 @@ def split(
 
 def _parts(paths: Sequence[Path], id_classes: str, seed: int, new: str | None) -> Iterator[Path]:
     from zsntta_cli.cache import split as splits
-    from zsntta_cli.cache.hdf5 import read_features
+    from zsntta_cli.cache import store
 
     is_number = id_classes.isdecimal()
     stem = f"{id_classes}-s{seed}" if is_number else Path(id_classes).stem
     for path in paths:
-        class_names = read_features(path).class_names
+        class_names = store.read(path, rows=False).class_names
         chosen = (
             splits.drawn_classes(len(class_names), int(id_classes), seed)
             if is_number
@@ -171,7 +171,7 @@ def join(
 
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
-        say(f"{path}: {counted(joined.images, 'image')}, {joined.digest[:16]}")
+        say(f"{path}: {counted(len(joined), 'image')}, {joined.digest[:16]}")
 
 
 @app.command("import", cls=Command)

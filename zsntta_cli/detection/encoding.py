@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import encoder_folder, folder_name
+from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import EncoderError, StoreError, first_line
+from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.progress import Advance, Reporter, Silent
 from zsntta_cli.settings import EncoderChoice
 
@@ -83,7 +83,7 @@ class Encoding:
         if identity := self.store.identity:
             # Of features that are kept, the encoder is told by its weights where these are at hand.
             request = {} if self.choice.folder else weights_request(self.choice)
-            self._check_same(identity, {**identity, **request})
+            check_same(self.store.path, identity, {**identity, **request})
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class Encoding:
         if note := autocast_note(encoder):
             self.reporter.note(note)
         self.store.set_identity(encoder.identity)
-        self._check_same(self.store.identity or {}, encoder.identity)
+        check_same(self.store.path, self.store.identity or {}, encoder.identity)
         if not self.store.is_kept:
             self.reporter.note(f"note: {self.store.path} cannot be written: no features are kept.")
         return encoder
@@ -123,14 +123,6 @@ class Encoding:
                 f"new can be encoded: name a model."
             )
         return EncoderChoice(*map(str, words))
-
-    def _check_same(self, kept: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        if other := difference(kept, now):
-            raise StoreError(
-                f"{self.store.path} was made by another encoder than this is now ({other.key}: "
-                f"{other.one}, now {other.other})",
-                remedy="other-folder",
-            )
 
     def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
         """Text features (C, D) of class names, of unit norm; the mean of several templates."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.cache.features import difference
+from zsntta_cli.cache.identity import difference
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs

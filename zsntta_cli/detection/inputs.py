@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.soundness import LARGEST_SCALE, TEXT_TOLERANCE, is_bias, is_scale
+from zsntta_cli.cache.soundness import TEXT_TOLERANCE
 from zsntta_cli.errors import SettingsError, first_of, near, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.options import check, check_choice
+from zsntta_cli.settings.options import LARGEST_SCALE, check, check_choice, is_bias, is_scale
 
 _LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
 DETECTORS = ("zs-clip", "adand", "ridge")  # the methods that judge single images

@@ -4,22 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import FeatureSet, difference
-from zsntta_cli.cache.folder import stored
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import check_same, difference
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet
 from zsntta_cli.errors import StoreError
-
-
-def check_folder(root: Path, folder: str, identity: Mapping[str, Any]) -> None:
-    """Refuse a folder with another encoder's features: weights behind a name may change."""
-    for other in stored(root, folder):
-        if other.header and (mismatch := difference(other.header.identity, identity)):
-            raise StoreError(
-                f"{other.path} was made by another encoder than this is now ({mismatch.key}: "
-                f"{mismatch.one}, now {mismatch.other})",
-                remedy="other-folder",
-            )
 
 
 def other_type(path: Path, stored_type: object, store: str) -> StoreError:
@@ -29,19 +18,7 @@ def other_type(path: Path, stored_type: object, store: str) -> StoreError:
     )
 
 
-def check_encoder(existing: FeatureSet, request: Mapping[str, Any]) -> None:
-    """Refuse features of another encoder than the requested one."""
-    if mismatch := difference(existing.identity, request, request):
-        raise StoreError(
-            f"{existing.path} was made by another encoder ({mismatch.key} is {mismatch.one}, not "
-            f"{mismatch.other})",
-            remedy="other-folder",
-        )
-
-
-def existing_features(
-    path: Path, images: ImageSet, request: Mapping[str, Any]
-) -> FeatureSet | None:
+def existing_features(path: Path, images: ImageSet, request: Mapping[str, Any]) -> Features | None:
     """The file's content; None if there is no file.
 
     Raises:
@@ -49,14 +26,14 @@ def existing_features(
     """
     if not path.exists():
         return None
-    existing = hdf5.read_features(path)
-    check_encoder(existing, request)
+    existing = store.read(path)
+    check_same(path, existing.identity, request, request)
     if what := _describe_other(existing, images):
         raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
     return existing
 
 
-def _describe_other(existing: FeatureSet, images: ImageSet) -> str:
+def _describe_other(existing: Features, images: ImageSet) -> str:
     """How the images of a feature file differ from these; empty if they are the same."""
     keys = [*images.identity(), AS_SHOWN]
     mismatch = difference(existing.source, images.identity(), keys)

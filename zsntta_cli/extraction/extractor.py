@@ -17,18 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import (
-    DATASET,
-    NOISE,
-    WORDS,
-    FeatureSet,
-    Header,
-    PartOf,
-    Text,
-    difference,
-)
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import (
+    check_folder,
     feature_path,
     folder_name,
     part_path,
@@ -36,27 +27,35 @@ from zsntta_cli.cache.folder import (
     set_names,
     stored,
 )
-from zsntta_cli.cache.origin import ENCODING, machine_facts
+from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import (
     PartsIdentity,
     check_not_whole,
     claim_parts,
     is_joined,
-    is_whole_part,
     join_parts,
     read_identity,
+    read_part,
 )
+from zsntta_cli.cache.store import Features, PartOf, Text
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.names import SIZES, SKIPPED, SetName, noise_name, words_name
+from zsntta_cli.datasets.names import (
+    DATASET,
+    NOISE,
+    SIZES,
+    SKIPPED,
+    WORDS,
+    SetName,
+    noise_name,
+    words_name,
+)
 from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
+from zsntta_cli.errors import DatasetError, SettingsError, counted, short
 from zsntta_cli.extraction.existing import (
-    check_encoder,
-    check_folder,
     existing_features,
     other_type,
 )
@@ -205,7 +204,7 @@ class Extractor:
         path, source = part_path(whole, index), sharded.identity()
         if self._has_part(whole, index, of, source):
             discard_parts(path)
-            return Extracted(path, hdf5.read_header(path).images, 0, 0.0)
+            return Extracted(path, len(store.read(path, rows=False)), 0, 0.0)
         claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
         check_not_whole(whole)
         part = sharded.part(index, of)
@@ -219,25 +218,18 @@ class Extractor:
             return False
         identity = read_identity(whole)
         claim_parts(whole, PartsIdentity(identity.encoder, source, of))
-        if mismatch := difference(identity.encoder, self._request, self._request):
-            raise StoreError(
-                f"{parts_folder(whole)} was made by another encoder ({mismatch.key} is "
-                f"{mismatch.one}, not {mismatch.other})",
-                remedy="other-folder",
-            )
-        is_whole = is_whole_part(whole, index, identity)
-        file = part_path(whole, index)
-        header = hdf5.read_header(file)
-        if header.images and header.dtype != self.settings.store:
-            raise other_type(file, header.dtype, self.settings.store)
-        return is_whole
+        check_same(parts_folder(whole), identity.encoder, self._request, self._request)
+        part = read_part(whole, index, identity)
+        if part and not self._has_type(part):
+            raise other_type(part.path, part.image_features.dtype, self.settings.store)
+        return part is not None
 
     def joined(self, sharded: ShardedSet, of: int) -> Extracted:
         """Join the parts of a set; StoreError if one is missing or does not fit."""
         path = feature_path(self.root, self._folder, sharded.name)
         with locked(path, self.reporter.note):
             claim_parts(path, read_identity(path)._replace(source=sharded.identity(), of=of))
-            return Extracted(path, join_parts(path).images, 0, 0.0)
+            return Extracted(path, len(join_parts(path)), 0, 0.0)
 
     def is_joined(self, name: str) -> bool:
         """Whether the file of a set exists, was joined from parts, and is to stay."""
@@ -259,17 +251,19 @@ class Extractor:
         """
         path = feature_path(self.root, self._folder, sharded.name)
         with locked(path, self.reporter.note):
-            existing = hdf5.read_features(path)
-            check_encoder(existing, self._request)
+            existing = store.read(path)
+            check_same(path, existing.identity, self._request, self._request)
             identity = sharded.identity()
-            if mismatch := difference(existing.source, identity, [*identity]):
-                raise StoreError(
-                    f"{path} was joined from parts of other images: {mismatch.key} "
-                    f"{mismatch.one}, now {mismatch.other}",
-                    remedy="overwrite",
-                )
+            check_same(
+                path,
+                existing.source,
+                identity,
+                identity,
+                what="set of images",
+                then="--overwrite replaces it",
+            )
             self._add_texts(existing, templates)
-        return Extracted(path, len(existing), 0, 0.0), bool(existing.text_features)
+        return Extracted(path, len(existing), 0, 0.0), bool(existing.texts)
 
     def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
         """Extract a pool of `count` noise images, or extend an existing pool.
@@ -278,9 +272,9 @@ class Extractor:
         """
         path = feature_path(self.root, self._folder, noise_name(noise_type))
         with locked(path, self.reporter.note):
-            pool = hdf5.read_features(path) if path.exists() else None
+            pool = store.read(path) if path.exists() else None
             if pool is not None:
-                check_encoder(pool, self._request)
+                check_same(path, pool.identity, self._request, self._request)
                 if len(pool) >= count and self._has_type(pool):
                     return Extracted(path, len(pool), 0, 0.0)
             return self._extract(path, NOISE, make(self.encoder.image_size), (), pool)
@@ -293,7 +287,7 @@ class Extractor:
         images = word_set(path.stem, words, limit)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
-            cached = existing.text_features if existing is not None else {}
+            cached = existing.texts if existing is not None else {}
             missing = [template for template in templates if template not in cached]
             if missing:
                 _ = self.encoder  # its loading is no word's time
@@ -304,7 +298,7 @@ class Extractor:
                 if existing is None and template == missing[0]:
                     write_words(path, images, self.encoder, text)
                 else:
-                    hdf5.add_texts(path, [text])
+                    store.add_texts(path, [text])
             discard_parts(path)
             seconds = time.monotonic() - started
             return Extracted(path, len(words), len(words) * bool(missing), seconds, unit="words")
@@ -320,15 +314,15 @@ class Extractor:
             self.reporter.note(f"class names as the word lists have them, too: {names}")
         for file in lacking:
             with locked(file.path, self.reporter.note):
-                self._add_texts(hdf5.read_features(file.path), prompts)
+                self._add_texts(store.read(file.path), prompts)
 
-    def _lacks(self, header: Header, prompts: Sequence[str]) -> bool:
+    def _lacks(self, header: Features, prompts: Sequence[str]) -> bool:
         """Whether a set of this encoder lacks class names under some of the prompts."""
-        if header.kind != DATASET or not header.classes or set(prompts) <= set(header.templates):
+        if header.kind != DATASET or not header.class_names or {*prompts} <= {*header.texts}:
             return False
         return difference(header.identity, self._request, self._request) is None
 
-    def _existing(self, path: Path, images: ImageSet) -> FeatureSet | None:
+    def _existing(self, path: Path, images: ImageSet) -> Features | None:
         """The file's content if it is what is asked for; None if it has to be made."""
         if self.settings.overwrite:
             return None
@@ -337,7 +331,7 @@ class Extractor:
             raise other_type(path, existing.image_features.dtype, self.settings.store)
         return existing
 
-    def _say_other_batches(self, existing: FeatureSet) -> None:
+    def _say_other_batches(self, existing: Features) -> None:
         """Note that a file stays though another size of batches is asked for."""
         asked = self.settings.batch_size
         before = existing.machine.get("batch_size", asked)
@@ -347,15 +341,15 @@ class Extractor:
                 f"one changes no more than the last bits of features."
             )
 
-    def _has_type(self, existing: FeatureSet) -> bool:
+    def _has_type(self, existing: Features) -> bool:
         """Whether features have the requested type; no features have any type."""
         return not len(existing) or existing.image_features.dtype == self.settings.store
 
-    def _add_texts(self, existing: FeatureSet, templates: Sequence[str]) -> None:
-        missing = [t for t in templates if t not in existing.text_features]
+    def _add_texts(self, existing: Features, templates: Sequence[str]) -> None:
+        missing = [t for t in templates if t not in existing.texts]
         if missing and existing.class_names:
             names = existing.class_names
-            hdf5.add_texts(existing.path, self._texts(existing.name, names, missing))
+            store.add_texts(existing.path, self._texts(existing.name, names, missing))
 
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
@@ -383,7 +377,7 @@ class Extractor:
         kind: str,
         images: ImageSet,
         templates: Sequence[str],
-        pool: FeatureSet | None = None,
+        pool: Features | None = None,
         part: SetPart | None = None,
     ) -> Extracted:
         """Encode what is not kept yet, and write the file; `pool` is one to extend.
@@ -407,22 +401,24 @@ class Extractor:
         if not readable.any() and len(images):
             raise DatasetError(f"not one image of '{images.name}' could be read.")
         skipped = tuple(itertools.compress(images.sample_ids, ~readable))
-        hdf5.write_features(
+        blocks = itertools.chain([kept] if len(kept) or not len(images) else [], parts.blocks())
+        texts = self._texts(
+            images.name, images.class_names, templates if images.class_names else ()
+        )
+        features = Features(
             path,
-            kind=kind,
-            name=images.name,
-            encoder=self.encoder.identity,
+            kind,
+            images.name,
+            identity=encoder.identity,
             source={**images.identity(), **_beside(images, kind), **_left_out(skipped)},
-            blocks=itertools.chain([kept] if len(kept) or not len(images) else [], parts.blocks()),
+            image_features=no_rows,
             labels=images.labels[readable],
-            sample_ids=list(itertools.compress(images.sample_ids, readable)),
-            class_names=images.class_names,
-            texts=self._texts(
-                images.name, images.class_names, templates if images.class_names else ()
-            ),
+            class_names=tuple(images.class_names),
+            texts={text.template: text for text in texts},
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
             part=PartOf(part.index, part.of, str(part.set_identity["digest"])) if part else None,
         )
+        store.write(features, list(itertools.compress(images.sample_ids, readable)), blocks)
         parts.discard()
         seconds = time.monotonic() - started
         return Extracted(path, int(readable.sum()), encoded, seconds, skipped)

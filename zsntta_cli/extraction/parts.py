@@ -17,8 +17,8 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import difference
 from zsntta_cli.cache.folder import lock_path, parts_path
+from zsntta_cli.cache.identity import difference
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import write_whole, writing
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from zsntta_cli.cache import hdf5
-from zsntta_cli.cache.features import WORDS, Text
-from zsntta_cli.cache.origin import ENCODING, machine_facts
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import ENCODING, machine_facts
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.names import WORDS
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.extraction.parts import Parts, equal_parts
@@ -78,9 +79,9 @@ def _announce(name: str, words: int, seconds_a_word: float, reporter: Reporter) 
 
 def write_words(path: Path, words: ImageSet, encoder: Encoder, text: Text) -> None:
     """Write the feature file of a list, with its features under one template."""
-    hdf5.write_features(
-        path, kind=WORDS, name=words.name, encoder=encoder.identity, source=words.identity(),
-        blocks=[np.empty((0, encoder.embed_dim), np.float16)], labels=words.labels,
-        sample_ids=(), class_names=words.class_names, texts=[text],
-        machine=machine_facts(ENCODING),
+    no_rows = np.empty((0, encoder.embed_dim), np.float16)
+    features = Features(
+        path, WORDS, words.name, encoder.identity, words.identity(), no_rows, words.labels,
+        tuple(words.class_names), {text.template: text}, machine=machine_facts(ENCODING),
     )  # fmt: skip
+    store.write(features, ())

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import Rows
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods.rows import Rows
 from zsntta_cli.methods.scores import (
     ZeroShot,
     ZeroShotDetail,

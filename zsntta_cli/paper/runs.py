@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, folder_name
-from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.catalogue import CORRUPTIONS
 from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.errors import SettingsError, StoreError
@@ -243,6 +243,6 @@ def count_items(root: Path, runs: Iterable[RunSettings]) -> int:
 def _image_count(root: Path, folder: str, name: str) -> int:
     """The number of images of a set: in its feature file, or else in the published set."""
     try:
-        return read_header(feature_path(root, folder, name)).images
+        return len(store.read(feature_path(root, folder, name), rows=False))
     except (StoreError, OSError):  # the run itself reports a broken file
         return datasets.known(name).images

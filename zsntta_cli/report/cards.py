@@ -3,13 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.published import ComparedAccuracy
-from zsntta_cli.cache.verify import Details
+from zsntta_cli.cache.soundness import row_norms
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, printable
@@ -75,13 +78,13 @@ def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
         return [file.name, "", "", file.problem, "", "", size, ""]
-    classes, templates = str(header.classes or ""), "\n".join(header.templates)
+    classes, templates = str(len(header.class_names) or ""), "\n".join(header.texts)
     by_template = {j.shot.template: j for j in judged}
-    compared = [by_template.get(template) for template in header.templates]
+    compared = [by_template.get(template) for template in header.texts]
     own = [f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" if j else "" for j in compared]
     published = [f"{j.published.accuracy:.2f}" if j and j.published else "" for j in compared]
     return [
-        file.name, f"{header.images:,}", classes, templates, "\n".join(own), "\n".join(published),
+        file.name, f"{len(header):,}", classes, templates, "\n".join(own), "\n".join(published),
         size, header.created[:10],
     ]  # fmt: skip
 
@@ -94,35 +97,34 @@ def _answers_row(kept: StoredAnswers) -> list[str]:
 
 
 def feature_card(
-    path: Path,
-    details: Details,
+    features: Features,
     answers: Sequence[StoredAnswers] = (),
     judged: Sequence[ComparedAccuracy] = (),
 ) -> Table:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
-    header, features, norms = details.header, details.features, details.norms
+    norms = row_norms(features.image_features)
     facts = {
-        "kind": header.kind,
-        "images": f"{header.images:,} × {header.dim} {header.dtype}",
+        "kind": features.kind,
+        "images": f"{len(features):,} × {features.dim} {features.image_features.dtype}",
         "norms": f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
-        + (" (normalised)" if header.normalized else " (raw)")
+        + (" (normalised)" if features.normalized else " (raw)")
         if len(norms)
         else "",
-        "labels": _label_counts(details.label_counts),
+        "labels": _label_counts(features.labels),
         "class names": _abridged(features.class_names),
-        "prompt templates": "\n".join(features.text_features) or "none",
+        "prompt templates": "\n".join(features.texts) or "none",
         **{
             f"under '{j.shot.template}'": "; ".join(filter(None, (j.line, j.warning)))
             for j in judged
         },
-        **{f"encoder: {key}": str(value) for key, value in header.identity.items()},
+        **{f"encoder: {key}": str(value) for key, value in features.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},
-        "created": header.created,
+        "created": features.created,
         "digest": features.digest,
         **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
-    return card(str(path), facts)
+    return card(str(features.path), facts)
 
 
 def _abridged(names: tuple[str, ...]) -> str:
@@ -131,14 +133,15 @@ def _abridged(names: tuple[str, ...]) -> str:
     return f"{len(names)}: {', '.join(shortened)}" if names else "none"
 
 
-def _label_counts(counts: Mapping[int, int]) -> str:
+def _label_counts(labels: NDArray[np.int32]) -> str:
     """How many images the classes have, how many classes that is, and the unlabelled images."""
-    labelled = [count for label, count in counts.items() if label >= 0]
-    if not labelled:
+    counts = np.bincount(labels[labels >= 0])
+    if not counts.any():
         return "none"
-    fewest, most = min(labelled), max(labelled)
-    text = f"{len(labelled)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
-    return text + (f", {counted(counts[-1], 'image')} without a label" if -1 in counts else "")
+    present, unlabelled = counts[counts > 0], int((labels < 0).sum())
+    fewest, most = int(present.min()), int(present.max())
+    text = f"{len(present)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
+    return text + f", {counted(unlabelled, 'image')} without a label" * bool(unlabelled)
 
 
 def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:

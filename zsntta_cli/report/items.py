@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.hdf5 import read_sample_ids, write_table
+from zsntta_cli.cache import store
 from zsntta_cli.files import write_whole
 from zsntta_cli.simulation.record import Replay
 from zsntta_cli.simulation.stream import ID, NOISE, OOD
@@ -29,7 +29,7 @@ def write_scores(path: Path, replay: Replay) -> None:
     """
     columns = score_columns(replay)
     if path.suffix.lower() in (".h5", ".hdf5"):
-        write_table(path, columns)
+        store.write_table(path, columns)
         return
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -70,5 +70,5 @@ def _sample_ids(replay: Replay) -> NDArray[Any]:
     for kind, file in ((ID, sources.id_set), (OOD, sources.ood_set), (NOISE, sources.noise)):
         mask = replay.stream.kind == kind
         if file and mask.any():
-            ids[mask] = np.array(read_sample_ids(file.path), object)[replay.stream.row[mask]]
+            ids[mask] = np.array(store.read_sample_ids(file.path), object)[replay.stream.row[mask]]
     return ids

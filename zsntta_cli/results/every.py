@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name, words_name
 from zsntta_cli.errors import first_of
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
@@ -109,6 +109,6 @@ def _lacks_words(root: Path, library: Library, run: RunSettings, usual: str) -> 
     needed += [(run.id_set, beside)] if beside else []
     paths = {name: feature_path(root, run.encoder, name) for name, _ in needed}
     return any(
-        not paths[name].exists() or prompt not in read_header(paths[name]).templates
+        not paths[name].exists() or prompt not in store.read(paths[name], rows=False).texts
         for name, prompt in needed
     )

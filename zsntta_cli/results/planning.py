@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import MissingText, StoreError, ZsnttaError
 from zsntta_cli.results.keeping import Keeping, kept_before
@@ -61,9 +61,9 @@ def foresee(root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> Foresi
 def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
     """Why a run that has all its files cannot be computed."""
     try:
-        header = read_header(feature_path(root, run.encoder, run.id_set))
-        if run.prompt not in header.templates:
-            return MissingText(run.prompt, run.id_set, header.templates)
+        header = store.read(feature_path(root, run.encoder, run.id_set), rows=False)
+        if run.prompt not in header.texts:
+            return MissingText(run.prompt, run.id_set, tuple(header.texts))
         library.more_text(run)
         library.sources(run)
     except ZsnttaError as error:

@@ -18,6 +18,7 @@ from zsntta_cli.errors import SettingsError, UnknownName, short
 _KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
 
 _LARGEST = 2**62  # the largest whole number
+LARGEST_SCALE = 1e6  # of logits, which must be numbers in single precision; CLIP's scale is 100
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,17 @@ class Range:
         if high is not None:
             return f"in {opened}{low:,}, {high:,}{closed}"
         return f"{low:,} or more" if opened == "[" else f"above {low:,}"
+
+
+def is_scale(value: Any) -> bool:
+    """Whether a value can be an encoder's logit scale, exponentiated."""
+    return is_bias(value) and value > 0
+
+
+def is_bias(value: Any) -> bool:
+    """Whether a value can be a sigmoid model's logit bias."""
+    number = isinstance(value, float | int) and not isinstance(value, bool)
+    return number and abs(value) <= LARGEST_SCALE
 
 
 def _is_finite(value: float) -> bool:

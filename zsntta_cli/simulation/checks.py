@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import DATASET, NOISE, Text
-from zsntta_cli.cache.features import WORDS as WORD_LIST
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import write_features
+from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.datasets.names import DATASET, NOISE
+from zsntta_cli.datasets.names import WORDS as WORD_LIST
 from zsntta_cli.errors import counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
 from zsntta_cli.methods.base import Decisions
@@ -238,13 +239,11 @@ class _Images:
             (WORD_LIST, "words-nouns", self.features[:0], self.words),
         ):
             labels = self.labels if name == "id" else np.full(len(rows), -1, np.int32)
-            write_features(
-                feature_path(root, "drawn", name), kind=kind, name=name, encoder=_ENCODER,
-                source={}, blocks=[rows], labels=labels,
-                sample_ids=[f"{name} {i}" for i in range(len(rows))],
-                class_names=[f"{self.name} {i}" for i in range(0 if text is None else len(text))],
-                texts=[] if text is None else [Text(DEFAULT_PROMPT, text)],
-            )  # fmt: skip
+            classes = tuple(f"{self.name} {i}" for i in range(0 if text is None else len(text)))
+            texts = {} if text is None else {DEFAULT_PROMPT: Text(DEFAULT_PROMPT, text)}
+            path = feature_path(root, "drawn", name)
+            features = Features(path, kind, name, _ENCODER, {}, rows, labels, classes, texts)
+            store.write(features, [f"{name} {i}" for i in range(len(rows))])
 
 
 def _directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.cache.features import FeatureSet, Header, difference, with_scale
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
@@ -22,7 +23,7 @@ MORE_TEXT = "more_text"
 
 def run_digests(
     id_name: str,
-    sources: Sequence[tuple[str, FeatureSet | Header]],
+    sources: Sequence[tuple[str, Features]],
     text_digest: str,
     encoder: Mapping[str, Any],
     more_text: str | None,
@@ -63,18 +64,18 @@ class Foreseen:
     def _digests(self, settings: RunSettings) -> dict[str, str] | None:
         stream, encoder = settings.stream, settings.encoder
         id_set = self.header(encoder, settings.id_set)
-        ood = settings.ood_set if has_ood(stream, id_set.images) else None
+        ood = settings.ood_set if has_ood(stream, len(id_set)) else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         names = list(dict.fromkeys((settings.id_set, *filter(None, (ood, noise)))))
         headers = [self.header(encoder, name) for name in names]
         if any(difference(id_set.identity, header.identity) for header in headers):
             return None
         sources = list(zip(names, headers, strict=True))
-        text = dict(zip(id_set.templates, id_set.text_digests, strict=True))[settings.prompt]
+        text = id_set.texts[settings.prompt].digest
         needs_more = METHODS[settings.method].needs
         more = self._library.more_text(settings) if needs_more else None
-        model = with_scale(id_set.identity, id_set.text_scales.get(settings.prompt))
+        model = id_set.model(settings.prompt)
         return run_digests(settings.id_set, sources, text, model, more.digest if more else None)
 
-    def _read(self, encoder_name: str, name: str) -> Header:
-        return read_header(feature_path(self._root, encoder_name, name))
+    def _read(self, encoder_name: str, name: str) -> Features:
+        return store.read(feature_path(self._root, encoder_name, name), rows=False)

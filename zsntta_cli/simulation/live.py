@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import features, hdf5
-from zsntta_cli.cache.features import FeatureSet, difference
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import check_same
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, UNREADABLE, ImageSet, limited, pick_rows
 from zsntta_cli.datasets.names import BESIDE, SetName
+from zsntta_cli.datasets.names import NOISE as NOISE_POOL
 from zsntta_cli.encoders.batches import unreadable
 from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
@@ -203,7 +205,7 @@ class LiveSession:
             view_seeds=_view_seeds(stream, sets),
         )
 
-    def encoder(self, id_set: FeatureSet) -> Encoder:
+    def encoder(self, id_set: Features) -> Encoder:
         """The encoder that made an ID set's features, loaded.
 
         Raises:
@@ -225,11 +227,7 @@ class LiveSession:
             if note := autocast_note(self._encoders[choice]):
                 self.reporter.note(note)
         encoder = self._encoders[choice]
-        if mismatch := difference(made_by, encoder.identity):
-            raise StoreError(
-                f"{path} was made by another encoder than {choice.slug} is now ({mismatch.key}: "
-                f"{mismatch.one}, now {mismatch.other}): extract the set again."
-            )
+        check_same(path, made_by, encoder.identity, then="extract the set again")
         return encoder
 
 
@@ -281,7 +279,7 @@ def _view_seeds(stream: Stream, sets: dict[int, ImageSet]) -> list[int]:
     return [int.from_bytes(hashlib.sha256(name).digest()[:16]) for name in content]
 
 
-def _images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
+def _images_of(source: Features, settings: LiveSettings, image_size: int) -> ImageSet:
     """The images behind features, in the order of the features.
 
     Raises:
@@ -297,7 +295,7 @@ def _images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> I
         )
     if not {"skipped", "split"} & source.source.keys():
         return images
-    encoded_ids = set(hdf5.read_sample_ids(source.path))
+    encoded_ids = set(store.read_sample_ids(source.path))
     rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
     if len(rows) != len(source):  # two images of one name, of which one has features
         raise DatasetError(
@@ -308,8 +306,8 @@ def _images_of(source: FeatureSet, settings: LiveSettings, image_size: int) -> I
     return pick_rows(images, rows)
 
 
-def _load_images(source: FeatureSet, settings: LiveSettings, image_size: int) -> ImageSet:
-    if source.kind == features.NOISE:
+def _load_images(source: Features, settings: LiveSettings, image_size: int) -> ImageSet:
+    if source.kind == NOISE_POOL:
         noise = SetName.parse(source.name).bare
         return noise_images(noise, source.source.get("images") or len(source), image_size)
     if "imported" in source.source:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.hdf5 import read_header
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
@@ -50,20 +50,22 @@ class SetSizes:
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     """The notes on runs that have not started, as lines; none for sets that are missing."""
-    header = functools.cache(lambda encoder, name: read_header(feature_path(root, encoder, name)))
+    header = functools.cache(
+        lambda encoder, name: store.read(feature_path(root, encoder, name), rows=False)
+    )
 
     def images(run: RunSettings, name: str | None) -> int:
-        return header(run.encoder, name).images if name else 0
+        return len(header(run.encoder, name)) if name else 0
 
     notes: list[RunNote] = []
     for run in runs:
         noise = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
         try:
             id_set = header(run.encoder, run.id_set)
-            counts = id_set.images, images(run, run.ood_set), images(run, noise)
+            counts = len(id_set), images(run, run.ood_set), images(run, noise)
         except ZsnttaError:  # the run itself says it better
             continue
-        notes += run_notes(run, SetSizes(*counts, id_set.classes, id_set.dim))
+        notes += run_notes(run, SetSizes(*counts, len(id_set.class_names), id_set.dim))
     return [f"note: {text}" for text in strongest(notes)]
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.cache.features import FeatureSet, Rows
 from zsntta_cli.cache.origin import shared_once
-from zsntta_cli.cache.soundness import not_finite
+from zsntta_cli.cache.store import Features, problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
+from zsntta_cli.methods.rows import Rows
 from zsntta_cli.methods.scores import ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
@@ -161,9 +161,8 @@ class Simulator:
         with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, scale)
         if not np.isfinite(scores.noise_score).all():
-            raise StoreError(
-                f"{source.path} cannot be used: {not_finite(source)}.", remedy="make-again"
-            )
+            wrong = "; ".join(problems(source.path))
+            raise StoreError(f"{source.path} cannot be used: {wrong}.", remedy="make-again")
         return scores
 
     def _digest_text(self, encoder_name: str, prompt: str, id_set: str) -> str:
@@ -225,7 +224,7 @@ def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) ->
     return matched(data, bias)
 
 
-def raw_features(sources: Sequence[FeatureSet]) -> Rows:
+def raw_features(sources: Sequence[Features]) -> Rows:
     """Features of all sources, joined; normalised ones get the norm of raw ones."""
     factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
     return Rows([source.image_features for source in sources], factors)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet, difference
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.hdf5 import read_features
+from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.origin import origin_of
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     MissingFeatures,
@@ -38,17 +39,17 @@ from zsntta_cli.simulation.stream import Stream, build_stream, has_ood
 class Sources:
     """The feature files of a stream: ID, OOD, injected noise."""
 
-    id_set: FeatureSet
-    ood_set: FeatureSet | None
-    noise: FeatureSet | None
+    id_set: Features
+    ood_set: Features | None
+    noise: Features | None
 
     @property
-    def files(self) -> list[FeatureSet]:
+    def files(self) -> list[Features]:
         """The feature files of the stream, each once, the ID set's first."""
         return list({file.name: file for file in self.present}.values())
 
     @property
-    def present(self) -> list[FeatureSet]:
+    def present(self) -> list[Features]:
         """The feature files that the stream uses."""
         return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
 
@@ -101,17 +102,19 @@ class Library:
             self.read(encoder_name, noise) if noise else None,
         )
         for other in sources.present:
-            _check_same_encoder(id_set, other)
+            check_same(
+                other.path, other.identity, id_set.identity,
+                then=f"extract it or {id_set.path} again",
+            )  # fmt: skip
         return sources
 
     def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
         """Text features (C, D) of a set's class names, or of a word list."""
         features = self.read(encoder_name, name)
-        cached = features.text_features
-        if prompt not in cached:
+        if prompt not in features.texts:
             limit = features.source.get("limit")
-            raise MissingText(prompt, name, tuple(cached), limit, encoder_name)
-        return cached[prompt]
+            raise MissingText(prompt, name, tuple(features.texts), limit, encoder_name)
+        return features.texts[prompt].features
 
     def scale(self, encoder_name: str, prompt: str, name: str) -> float:
         """The logit scale of a set's classes under a prompt."""
@@ -204,19 +207,19 @@ class Library:
         lists = [SetName.parse(name).bare for name in files]
         return list(dict.fromkeys(set_of(name) or name for name in lists))
 
-    def _read_file(self, encoder_name: str, name: str) -> FeatureSet:
+    def _read_file(self, encoder_name: str, name: str) -> Features:
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
             cached_names = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
-        features = read_features(path)
+        features = store.read(path)
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
 
 
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
 
-def _swapped(id_set: FeatureSet) -> NDArray[np.int32]:
+def _swapped(id_set: Features) -> NDArray[np.int32]:
     """Labels (N,) with two names of Food-101 swapped, if the set has these two.
 
     The released code confuses the names of these two classes. Swapping the labels of the images
@@ -229,14 +232,6 @@ def _swapped(id_set: FeatureSet) -> NDArray[np.int32]:
     renamed = np.arange(len(names), dtype=np.int32)
     renamed[[first, second]] = second, first
     return np.where(id_set.labels < 0, id_set.labels, renamed[id_set.labels])
-
-
-def _check_same_encoder(id_set: FeatureSet, other: FeatureSet) -> None:
-    if mismatch := difference(id_set.identity, other.identity):
-        raise StoreError(
-            f"{id_set.path} and {other.path} are of different encoders ({mismatch.key}: "
-            f"{mismatch.one} and {mismatch.other}): extract one of them again."
-        )
 
 
 def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import AnswerFile, is_known
-from zsntta_cli.cache.features import SAME_ENCODER
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.identity import SAME_ENCODER
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
@@ -141,7 +141,7 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
     files = (
         AnswerFile(
             feature_path(root, run.encoder, name), asked, digests[name],
-            foreseen.header(run.encoder, name).images, run.id_set,
+            len(foreseen.header(run.encoder, name)), run.id_set,
         )
         for name in _tuned_sets(run)
         if name in digests

@@ -66,11 +66,9 @@ _REMEDIES = {
     "name-ood": "add --ood NAME",
     "no-text": "--no-text FILE.npy",
     "other-device": "try --device cpu",
-    "other-encoder": "give this one another name with --encoder NAME",
     "other-folder": "delete it, or take another --features-dir",
     "other-prompt": "take another with --prompt",
     "other-room": "make room, or take another folder with --data-root",
-    "other-split": "name this one otherwise with --name NAME",
     "overwrite": "--overwrite replaces it, --features-dir DIR puts the new one elsewhere",
     "overwrite-output": "--overwrite replaces it, --output names another place",
     "raw": "leave --normalized out for raw features",
@@ -244,7 +242,7 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     folder = folder_name(choice)
     names = [str(SetName.parse(spec)) for spec in sets]
     headers = {one.name: one.header for one in stored(features_dir, folder) if one.header}
-    id_sets = [n for n in names if n in headers and headers[n].templates]
+    id_sets = [n for n in names if n in headers and headers[n].texts]
     if not id_sets:
         return ""
     name = id_sets[0]

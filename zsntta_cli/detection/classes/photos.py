@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import Text
-from zsntta_cli.cache.hdf5 import add_texts, read_features
+from zsntta_cli.cache import store
+from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.hidden import is_hidden
 from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
@@ -84,7 +84,7 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
         DatasetError: a class of the set has no photos, or photos are of no class.
         StoreError: the file has classes of other photos.
     """
-    features = read_features(path)
+    features = store.read(path)
     names = features.class_names
     lacking, strange = set(names) - set(classes.names), set(classes.names) - set(names)
     if lacking or strange:
@@ -94,12 +94,12 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
             f"{folder} has {what}: its folders must be named as the classes of {features.name} are."
         )
     features_now = classes.classes.features[[classes.names.index(name) for name in names]]
-    before = features.text_features.get(PHOTOS)
+    before = features.texts.get(PHOTOS)
     if before is None:
-        add_texts(path, [Text(PHOTOS, features_now, classes.classes.scale)])
+        store.add_texts(path, [Text(PHOTOS, features_now, classes.classes.scale)])
     elif (
-        not np.array_equal(before, features_now)
-        or features.text_scales[PHOTOS] != classes.classes.scale
+        not np.array_equal(before.features, features_now)
+        or before.logit_scale != classes.classes.scale
     ):
         raise StoreError(
             f"{path} has classes made of other photos: add --overwrite to make it again."

@@ -10,9 +10,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.features import FeatureSet, difference
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.hdf5 import read_features, read_sample_ids
+from zsntta_cli.cache.identity import check_same
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.left_out import LeftOut, said_again
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
@@ -26,7 +27,6 @@ from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import (
     MissingFeatures,
     SettingsError,
-    StoreError,
     counted,
     first_of,
     short,
@@ -55,7 +55,7 @@ class DetectRun:
     request: Request
     encoding: Encoding
     detector: OnlineDetector
-    cached: FeatureSet | None = None
+    cached: Features | None = None
     photos: PhotoClasses | None = None  # what the classes were made of, in place of names
     corrected: Corrected | None = None  # what a person said, which is learned and takes effect
     left_out: LeftOut = field(default_factory=LeftOut)  # of folders, as they are looked through
@@ -100,7 +100,9 @@ class DetectRun:
     def _encoded(self) -> Iterator[list[Encoded]]:
         if self.cached is not None:
             load = partial(refuse, "its features are cached, but not where it is stored")
-            named = zip(read_sample_ids(self.cached.path), self.cached.image_features, strict=True)
+            named = zip(
+                store.read_sample_ids(self.cached.path), self.cached.image_features, strict=True
+            )
             encoded = (
                 Encoded(Item(name, load), None if (wrong := wrong_with(row)) else row, wrong)
                 for name, row in named
@@ -157,7 +159,7 @@ def detect_run(
     if photos:
         names, text, scale, bias = photos.names, photos.classes.features, photos.classes.scale, None
         if cached:
-            _check_same_encoder(cached, encoding)
+            check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
     else:
         names, text = _named_classes(request, encoding, cached)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
@@ -169,7 +171,7 @@ def detect_run(
 
 
 def _named_classes(
-    request: Request, encoding: Encoding, cached: FeatureSet | None
+    request: Request, encoding: Encoding, cached: Features | None
 ) -> tuple[tuple[str, ...], NDArray[np.float32]]:
     """Class names, by default those of the set, and their text features (C, D)."""
     names = request.classes or (cached.class_names if cached else ())
@@ -202,31 +204,22 @@ def _alike(names: tuple[str, ...], text: NDArray[np.float32]) -> str:
 
 
 def _text(
-    names: Sequence[str], template: str, encoding: Encoding, cached: FeatureSet | None
+    names: Sequence[str], template: str, encoding: Encoding, cached: Features | None
 ) -> NDArray[np.float32]:
     """Text features (C, D) of names, from the set's own file if it has them."""
     if cached is None:
         return encoding.texts(names, template)
-    kept = cached.text_features.get(template)
+    kept = cached.texts.get(template)
     if kept is not None and set(names) <= set(cached.class_names):
-        return kept[[cached.class_names.index(name) for name in names]]
+        return kept.features[[cached.class_names.index(name) for name in names]]
     text = encoding.texts(names, template)
-    _check_same_encoder(cached, encoding)
+    check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
     return text
 
 
-def _check_same_encoder(cached: FeatureSet, encoding: Encoding) -> None:
-    if other := difference(cached.identity, encoding.identity):
-        raise StoreError(
-            f"{cached.path} is of another encoder than this is now ({other.key}: {other.one}, "
-            f"now {other.other})",
-            remedy="extract-again",
-        )
-
-
-def _cached_set(name: str, encoding: Encoding) -> FeatureSet:
+def _cached_set(name: str, encoding: Encoding) -> Features:
     path = feature_path(encoding.root, encoding.name, name)
     if not path.exists():
         cached_names = tuple(set_names(encoding.root, encoding.name))
         raise MissingFeatures(name, encoding.name, str(encoding.root), cached_names)
-    return read_features(path)
+    return store.read(path)

@@ -1,0 +1,128 @@
+"""What features depend on: the identity of their encoder, and the machine that made them."""
+
+import functools
+import platform
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any, NamedTuple
+
+from zsntta_cli import __version__
+from zsntta_cli.errors import StoreError
+from zsntta_cli.settings import CHECKPOINT, hub_folder
+
+SAME_ENCODER = (
+    "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
+    "logit_scale", "logit_bias",
+)  # fmt: skip
+IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
+LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
+
+
+class Difference(NamedTuple):
+    """The first key in which two descriptions differ, and both values."""
+
+    key: str
+    one: Any
+    other: Any
+
+    def __str__(self) -> str:
+        return f"{self.key} is {self.one}, not {self.other}"
+
+
+def difference(
+    one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
+) -> Difference | None:
+    """Find the first of `keys` whose values differ; None if all agree.
+
+    A model in a folder counts as the same model when the folder has moved.
+    """
+    for key in keys:
+        if without_place(one.get(key), LOCAL_DIR) != without_place(other.get(key), LOCAL_DIR):
+            return Difference(key, one.get(key), other.get(key))
+    return None
+
+
+def check_same(
+    path: Path,
+    one: Mapping[str, Any],
+    other: Mapping[str, Any],
+    keys: Iterable[str] = SAME_ENCODER,
+    *,
+    what: str = "encoder",
+    then: str = "delete it, or take another --features-dir",
+) -> None:
+    """Refuse the file at `path`, which says `one`, beside something that says `other`.
+
+    Raises:
+        StoreError: they differ in one of `keys`; `then` is what the user can do.
+    """
+    if differs := difference(one, other, keys):
+        raise StoreError(f"{path} is of another {what} ({differs}): {then}.")
+
+
+def without_place(name: Any, prefix: str = "") -> Any:
+    """The name of a model or its weights, without the folders of the machine it lay on."""
+    if not isinstance(name, str):
+        return name
+    if prefix == LOCAL_DIR and (folder := hub_folder(name)):
+        return f"{CHECKPOINT}./{folder.name}"
+    if not name.startswith(prefix):
+        return name
+    return prefix + PurePath(name.removeprefix(prefix)).name
+
+
+def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """An encoder's identity without the folders of this machine."""
+    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
+    names = {
+        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
+    }
+    return {**identity, **names}
+
+
+def names_a_folder(sample_id: str) -> bool:
+    """Whether a sample id is an absolute path, which names folders of this machine."""
+    return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
+
+
+ENCODING = {  # libraries that encode images and class names, by module, with their distributions
+    "torch": "torch",
+    "open_clip": "open_clip_torch",
+    "torchvision": "torchvision",
+    "pillow": "pillow",
+}
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
+    """What features made by this process may depend on, beside their encoder and images.
+
+    `distributions` are the libraries that make them, by name, with the names of their packages.
+    """
+    versions = {"zsntta": __version__, "python": platform.python_version()}
+    for name, distribution in {"numpy": "numpy", **(distributions or {})}.items():
+        versions[name] = _version(distribution)
+    kind = f"{platform.system()} {platform.machine()}"
+    known_facts = {name: value for name, value in facts.items() if value is not None}
+    return {"versions": versions, "cpu": cpu_name(), "platform": kind, **known_facts}
+
+
+@functools.cache
+def _version(distribution: str) -> str:
+    import importlib.metadata  # takes 20 ms, and no replay needs it
+
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return "not known"
+
+
+@functools.cache
+def cpu_name() -> str:
+    """The processor's model, as far as the system names it."""
+    try:
+        lines = _CPU_INFO.read_text().splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    except OSError:
+        names = []
+    return next(iter(names), "") or platform.processor() or platform.machine()

@@ -1,0 +1,443 @@
+"""Feature files, `features/ENCODER/SET.h5`: written, read and checked; only this module uses h5py.
+
+A file is absent or whole: it appears by an atomic rename of a finished, durable file. It has the
+image features (N, D), labels (N,), sample ids (N,), class names (C,) and for each prompt template
+the classes' text features (C, D). Its digest covers features and labels; its seal covers the
+encoder's identity, the class names, the texts and the digest.
+
+A file may be a stranger's. So all of it is looked at before any of it is read: links, external and
+virtual storage and filters are refused, and what declares more bytes than the file has.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.identity import machine_facts
+from zsntta_cli.cache.soundness import faults
+from zsntta_cli.errors import StoreError, first_line
+from zsntta_cli.files import input_size, whole_file
+from zsntta_cli.settings.options import is_scale
+
+FORMAT = 1
+_DEPTH = 2  # groups within a file: text/KEY
+_OF_TEXT = "template", "digest", "logit_scale"  # what the seal covers of class text features
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text features of all classes under one prompt template."""
+
+    template: str
+    features: NDArray[np.float32]  # (C, D) unit norm; (0, D) where only the description was read
+    logit_scale: float | None = None  # classes that are made of photos have their own
+    digest: str = ""  # sha256 of the features, as the file says it
+
+
+@dataclass(frozen=True)
+class PartOf:
+    """The part of a set that a file has."""
+
+    index: int  # from 1
+    of: int  # the number of parts
+    set_digest: str  # of the images of the whole set
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """One feature file: what it says and its arrays, without its sample ids."""
+
+    path: Path
+    kind: str
+    name: str
+    identity: Mapping[str, Any]  # of the encoder
+    source: Mapping[str, Any]  # of the images
+    image_features: NDArray[np.floating]  # (N, D) float16 or float32, raw unless `normalized`
+    labels: NDArray[np.int32]  # (N,), -1 = none
+    class_names: tuple[str, ...] = ()
+    texts: Mapping[str, Text] = field(default_factory=dict)  # by template
+    normalized: bool = False
+    machine: Mapping[str, Any] = field(default_factory=machine_facts)  # what made it
+    created: str = field(default_factory=now)
+    part: PartOf | None = None
+    digest: str = ""  # sha256 of features and labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def dim(self) -> int:
+        """The dimensions of an image's features, D."""
+        return int(self.image_features.shape[1])
+
+    def model(self, template: str) -> dict[str, Any]:
+        """The encoder's identity, with the logit scale that belongs to a template."""
+        scale = self.texts[template].logit_scale if template in self.texts else None
+        own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
+        return {**self.identity, **own}
+
+
+# Writing. Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for
+# ever in a heap that is damaged.
+
+
+def write(
+    new: Features, sample_ids: Sequence[str], blocks: Iterable[NDArray[np.floating]] | None = None
+) -> str:
+    """Write a feature file, and return the digest of its features and labels.
+
+    `blocks` are its rows in order, of which one block is in memory at a time; without them its
+    `image_features` are written.
+
+    Raises:
+        StoreError: the file cannot be written; no incomplete file is left.
+    """
+    with whole_file(new.path) as temporary, _writable(temporary, "w") as file:
+        digest = _write_rows(file, [new.image_features] if blocks is None else blocks, new.labels)
+        _write_strings(file, "sample_ids", sample_ids)
+        file.attrs.update(format=FORMAT, normalized=new.normalized)
+        _write_attrs(
+            file, kind=new.kind, name=new.name, digest=digest, encoder=json.dumps(new.identity),
+            source=json.dumps(new.source), machine=json.dumps(new.machine), created=new.created,
+        )  # fmt: skip
+        if new.class_names:
+            _write_strings(file, "class_names", new.class_names)
+        for text in new.texts.values():
+            _write_text(file, text)
+        if new.part:
+            file.attrs.update(part=new.part.index, of_parts=new.part.of)
+            _write_attrs(file, set_digest=new.part.set_digest)
+        _write_seal(file)
+    return digest
+
+
+def add_texts(path: Path, texts: Iterable[Text]) -> None:
+    """Add class text features to a copy of a feature file, which then takes the file's place."""
+    with whole_file(path) as temporary:
+        shutil.copyfile(path, temporary)
+        with _writable(temporary, "r+") as file:
+            for text in texts:
+                _write_text(file, text)
+            _write_seal(file)
+
+
+def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays of numbers or strings to an HDF5 file of its own kind."""
+    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+        for name, column in columns.items():
+            if column.dtype == object:
+                _write_strings(file, name, column.tolist())
+            else:
+                file[name] = column
+
+
+@contextlib.contextmanager
+def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
+    """Open a file to write to; Python writes it, so a full disk is an error of the system."""
+    with open(path, f"{mode[0]}+b") as raw, h5py.File(raw, mode, libver="v110") as file:
+        yield file
+
+
+def _write_rows(
+    file: h5py.File, blocks: Iterable[NDArray[np.floating]], labels: NDArray[np.int32]
+) -> str:
+    """Write the blocks below each other, and return their digest."""
+    digest, start, rows = hashlib.sha256(), 0, None
+    for block in blocks:
+        if rows is None:
+            rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
+        rows[start : start + len(block)] = block
+        start += len(block)
+        digest.update(np.ascontiguousarray(block).data)
+    assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
+    file["labels"] = labels
+    digest.update(np.ascontiguousarray(labels).data)
+    return digest.hexdigest()
+
+
+def _write_attrs(group: h5py.Group, **values: str) -> None:
+    for name, value in values.items():
+        raw = np.array(value.encode(errors="surrogateescape"))
+        group.attrs.create(name, raw, dtype=h5py.string_dtype("utf-8", max(1, raw.itemsize)))
+
+
+def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
+    raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
+    dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
+    file.create_dataset(name, data=raw.astype(dtype))
+
+
+def _write_text(file: h5py.File, text: Text) -> None:
+    key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
+    group = file.create_group(f"text/{key}")
+    digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
+    _write_attrs(group, template=text.template, digest=digest)
+    if text.logit_scale is not None:
+        _write_attrs(group, logit_scale=repr(float(text.logit_scale)))
+    group["text_features"] = text.features
+
+
+def _write_seal(file: h5py.File) -> None:
+    """Seal a finished file."""
+    file.flush()
+    if "seal" in file.attrs:
+        del file.attrs["seal"]
+    _write_attrs(file, seal=_seal_of(file, _class_names(file)))
+
+
+def _seal_of(file: h5py.File, class_names: Sequence[str]) -> str:
+    """The SHA-256 of what must not be exchanged; features and texts enter by their digests."""
+    sealed = {
+        "encoder": _text(file, "encoder"),
+        "digest": _text(file, "digest"),
+        "normalized": bool(_attribute(file, "normalized")),
+        "class_names": class_names,
+        "texts": sorted(
+            [_text(group, name) if name in group.attrs else "" for name in _OF_TEXT]
+            for group in _text_groups(file)
+        ),
+    }
+    return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
+
+
+# Reading.
+
+
+def read(path: Path, rows: bool = True) -> Features:
+    """Read a feature file, and check that it is whole and sound.
+
+    Without `rows` this is its description: features (0, D) and text features (0, D), unchecked.
+
+    Raises:
+        StoreError: there is no such file, it cannot be read, or it is not whole or not sound.
+    """
+    with _opened(path) as file:
+        features = _read(path, file, rows)
+    if rows and (wrong := faults(features)):
+        raise StoreError(
+            f"{path} cannot be used: {'; '.join(wrong)}: delete it, and extract or import it again."
+        )
+    return features
+
+
+def read_sample_ids(path: Path) -> tuple[str, ...]:
+    """Read the sample ids (N,) of a feature file: StoreError if it is broken."""
+    with _opened(path) as file:
+        return _strings(file, "sample_ids")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[h5py.File]:
+    """Open a feature file, all of whose members were looked at.
+
+    Errors that are raised within become a StoreError, too: most damage shows while it is read.
+    """
+    if not path.exists():
+        raise StoreError(f"no features at {path}.")
+    try:
+        size = input_size(path)
+    except OSError as error:
+        raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
+    try:
+        with h5py.File(os.fsencode(path), "r") as file:
+            _check_members(file, size, 0)
+            if (version := int(_attribute(file, "format"))) != FORMAT:
+                raise ValueError(f"its format is {version}, must be {FORMAT}")
+            yield file
+    except MemoryError as error:
+        raise StoreError(f"cannot read {path}: there is not enough memory.") from error
+    except Exception as error:  # h5py raises nearly anything for damaged files
+        raise StoreError(
+            f"{path} is not a whole zsntta feature file ({first_line(error)}): delete it and "
+            f"extract again."
+        ) from error
+
+
+def _check_members(group: h5py.Group, left: int, depth: int) -> int:
+    """Refuse what reaches out of a file, or declares more than the bytes `left`; return the rest.
+
+    Members are plain groups and data sets behind hard links: a data set lies in the file, in one
+    piece, as numbers or texts of a fixed length.
+
+    Raises:
+        ValueError: a member is something else.
+    """
+    left = _check_attributes(group, left)
+    for name in group:
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise ValueError(f"'{name}' is a link, and links are not followed")
+        member = group[name]
+        if isinstance(member, h5py.Group) and depth < _DEPTH:
+            left = _check_members(member, left, depth + 1)
+        elif isinstance(member, h5py.Dataset):
+            left = _check_attributes(member, left - _stored_bytes(name, member))
+        else:
+            raise ValueError(f"'{name}' is no data set")
+        if left < 0:
+            raise ValueError(f"'{name}' declares more bytes than the file has")
+    return left
+
+
+def _check_attributes(member: h5py.Group | h5py.Dataset, left: int) -> int:
+    for i in range(h5py.h5a.get_num_attrs(member.id)):
+        attribute = h5py.h5a.open(member.id, index=i)
+        if attribute.shape != () or attribute.dtype.kind not in "iubS":
+            raise ValueError(f"its attribute '{attribute.name.decode()}' is of another type")
+        left -= attribute.get_storage_size()
+    return left
+
+
+def _stored_bytes(name: str, data: h5py.Dataset) -> int:
+    """The bytes of a data set that lies in the file as plain numbers or texts."""
+    plan = data.id.get_create_plist()
+    is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
+    if not is_plain or plan.get_external_count() or data.dtype.kind not in "fiubS":
+        raise ValueError(f"'{name}' does not lie in the file as a plain data set")
+    stored = int(data.id.get_storage_size())
+    if data.shape is None or stored != math.prod(data.shape) * data.id.get_type().get_size():
+        raise ValueError(f"'{name}' declares other bytes than the {stored:,} that are there")
+    return stored
+
+
+def _read(path: Path, file: h5py.File, rows: bool) -> Features:
+    stored = _data(file, "image_features", (None, None), np.float16, np.float32)
+    count, dim = stored.shape
+    labels = _data(file, "labels", (count,), np.int32)[()]
+    if (ids := len(_data(file, "sample_ids", (None,)))) != count:
+        raise ValueError(f"it has {ids:,} sample ids for {count:,} features")
+    class_names, digest = _class_names(file), _text(file, "digest")
+    if _text(file, "seal") != _seal_of(file, class_names):
+        raise ValueError(
+            "its encoder, class names or text features are not those that it was written with"
+        )
+    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+        raise ValueError("a label has no class name")
+    features = stored[()] if rows else np.empty((0, dim), stored.dtype)
+    if rows and _sha256(features, labels) != digest:
+        raise ValueError("its content does not match its digest")
+    texts = [_read_text(group, (len(class_names), dim), rows) for group in _text_groups(file)]
+    return Features(
+        path, _text(file, "kind"), _name(path, file), _mapping(file, "encoder"),
+        _mapping(file, "source"), features, labels, class_names,
+        {text.template: text for text in texts}, bool(_attribute(file, "normalized")),
+        _mapping(file, "machine"), _text(file, "created"), _part(file), digest,
+    )  # fmt: skip
+
+
+def _read_text(group: h5py.Group, shape: tuple[int, int], rows: bool) -> Text:
+    stored, digest = _data(group, "text_features", shape, np.float32), _text(group, "digest")
+    features = stored[()] if rows else np.empty((0, shape[1]), np.float32)
+    if rows and _sha256(features) != digest:
+        raise ValueError("its text features do not match their digest")
+    scale = float(_text(group, "logit_scale")) if "logit_scale" in group.attrs else None
+    if scale is not None and not is_scale(scale):
+        raise ValueError(f"the logit scale of its text features is {scale}")
+    return Text(_text(group, "template"), features, scale, digest)
+
+
+def _name(path: Path, file: h5py.File) -> str:
+    """The set's name, spelt as in the file's path if both have the same bytes.
+
+    Where Python decodes paths as ASCII, other letters of a path are escaped bytes (LC_ALL=C).
+    """
+    name = _text(file, "name")
+    same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
+    return path.stem if same else name
+
+
+def _part(file: h5py.File) -> PartOf | None:
+    if "part" not in file.attrs:
+        return None
+    index, of = int(_attribute(file, "part")), int(_attribute(file, "of_parts"))
+    return PartOf(index, of, _text(file, "set_digest"))
+
+
+def _class_names(file: h5py.File) -> tuple[str, ...]:
+    return _strings(file, "class_names") if "class_names" in file else ()
+
+
+def _text_groups(file: h5py.File) -> list[h5py.Group]:
+    return [*file["text"].values()] if "text" in file else []
+
+
+def _data(
+    group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: Any
+) -> h5py.Dataset:
+    """Find a data set of a shape, in which None stands for any length, and of one of `dtypes`."""
+    data = group[name]
+    fits = isinstance(data, h5py.Dataset) and len(data.shape) == len(shape)
+    if (
+        not fits
+        or any(wanted not in (None, is_) for wanted, is_ in zip(shape, data.shape, strict=True))
+        or data.dtype not in (dtypes or [data.dtype])
+    ):
+        raise ValueError(f"{name} is {data}, must be {shape} of {dtypes}")
+    return data
+
+
+def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
+    data = _data(file, name, (None,))
+    if data.dtype.kind != "S":
+        raise ValueError(f"{name} is {data.dtype}, must be texts")
+    return tuple(text.decode(errors="surrogateescape") for text in data[()].tolist())
+
+
+def _attribute(group: h5py.Group, name: str) -> Any:
+    if name not in group.attrs:
+        raise ValueError(f"it has no attribute '{name}'")
+    return group.attrs[name]
+
+
+def _text(group: h5py.Group, name: str) -> str:
+    value = _attribute(group, name)
+    if not isinstance(value, bytes):
+        raise ValueError(f"its attribute '{name}' is no text")
+    return value.decode(errors="surrogateescape")
+
+
+def _mapping(group: h5py.Group, name: str) -> dict[str, Any]:
+    value = json.loads(_text(group, name))
+    if not isinstance(value, dict):
+        raise ValueError(f"its attribute '{name}' is no JSON object")
+    return value
+
+
+def _sha256(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+# Whether what a file holds can be used.
+
+
+def problems(path: Path) -> list[str]:
+    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
+    try:
+        features, ids = read(path), read_sample_ids(path)
+    except StoreError as error:
+        return [str(error)]
+    wrong = faults(features, every_row=True)
+    if features.name != path.stem:
+        wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
+    if twice := len(ids) - len(set(ids)):
+        wrong.append(f"{twice:,} sample ids are there twice")
+    return wrong
