@@ -4,7 +4,10 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
+
+_SECONDS_A_LOOK = 0.5  # at whether the parent is there
 
 
 @contextlib.contextmanager
@@ -22,13 +25,10 @@ def ctrl_c_ignored() -> Iterator[None]:
 
 def end_with_parent() -> None:
     """Let this process end when the one that started it does, even by a kill."""
-    threading.Thread(target=_wait_and_end, daemon=True).start()
+    threading.Thread(target=_wait_and_end, args=(os.getppid(),), daemon=True).start()
 
 
-def _wait_and_end() -> None:
-    from multiprocessing import parent_process
-
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
+def _wait_and_end(parent: int) -> None:
+    while os.getppid() == parent:  # else another process has taken this one over
+        time.sleep(_SECONDS_A_LOOK)
     os._exit(1)

@@ -6,7 +6,6 @@ ZsnttaError
 ├── SettingsError     a setting out of its range, or two that do not go together; a ValueError, too
 │   ├── UnknownName     a name that is none of its choices
 │   ├── PluginError     a script of one's own that cannot be loaded
-│   ├── UnknownMethod   a method of a record that only its own code can run again
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
 │   ├── IncompleteSet   a known set that is not, or not whole, in the data root
@@ -18,6 +17,7 @@ ZsnttaError
     ├── MissingParts    a set of which parts lack that is to be joined
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
+    ├── UnknownMethod   a method of a record that only its own code can run again
     └── NoPartner       an ID set without a cached OOD set
 
 What to type stands in `cli/line/hints.py` alone: an error's type or its `remedy` become a command
@@ -89,7 +89,7 @@ class PluginError(SettingsError):
     """A script of one's own, or a distribution, whose methods or data sets cannot be had."""
 
 
-class UnknownMethod(SettingsError):
+class UnknownMethod(StoreError):
     """A method of a record whose code is not here: its runs can be shown, not repeated."""
 
     def __init__(self, method: str, files: Sequence[str] = ()) -> None:

@@ -6,7 +6,7 @@ import pytest
 from replayed import grid
 
 from zsntta_cli.errors import MissingFeatures
-from zsntta_cli.results.executor import run_all
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.simulation.simulator import Simulator
 
 

@@ -17,8 +17,8 @@ from made import PROMPT
 
 from zsntta_cli.cache import store
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.simulator import Simulator

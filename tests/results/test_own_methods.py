@@ -14,9 +14,9 @@ from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.report import plots
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_lines, read_recorded, to_line
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import kept_of
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
@@ -84,7 +84,7 @@ def test_without_its_code_a_run_is_refused_in_a_file_and_counted_in_a_store(
         "a method that is not loaded here. Run them again.\n"
     )
     for command in (("records", "import"), ("cite", "--from"), ("simulate", "--from")):
-        fails(zsntta(*command, path), "the code of the method 'own' is not here", code=2)
+        fails(zsntta(*command, path), "the code of the method 'own' is not here", code=1)
     with pytest.raises(UnknownMethod):
         read_recorded(path)
 

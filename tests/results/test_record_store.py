@@ -15,8 +15,8 @@ from made import fails
 from replayed import grid, kept_run, merged
 
 from zsntta_cli.results.exchange import read_lines, to_line
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import KIND, RecordStore
 
 ROOT = Path(__file__).parents[2]

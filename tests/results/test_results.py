@@ -14,9 +14,9 @@ import zsntta_cli as z
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS, Method
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import run_key
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation import revision
 from zsntta_cli.simulation.digests import Foreseen

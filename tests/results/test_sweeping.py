@@ -3,7 +3,6 @@
 import json
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from made import TINY, Notes
@@ -11,18 +10,13 @@ from replayed import grid
 
 from zsntta_cli.errors import EncoderError, SettingsError, StoreError
 from zsntta_cli.extraction import connection
-from zsntta_cli.plugins import LoadedScripts
-from zsntta_cli.results import ray_workers
-from zsntta_cli.results.executor import lock_folder, run_all
+from zsntta_cli.results import runner
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
-from zsntta_cli.results.ray_workers import RunMaker, SentRun
-from zsntta_cli.results.running import OnRay, jobs_of
-from zsntta_cli.results.workers import Job
+from zsntta_cli.results.runner import OnRay, _checked, _make_elsewhere, _Work, jobs_of, run_all
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
-from zsntta_cli.simulation.revision import revision
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +83,13 @@ def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, d
 def test_a_run_that_kills_its_workers_ends_alone(
     ray_cluster, features, tmp_path, dying, monkeypatch
 ):
-    monkeypatch.setattr(ray_workers, "_RETRIES", 1)
+    monkeypatch.setattr(runner, "_RETRIES", 1)
     [killer] = grid(features, ["dying"], cut=[0.9])
     runs, failures = [killer, *many(features, ["zs-clip"])], {}
     records = sweep(features, runs, tmp_path / "ray.sqlite", failures)
     assert [record.settings for record in records] == runs[1:]
     assert failures.keys() == {killer}
-    assert failures[killer].startswith("it has lost its Ray worker 2 times")
+    assert failures[killer].startswith("the Ray cluster lost it, 2 times where a worker died")
 
 
 @pytest.mark.slow
@@ -134,24 +128,12 @@ def test_what_is_finished_is_kept_at_ctrl_c(ray_cluster, features, tmp_path, mon
 
 
 @pytest.mark.slow
-def test_live_runs_are_locked_while_a_worker_makes_them(ray_cluster, cache, tmp_path, monkeypatch):
+def test_live_runs_are_those_of_one_process(ray_cluster, cache, tmp_path):
     torch = pytest.importorskip("torch")
     axes = {"batch_size": [8], "limit": [40], "seed": [0, 1]}
-    runs = Grid(["tent", "adand"], EncoderChoice("tiny"), ["shapes"], ["glyphs"], axes=axes).runs(
-        cache
-    )
-    live, path = LiveDevices(LiveSettings(device="cpu", workers=1)), tmp_path / "ray.sqlite"
-    plain_add, locked = Keeper.add, {}
-
-    def add(self, one):
-        locked[one.record.settings] = (lock_folder(path) / f"{one.key}.lock").exists()
-        return plain_add(self, one)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "add", add)
-        records = sweep(cache, runs, path, live=live)
-    assert locked == {run: run.method == "tent" for run in runs}
-    assert not lock_folder(path).exists()
+    grid = Grid(["tent", "adand"], EncoderChoice("tiny"), ["shapes"], ["glyphs"], axes=axes)
+    runs, live = grid.runs(cache), LiveDevices(LiveSettings(device="cpu", workers=1))
+    records = sweep(cache, runs, tmp_path / "ray.sqlite", live=live)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -195,24 +177,20 @@ def test_which_workers_are_meant():
     assert jobs_of(3, "ray") == OnRay(3)
 
 
-def test_a_machine_that_is_not_the_same(features, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    job = Job(LoadedScripts(), features, None, threads=1)
-    maker, [run] = RunMaker(pickle.dumps(job), Path.cwd()), grid(features)
-    assert maker.begin(ray_workers.__version__) is None
-    problem = maker.begin("0.0")
+def test_a_machine_that_is_not_the_same(features, tmp_path):
+    [run], foreseen = grid(features), Foreseen(features)
+    work = _Work(features, None, OnRay(), None)
+    place, kept, _ = _make_elsewhere(work._packed(), 3, pickle.dumps(run))
+    assert place == 3
+    assert plain([_checked(run, kept, foreseen).record]) == plain(run_all(features, [run]))
+    other = replace(kept, record=replace(kept.record, revision="0.0"))
+    refused = _checked(run, other, foreseen)
+    assert isinstance(refused, EncoderError)
+    assert "another revision of the method zs-clip" in str(refused)
+    other = replace(kept, record=replace(kept.record, digests={"pets": "f" * 64}))
+    refused = _checked(run, other, foreseen)
+    assert isinstance(refused, StoreError)
+    assert f"in {features} (pets, sky, text/pets): it needs the same files" in str(refused)
+    _, problem, _ = _make_elsewhere(b"no job", 0, b"")
     assert isinstance(problem, EncoderError)
-    assert "not 0.0: install the same on all machines" in str(problem)
-    digests = Foreseen(features).digests(run)
-    outcome = maker.make(pickle.dumps(SentRun(run, digests, revision("zs-clip"))))
-    assert plain([outcome.result.record]) == plain(run_all(features, [run]))
-    outcome = maker.make(pickle.dumps(SentRun(run, digests, "0.0")))
-    assert "another revision of the method zs-clip" in str(outcome.result)
-    gone = pickle.dumps(job._replace(root=tmp_path))
-    sent = pickle.dumps(SentRun(run, digests, revision("zs-clip")))
-    outcome = RunMaker(gone, Path.cwd()).make(sent)
-    assert isinstance(outcome.result, StoreError)
-    assert f"in {tmp_path} (pets, sky, text/pets): it needs the same files" in str(outcome.result)
-    problem = RunMaker(b"no job", Path.cwd()).begin(ray_workers.__version__)
-    assert isinstance(problem, EncoderError)
-    assert "cannot make any run (invalid load key" in str(problem)
+    assert "cannot make the run (invalid load key" in str(problem)

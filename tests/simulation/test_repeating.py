@@ -49,7 +49,6 @@ def test_a_method_whose_code_is_not_here_is_not_run_again(simulate, tmp_path):
     fails(
         simulate("--from", "r.json"),
         "the code of the method 'magic' is not here: name its script, zsntta --plugin FILE.py",
-        code=2,
     )
 
 

@@ -76,7 +76,7 @@ def main() -> None:
     from zsntta_cli.cli import COMMANDS
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report import cards, items, tables  # noqa: F401
-    from zsntta_cli.results import executor  # noqa: F401
+    from zsntta_cli.results import runner  # noqa: F401
 
     assert all(COMMANDS.values())  # imported, with all that their options need
     if "--torch" in sys.argv:

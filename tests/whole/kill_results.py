@@ -15,9 +15,9 @@ from pathlib import Path
 
 from forks import forked, was_killed
 
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.settings import EncoderChoice
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zsntta_cli.results.experiment import Experiment, TableRequest
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.kept import Kept
-    from zsntta_cli.results.running import Jobs
+    from zsntta_cli.results.runner import Jobs
 
 _TABLE = "table"
 
@@ -159,9 +159,9 @@ def _kept_runs(
     from dataclasses import replace
 
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.executor import run_all
     from zsntta_cli.results.keeping import kept_before
     from zsntta_cli.results.kept import Kept
+    from zsntta_cli.results.runner import run_all
     from zsntta_cli.simulation import LiveDevices
 
     reporter, root = ConsoleReporter(), experiment.features

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.running import Jobs
+    from zsntta_cli.results.runner import Jobs
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -296,7 +296,7 @@ def _run(
 ) -> "tuple[Sequence[Record], Replay | None]":
     """The results of runs; of a single one all its items, too, where they are wanted."""
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.executor import run_all, run_one
+    from zsntta_cli.results.runner import run_all, run_one
 
     reporter = ConsoleReporter()
     session = LiveDevices(live, reporter)

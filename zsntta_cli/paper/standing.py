@@ -20,10 +20,9 @@ from zsntta_cli.paper.runs import (
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
-from zsntta_cli.results.executor import run_all
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.running import Failures, Jobs, OnRay
+from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
 from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.notes import notes_before

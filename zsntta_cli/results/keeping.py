@@ -7,6 +7,7 @@ from pathlib import Path
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
+from zsntta_cli.progress import Reporter
 from zsntta_cli.results import store_path
 from zsntta_cli.results.kept import Kept, kept_of, run_key
 from zsntta_cli.results.store import RecordStore
@@ -36,16 +37,6 @@ class Keeping:
         return cls(store_path(root, path), fresh, required=required, command=command)
 
 
-def runs_by_key(root: Path, runs: Sequence[RunSettings]) -> dict[str, RunSettings]:
-    """The runs by their keys, without those whose results could not be found again."""
-    foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
-    for run in runs:
-        digests, revised = foreseen.digests(run), revision(run.method)
-        if digests is not None and revised is not None:
-            by_key[run_key(run, digests, revised)] = run
-    return by_key
-
-
 def kept_before(
     root: Path, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Kept]:
@@ -56,7 +47,11 @@ def kept_before(
     """
     if keeping.fresh or not keeping.path.exists():
         return {}
-    by_key = runs_by_key(root, runs)
+    foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
+    for run in runs:
+        digests, revised = foreseen.digests(run), revision(run.method)
+        if digests is not None and revised is not None:  # else it could not be found again
+            by_key[run_key(run, digests, revised)] = run
     with RecordStore(keeping.path) as store:
         kept_by_key = store.find(list(by_key))
     return {
@@ -136,6 +131,11 @@ class Keeper:
             except StoreError as error:  # the result is worth more than its place
                 self.problem = str(error)
         return kept.record
+
+    def tell_problem(self, reporter: Reporter) -> None:
+        """Report why results are not kept."""
+        if self.problem:
+            reporter.note(f"note: results are not kept: {self.problem}")
 
     def __enter__(self) -> "Keeper":
         return self

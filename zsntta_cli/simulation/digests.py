@@ -51,7 +51,7 @@ class Foreseen:
     """The digests that runs would have, read from the headers of the files in one folder."""
 
     def __init__(self, root: Path) -> None:
-        self._root, self._library = root, Library(root)
+        self.root, self._library = root, Library(root)
         self.header = functools.lru_cache(maxsize=None)(self._read)
 
     def digests(self, settings: RunSettings) -> dict[str, str] | None:
@@ -78,4 +78,4 @@ class Foreseen:
         return run_digests(settings.id_set, sources, text, model, more.digest if more else None)
 
     def _read(self, encoder_name: str, name: str) -> Features:
-        return store.read(feature_path(self._root, encoder_name, name), rows=False)
+        return store.read(feature_path(self.root, encoder_name, name), rows=False)

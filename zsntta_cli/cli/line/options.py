@@ -42,7 +42,7 @@ from zsntta_cli.simulation.runs import (
 
 if TYPE_CHECKING:
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.running import Jobs
+    from zsntta_cli.results.runner import Jobs
     from zsntta_cli.results.store import RecordStore
 
 
@@ -198,7 +198,7 @@ class JobOptions:
 
     def chosen(self) -> "Jobs":
         """So many processes, or workers of a cluster."""
-        from zsntta_cli.results.running import jobs_of
+        from zsntta_cli.results.runner import jobs_of
 
         return jobs_of(self.jobs, self.engine)
 

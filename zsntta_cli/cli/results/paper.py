@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.running import Jobs
+    from zsntta_cli.results.runner import Jobs
 
 
 @dataclass(frozen=True)

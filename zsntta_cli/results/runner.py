@@ -1,0 +1,413 @@
+"""Make runs: kept ones are taken from the store, and each other one is kept as it ends.
+
+Replays go to this process, to others of this machine (joblib) or to a Ray cluster as tasks; live
+runs go to this process, or to Ray. Runs on the same sets follow each other, and a process keeps
+what it has read. Only this process writes the store. A kill at any moment loses the runs under way
+and nothing else, and the same command makes them. If two commands make the same run, the store
+keeps the one that ends last.
+"""
+
+import contextlib
+import functools
+import gc
+import os
+import pickle
+import platform
+import secrets
+import sys
+import warnings
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zsntta_cli.children import ctrl_c_ignored, end_with_parent
+from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaError, first_line
+from zsntta_cli.extraction.connection import Connection, last_line, most_cores
+from zsntta_cli.methods import METHODS
+from zsntta_cli.plugins import LoadedScripts
+from zsntta_cli.progress import Reporter, Silent
+from zsntta_cli.results.keeping import Keeper, Keeping, judged, kept_before
+from zsntta_cli.results.kept import Kept
+from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings
+from zsntta_cli.settings.options import check, check_choice
+from zsntta_cli.settings.ratios import ratio_text
+from zsntta_cli.simulation import LiveDevices
+from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+
+_FEW = 8  # runs that several processes are not worth
+_RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end
+_MOST_TASKS = 500  # that Ray has at a time
+# Ends one run and no other where failures are wanted: features, images, memory (also a GPU's).
+_OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
+
+Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """The workers of a Ray cluster, in place of processes of this machine."""
+
+    workers: int | None = None  # at most; None: as many as there is a place for
+
+
+Jobs = int | OnRay  # so many processes, or a cluster
+
+
+class Outcome(NamedTuple):
+    """What has come of a run."""
+
+    run: RunSettings
+    result: Kept | Exception
+    notes: tuple[str, ...] = ()
+
+
+def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
+    """What makes runs: a number of processes, 1 by default, or workers of a cluster.
+
+    Raises:
+        SettingsError: there is no such engine, or the number of processes is below 1.
+    """
+    check_choice("engine", engine, ENGINES)
+    check(jobs is None or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
+    return OnRay(jobs) if engine == RAY else jobs or 1
+
+
+def run_name(run: RunSettings) -> str:
+    """A run in few words."""
+    against = f" against {run.ood_set}" if run.ood_set else ""
+    return f"{run.method} on {run.id_set}{against} at {ratio_text(run.stream.ratio)}"
+
+
+def run_one(
+    root: Path,
+    runs: Sequence[RunSettings],
+    live: LiveFactory,
+    reporter: Reporter,
+    keeping: Keeping | None = None,
+) -> tuple[Replay, Record]:
+    """Make the only run, with its items and, for a live method, the gradients of its samples.
+
+    It is always made, because items are not kept.
+
+    Raises:
+        SettingsError: there is more than one run.
+    """
+    if len(runs) != 1:
+        raise SettingsError(f"scores are written for one run, and these options make {len(runs)}.")
+    with Keeper(keeping) as keeper, reporter.waiting(lambda: run_name(runs[0])):
+        replay = Simulator(root, live).replay(runs[0], analyse=True)
+        record = keeper.keep(replay)
+    keeper.tell_problem(reporter)
+    return replay, record
+
+
+def run_all(
+    root: Path,
+    runs: Sequence[RunSettings],
+    jobs: Jobs = 1,
+    live: LiveFactory | None = None,
+    reporter: Reporter | None = None,
+    keeping: Keeping | None = None,
+    failures: Failures | None = None,
+) -> list[Record]:
+    """The records of all runs, in order, from `jobs` processes or a cluster.
+
+    The records do not depend on who makes them. A live run that Ctrl-C stopped is the last one.
+    With `failures`, a run that fails is put there and the others go on; without it, the first error
+    ends all.
+
+    Raises:
+        SettingsError: zero processes; several processes or devices for live runs; a cluster without
+            Ray.
+        EncoderError: a process died; no cluster.
+    """
+    check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
+    reporter = reporter or Silent()
+    kept_runs = kept_before(root, runs, keeping) if keeping else {}
+    records = {run: kept.record for run, kept in kept_runs.items()}
+    if records:
+        reporter.note(f"{len(records):,} of {len(runs):,} runs were kept from before")
+    new_runs = _by_sets([run for run in dict.fromkeys(runs) if run not in records])
+    if not new_runs:
+        return [records[run] for run in runs]
+    images = _live_among(root, new_runs)
+    if images and not isinstance(jobs, OnRay):
+        check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
+        device = live.settings.device if isinstance(live, LiveDevices) else ""
+        check("," not in device, f"device is '{device}', must be one: --engine ray takes all GPUs.")
+    in_order = [*(run for run in new_runs if run not in images), *images]
+    done = 0
+
+    def doing() -> str:
+        if jobs == 1 and done < len(in_order):
+            return f"run {done + 1:,} of {len(in_order):,}: {run_name(in_order[done])}"
+        return f"{done:,} of {len(in_order):,} runs done"
+
+    work = _Work(root, keeping, jobs, live)
+    with (
+        Keeper(keeping) as keeper,
+        contextlib.closing(work.outcomes(in_order[: -len(images) or None], images)) as outcomes,
+        reporter.waiting(doing, lambda: done / len(in_order)),
+    ):
+        for run, result, notes in outcomes:
+            for note in notes:
+                reporter.note(note)
+            if isinstance(result, Kept):
+                records[run] = keeper.add(result)
+            elif failures is None or not isinstance(result, _OF_ONE_RUN):
+                raise result
+            else:
+                failures[run] = first_line(result)
+                del result  # whose frames hold what filled the memory
+                empty_cache()
+            done += 1
+            if run in records and records[run].unfinished:
+                break
+    keeper.tell_problem(reporter)
+    return [records[run] for run in runs if run in records]
+
+
+def _by_sets(runs: Sequence[RunSettings]) -> list[RunSettings]:
+    """Runs on the same sets one after the other: reading sets costs as much as some runs."""
+    places: dict[tuple[str | None, ...], list[RunSettings]] = {}
+    for run in runs:
+        places.setdefault((run.encoder, run.id_set, run.ood_set, run.prompt), []).append(run)
+    return [run for on_same_sets in places.values() for run in on_same_sets]
+
+
+def _live_among(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
+    """The runs that need the encoder; what they need is not imported for others."""
+    if not any(METHODS[run.method].live for run in runs):
+        return []
+    from zsntta_cli.simulation.tuned import live_among
+
+    live_runs = live_among(root, runs)
+    return [run for run in runs if run in live_runs]
+
+
+def empty_cache() -> None:
+    """Free the GPU memory that a failed run held, for the next run."""
+    if torch := sys.modules.get("torch"):
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Who makes runs, and of what."""
+
+    root: Path
+    keeping: Keeping | None
+    jobs: Jobs
+    live: LiveFactory | None
+
+    def outcomes(
+        self, replays: Sequence[RunSettings], images: Sequence[RunSettings]
+    ) -> Generator[Outcome, None, None]:
+        """What comes of runs, as they end; `images` are live runs."""
+        if isinstance(self.jobs, OnRay):
+            yield from self._on_ray(replays, images)
+            return
+        if self.jobs > 1 and len(replays) >= _FEW:
+            yield from self._by_processes(replays, self.jobs)
+            return
+        simulator = Simulator(self.root, self.live)
+        for run in [*replays, *images]:
+            yield Outcome(run, _made(simulator, run, self.keeping))
+
+    def _by_processes(self, runs: Sequence[RunSettings], jobs: int) -> Iterator[Outcome]:
+        """The runs of processes of this machine, each of which takes some tenths of a second's.
+
+        Raises:
+            EncoderError: one of them died.
+        """
+        from concurrent.futures.process import BrokenProcessPool  # not for every start
+
+        from joblib import Parallel, delayed
+
+        job, make = self._packed(is_local=True), delayed(_make_elsewhere)
+        with ctrl_c_ignored():  # by the processes that start here: this one ends them
+            results = Parallel(min(jobs, len(runs)), return_as="generator_unordered")(
+                make(job, place, pickle.dumps(run)) for place, run in enumerate(runs)
+            )
+        try:
+            for place, result, notes in results:
+                yield Outcome(runs[place], result, notes)
+        except BrokenProcessPool as error:
+            raise EncoderError(
+                "a process died, often for want of memory: what was finished is kept; the same "
+                "command goes on."
+            ) from error
+        finally:
+            with warnings.catch_warnings(action="ignore"):  # of results that nobody waits for
+                results.close()
+
+    def _on_ray(
+        self, replays: Sequence[RunSettings], images: Sequence[RunSettings]
+    ) -> Iterator[Outcome]:
+        """The runs of a cluster: replays on one core each, live runs on a GPU each."""
+        connection = Connection()
+        connection.open()
+        try:
+            if replays:
+                yield from self._tasks(replays, self._packed(), num_cpus=1)
+            if images and isinstance(self.live, LiveDevices):
+                settings, needs = _live_place(self.live.settings)
+                yield from self._tasks(images, self._packed(settings), **needs)
+            elif images:  # nothing to encode with, as each run will say
+                yield from self._tasks(images, self._packed(), num_cpus=1)
+        finally:
+            connection.close()
+
+    def _tasks(self, runs: Sequence[RunSettings], job: bytes, **needs: int) -> Iterator[Outcome]:
+        """The runs of tasks of the connected cluster."""
+        import ray
+
+        assert isinstance(self.jobs, OnRay)
+        task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
+        foreseen, left, tasks = Foreseen(self.root), list(enumerate(runs)), dict[Any, RunSettings]()
+        try:
+            while left or tasks:
+                while left and len(tasks) < (self.jobs.workers or _MOST_TASKS):
+                    place, run = left.pop(0)
+                    tasks[task.remote(job, place, pickle.dumps(run))] = run
+                [done], _ = ray.wait(list(tasks))
+                run = tasks.pop(done)
+                try:
+                    _, result, notes = ray.get(done)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(run, ZsnttaError(
+                        f"the Ray cluster lost it, {1 + _RETRIES} times where a worker died "
+                        f"({last_line(error)})."
+                    ))  # fmt: skip
+                    continue
+                yield Outcome(run, _checked(run, result, foreseen), notes)
+        finally:  # of a cluster that goes on without this process
+            for waiting in tasks:
+                ray.cancel(waiting, force=True)
+
+    def _packed(self, live: LiveSettings | None = None, is_local: bool = False) -> bytes:
+        """What another process needs to make runs, for it to unpack once."""
+        return pickle.dumps(
+            _Job(
+                LoadedScripts(), self.root, self.keeping, live, Path.cwd(), is_local,
+                secrets.token_hex(8),
+            )
+        )  # fmt: skip
+
+
+class _Job(NamedTuple):
+    """What makes runs in another process."""
+
+    scripts: LoadedScripts  # first: what follows may be of their classes
+    root: Path
+    keeping: Keeping | None
+    live: LiveSettings | None  # of live runs
+    folder: Path  # at which relative paths begin
+    is_local: bool  # of this machine, and to end with this process
+    token: str  # no two are the same: what was read for one may have changed for the next
+
+
+def _make_elsewhere(
+    job: bytes, place: int, run: bytes
+) -> tuple[int, Kept | Exception, tuple[str, ...]]:
+    """In another process: a run's place, its result or error, and the notes about it."""
+    notes: tuple[str, ...] = ()
+    try:
+        simulator, keeping, noting = _opened(job)
+        noting.notes.clear()
+        result = _made(simulator, pickle.loads(run), keeping)
+        notes = tuple(noting.notes)
+    except Exception as error:  # of other code than that here, whatever its version says
+        result = EncoderError(f"{platform.node()} cannot make the run ({first_line(error)}).")
+    if isinstance(result, Exception):
+        result = _portable(result)
+        empty_cache()
+    return place, result, notes
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(content: bytes) -> tuple[Simulator, Keeping | None, "_Noting"]:
+    """What makes the runs of a packed job; it is kept for the next run."""
+    job: _Job = pickle.loads(content)
+    if job.is_local:
+        end_with_parent()
+    with contextlib.suppress(OSError):  # on a machine without it absolute paths do
+        os.chdir(job.folder)
+    noting = _Noting()
+    live = LiveDevices(job.live, noting) if job.live else None
+    return Simulator(job.root, live), job.keeping, noting
+
+
+def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Kept | Exception:
+    """What is to be kept of a run, or the error that ended it."""
+    try:
+        return judged(simulator.replay(run, keeping is not None and keeping.gradients), keeping)
+    except Exception as error:
+        return error
+
+
+def _portable(error: Exception) -> Exception:
+    """An error that can be sent to another process: itself if it can be pickled, else its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return ZsnttaError(f"{type(error).__name__}: {first_line(error)}")
+    return error
+
+
+class _Noting(Silent):
+    """A reporter that remembers its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Remember a note."""
+        self.notes.append(text)
+
+
+def _checked(run: RunSettings, result: Kept | Exception, foreseen: Foreseen) -> Kept | Exception:
+    """The result of another machine; an error if its features or its method differ from here."""
+    if isinstance(result, Exception):
+        return result
+    record, expected = result.record, foreseen.digests(run)
+    if record.revision != (revision(run.method) or ""):
+        return EncoderError(
+            f"a worker has another revision of the method {run.method}: it needs the same code."
+        )
+    if expected is not None and record.digests != expected:
+        names = sorted(dict(record.digests.items() ^ expected.items()))
+        return StoreError(
+            f"a worker has other features of {run_name(run)} in {foreseen.root.absolute()} "
+            f"({', '.join(names)}): it needs the same files."
+        )
+    return result
+
+
+def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
+    """The settings of live runs on the cluster, and what each needs: a GPU, or a machine's cores.
+
+    Raises:
+        SettingsError: the device is one that Ray cannot assign.
+        EncoderError: a GPU is requested, and the cluster has none.
+    """
+    import ray
+
+    resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    has_gpus, device = resources.get("GPU", 0) >= 1, settings.device
+    if device == "auto":
+        device = "cuda" if has_gpus else "cpu"
+    if device not in ("cpu", "cuda"):
+        raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
+    if device == "cuda" and not has_gpus:
+        raise EncoderError("no machine of the Ray cluster has a GPU: the device must be cpu.")
+    needs = {"num_gpus": 1} if device == "cuda" else {}
+    return replace(settings, device=device), needs or {
+        "num_cpus": min(os.cpu_count() or 1, most_cores())
+    }
