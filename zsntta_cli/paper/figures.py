@@ -17,8 +17,8 @@ from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.report.plots.groups import Pair
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
+from zsntta_cli.results.frame import latest
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import latest
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.runs import RunSettings, build_run
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from zsntta_cli.report.sheet import Best
-from zsntta_cli.results.frame import PRESET, ResultRow, setting_name
+from zsntta_cli.results.frame import PRESET, ResultRow, differing, is_digest, setting_name
 from zsntta_cli.settings import StreamSettings
 
 Texts = Mapping[ResultRow[Any], Mapping[str, Sequence[str]]]  # of rows, by column
@@ -21,26 +21,14 @@ def sweep_notes(texts: Texts) -> list[str]:
         key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
         groups.setdefault(key, []).append(row)
     for rows in groups.values():
-        differing = _differing(rows)
-        if differing and any(_is_best(texts[row]) for row in rows):
-            swept.setdefault(rows[0].method, {}).update(dict.fromkeys(differing))
+        names = [n for n in differing(rows) if n not in _OF_STREAMS and not is_digest(n)]
+        if names and any(_is_best(texts[row]) for row in rows):
+            swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))
     return [
         f"Several settings of {method} ({', '.join(map(setting_name, names))}) were run on the "
         f"streams that this table reports, so the best of them is optimistic: choose settings on "
         f"other sets, as docs/experiments.md shows."
         for method, names in swept.items()
-    ]
-
-
-def _differing(rows: Sequence[ResultRow[Any]]) -> list[str]:
-    """The settings of a method and its threshold in which its rows differ."""
-    names = dict.fromkeys(name for row in rows for name in row.settings)
-    return [
-        name
-        for name in names
-        if name not in _OF_STREAMS
-        and not name.startswith("features of ")
-        and len({row.settings.get(name) for row in rows}) > 1
     ]
 
 

@@ -94,15 +94,8 @@ def sheets(runs: Iterable[Run], view: View) -> list[Sheet]:
     return [_sheet(table, view) for table in frame.tables(runs)]
 
 
-def _varying(table: ResultTable[Any]) -> list[str]:
-    """The settings in which the rows of a table differ, in order."""
-    by_method = frame.varying(table.rows)
-    varying = [n for n in table.rows[0].settings if any(n in names for names in by_method.values())]
-    return varying + sorted({n for names in by_method.values() for n in names if n not in varying})
-
-
 def _sheet(table: ResultTable[Any], view: View) -> Sheet:
-    varying = _varying(table)
+    varying = table.varying
     columns = [name or _NO_SET for name in _columns(table)]
     heads: Labels = tuple(map(view.head, view.shown))
     notes, rows = list[str](), list[SheetRow]()

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.errors import counted
 from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
-from zsntta_cli.settings.ratios import NATURAL, Ratio, ood_share
+from zsntta_cli.settings.ratios import NATURAL, Ratio, ood_share, ratio_place
+from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
 if TYPE_CHECKING:
@@ -244,6 +246,25 @@ class ResultTable(Generic[R]):
         """Its OOD sets; CLEAN where all streams are clean."""
         return self.ood_sets or (CLEAN,)
 
+    @property
+    def varying(self) -> list[str]:
+        """The settings in which rows of a method differ, in order."""
+        names = {name for of_method in varying(self.rows).values() for name in of_method}
+        in_order = [name for name in self.rows[0].settings if name in names]
+        return in_order + sorted(names - {*in_order})
+
+    def by_stream(self) -> dict[ResultStream, list[ResultRow[R]]]:
+        """The rows by their kind of stream, each group by ratio."""
+        groups: dict[ResultStream, list[ResultRow[R]]] = {}
+        for row in sorted(self.rows, key=lambda row: ratio_place(row.ratio)):
+            groups.setdefault(row.stream, []).append(row)
+        return groups
+
+    def sets_of(self, rows: Iterable[ResultRow[R]]) -> list[str]:
+        """The OOD sets of some rows, in order; CLEAN, last, for clean streams."""
+        present = {name for row in rows for name in row.runs}
+        return [name for name in (*self.ood_sets, CLEAN) if name in present]
+
     def contests(self) -> list[list[ResultRow[R]]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
         groups: dict[tuple[ResultStream, Ratio], list[ResultRow[R]]] = {}
@@ -294,6 +315,9 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
+# Which records count.
+
+
 def latest_of_each(runs: Iterable[R]) -> list[R]:
     """Each run once: of records with the same settings and features the latest one."""
     latest: dict[Any, R] = {}
@@ -312,6 +336,57 @@ def identity(record: Record) -> Hashable:
 def age(record: Record) -> tuple[bool, str, str]:
     """A sort key: a finished run counts more than a stopped one, then a later one more."""
     return not record.unfinished, record.created, str(record)
+
+
+def current(runs: Sequence[R]) -> tuple[list[R], list[str]]:
+    """The runs of this version and of their methods' code; how many others are left out, and why.
+
+    What a user's own method gave by an earlier source of its script is left out, too.
+    """
+    reasons = [_reason_against(run.record) for run in runs]
+    counts = Counter(filter(None, reasons))
+    notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
+    return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
+
+
+def _reason_against(record: Record) -> str:
+    """Why a run does not count; empty if it counts."""
+    method = record.settings.method
+    if record.revision == revision(method):
+        return ""
+    source = source_digests(method)
+    changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
+    have = "has" if len(changed) == 1 else "have"
+    if changed:
+        return f"of {method}: {', '.join(changed)} {have} changed since"
+    return "by another version: run it again"
+
+
+def latest(runs: Sequence[R]) -> tuple[list[R], list[str]]:
+    """Of runs with the same settings the latest, without runs on features that are outdated.
+
+    The current features of a set are those that its latest run read; a note says how many runs are
+    left out.
+    """
+    of_each: dict[Any, R] = {}
+    newest: dict[tuple[str, str], str] = {}
+    for run in sorted(latest_of_each(runs), key=_time):
+        of_each[run.record.settings] = run
+        newest |= _features(run.record)
+    current = [r for r in of_each.values() if _features(r.record).items() <= newest.items()]
+    lost = len(runs) - len(current)
+    note = f"{lost:,} older runs are left out: their features or methods were made anew since"
+    return current, [note] * bool(lost)
+
+
+def _time(run: Run) -> tuple[str, Any]:
+    return run.record.created, sorted(run.record.digests.items())
+
+
+def _features(record: Record) -> dict[tuple[str, str], str]:
+    """Digests of the image features that a run read, by encoder and set."""
+    encoder, digests = record.settings.encoder, record.digests
+    return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}
 
 
 # All that sets one row apart from another.
@@ -335,22 +410,31 @@ def all_settings(record: Record) -> dict[str, Any]:
     return {**named, **run.flat(), **digests}
 
 
-def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
-    """By method, the names of the settings in which its rows on one ID set differ, in order.
+def is_digest(name: str) -> bool:
+    """Whether a name in `all_settings` is that of a digest of features."""
+    return name.startswith(_FEATURES_OF)
+
+
+def differing(rows: Iterable[ResultRow[Any]]) -> list[str]:
+    """The settings in which rows on one ID set differ, in order.
 
     Settings that differ only as the presets do are represented by the preset's name.
     """
-    values: dict[str, dict[str, dict[tuple[str, ...], set[Any]]]] = {}
+    values: dict[str, dict[tuple[str, str], set[Any]]] = {}
     for row in rows:
-        of_method = values.setdefault(row.method, {})
         for name, value in row.settings.items():
-            apart = () if name == PRESET else (row.settings[PRESET],)
-            groups = of_method.setdefault(name, {})
-            groups.setdefault((row.stream.id_set, *apart), set()).add(value)
-    return {
-        method: [name for name, groups in names.items() if max(map(len, groups.values())) > 1]
-        for method, names in values.items()
-    }
+            preset = "" if name == PRESET else row.settings[PRESET]
+            of_name = values.setdefault(name, {})
+            of_name.setdefault((row.stream.id_set, preset), set()).add(value)
+    return [name for name, groups in values.items() if max(map(len, groups.values())) > 1]
+
+
+def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
+    """By method, the settings in which its rows differ."""
+    by_method: dict[str, list[ResultRow[Any]]] = {}
+    for row in rows:
+        by_method.setdefault(row.method, []).append(row)
+    return {method: differing(of_method) for method, of_method in by_method.items()}
 
 
 def labels(

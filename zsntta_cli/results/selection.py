@@ -1,18 +1,16 @@
-"""Choose kept runs by their settings, and of each the latest."""
+"""Choose kept runs by their settings."""
 
 from __future__ import annotations
 
 import functools
 import operator
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import SettingsError, counted
-from zsntta_cli.results.frame import R, all_settings, latest_of_each, shown
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.results.frame import all_settings, shown
 from zsntta_cli.settings.ratios import Ratio, ratio_place
-from zsntta_cli.simulation.revision import revision, source_digests
 
 if TYPE_CHECKING:
     from zsntta_cli.results.kept import Kept
@@ -118,54 +116,3 @@ def usual(runs: Sequence[Kept], filters: Filters, keep: Collection[str] = ()) ->
             k for k in usual_runs if k.record.settings.threshold.fixed is None
         ] or usual_runs
     return usual_runs
-
-
-def current(runs: Sequence[R]) -> tuple[list[R], list[str]]:
-    """The runs of this version and of their methods' code; how many others are left out, and why.
-
-    What a user's own method gave by an earlier source of its script is left out, too.
-    """
-    reasons = [_reason_against(run.record) for run in runs]
-    counts = Counter(filter(None, reasons))
-    notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
-    return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
-
-
-def _reason_against(record: Record) -> str:
-    """Why a run does not count; empty if it counts."""
-    method = record.settings.method
-    if record.revision == revision(method):
-        return ""
-    source = source_digests(method)
-    changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
-    have = "has" if len(changed) == 1 else "have"
-    if changed:
-        return f"of {method}: {', '.join(changed)} {have} changed since"
-    return "by another version: run it again"
-
-
-def latest(runs: Sequence[Kept]) -> tuple[list[Kept], list[str]]:
-    """Of runs with the same settings the latest, without runs on features that are outdated.
-
-    The current features of a set are those that its latest run read; a note says how many runs are
-    left out.
-    """
-    of_each: dict[Any, Kept] = {}
-    newest: dict[tuple[str, str], str] = {}
-    for kept in sorted(latest_of_each(runs), key=_age):
-        of_each[kept.record.settings] = kept
-        newest |= _features(kept)
-    current = [kept for kept in of_each.values() if _features(kept).items() <= newest.items()]
-    lost = len(runs) - len(current)
-    note = f"{lost:,} older runs are left out: their features or methods were made anew since"
-    return current, [note] * bool(lost)
-
-
-def _age(kept: Kept) -> tuple[str, Any]:
-    return kept.record.created, sorted(kept.record.digests.items())
-
-
-def _features(kept: Kept) -> dict[tuple[str, str], str]:
-    """Digests of the image features that a run read, by encoder and set."""
-    encoder, digests = kept.record.settings.encoder, kept.record.digests
-    return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}

@@ -23,8 +23,9 @@ from zsntta_cli.report.figure import (
 from zsntta_cli.report.forms.data import csv_text
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results import tidy
+from zsntta_cli.results.frame import latest
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, latest, usual
+from zsntta_cli.results.selection import Filters, chosen, usual
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 from zsntta_cli.simulation.notes import RunNote
 

@@ -5,7 +5,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.report.page.document import PageSheet
-from zsntta_cli.report.page.rows import STOPPED, PageTable, RunRow
 from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, Best, Close, SheetRow
 from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
@@ -15,9 +14,18 @@ from zsntta_cli.report.tables import (
     run_notes,
     stopped_notes,
 )
-from zsntta_cli.results.frame import ResultStream, labels, setting_name, shown
+from zsntta_cli.results.frame import (
+    ResultRow,
+    ResultStream,
+    ResultTable,
+    labels,
+    setting_name,
+    shown,
+)
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
+STOPPED = "†"  # behind a value of a run that was stopped
 WORST_TENTH = "Worst tenth of runs"
 
 
@@ -37,7 +45,7 @@ def name_of(stream: ResultStream) -> str:
     return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))
 
 
-def headlines(table: PageTable) -> Iterator[PageSheet]:
+def headlines(table: ResultTable[Kept]) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
         decided = [row for row in rows if row.decides]
@@ -51,17 +59,17 @@ def headlines(table: PageTable) -> Iterator[PageSheet]:
 
 
 def _sheet(
-    table: PageTable, title: str, rows: Sequence[RunRow], metrics: Sequence[Metric]
+    table: ResultTable[Kept], title: str, rows: Sequence[ResultRow[Kept]], metrics: Sequence[Metric]
 ) -> PageSheet:
     """The table of some rows of one stream, with a body for each ratio."""
-    names, ood_sets = labels(rows), table.ood_sets(rows)
+    names, ood_sets = labels(rows), table.sets_of(rows)
     columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
     shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
     bodies: dict[str, list[SheetRow]] = {}
-    every_text: dict[RunRow, dict[str, list[str]]] = {}
+    every_text: dict[ResultRow[Kept], dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
-        texts: dict[RunRow, dict[str, list[str]]] = {row: {} for row in contest}
+        texts: dict[ResultRow[Kept], dict[str, list[str]]] = {row: {} for row in contest}
         for column in columns:
             for metric in shown_metrics[column]:
                 for row, text in _cells(table, contest, column, metric):
@@ -83,15 +91,15 @@ def _main(metrics: Sequence[Metric]) -> Sequence[Metric]:
 
 
 def _cells(
-    table: PageTable, rows: Sequence[RunRow], column: str, metric: Metric
-) -> Iterator[tuple[RunRow, str]]:
+    table: ResultTable[Kept], rows: Sequence[ResultRow[Kept]], column: str, metric: Metric
+) -> Iterator[tuple[ResultRow[Kept], str]]:
     """The texts of a column, for the rows that have it; all rows saw the same samples."""
-    sets = table.results.ood_sets
+    sets = table.ood_sets
     if column == WORST_TENTH:  # nothing is known of its chance
         yield from ((row, metric.text(row.worst_tenth(sets, metric))) for row in rows)
         return
     having = [row for row in rows if column in (AVERAGE, *row.runs)]
-    for row, value, mark in compared(table.results, having, column, metric):
+    for row, value, mark in compared(table, having, column, metric):
         is_stopped = not (value.is_whole or math.isnan(value.mean))
         text = metric.text(value.mean, value.std) + STOPPED * is_stopped
         yield row, marked_text(text, mark)
@@ -110,10 +118,12 @@ def legend(sheets: Iterable[PageSheet]) -> str:
     return f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is."
 
 
-def _notes(table: PageTable, names: Mapping[RunRow, str], is_averaged: bool) -> Iterator[str]:
+def _notes(
+    table: ResultTable[Kept], names: Mapping[ResultRow[Kept], str], is_averaged: bool
+) -> Iterator[str]:
     """Which rows, by name, have no average, no rivals, or runs that were stopped."""
     for row in names if is_averaged else ():
-        if lacks := row.average(table.results.ood_sets, "auroc").lacks:
+        if lacks := row.average(table.ood_sets, "auroc").lacks:
             ratio = shown("ratio", row.ratio)
             yield f"{names[row]} has no average at {ratio} noise: it has {lacks}."
     yield from reference_notes(names)

@@ -10,11 +10,9 @@ from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
 from zsntta_cli.report.page.document import PageSheet, document
 from zsntta_cli.report.page.headline import headlines, legend
 from zsntta_cli.report.page.provenance import Card
-from zsntta_cli.report.page.rows import PageTable, RunRow
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import latest_of_each
+from zsntta_cli.results.frame import ResultRow, current, latest_of_each
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import current
 from zsntta_cli.simulation.record import Record
 
 
@@ -48,9 +46,9 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
     runs = latest_of_each(current_runs)
     if not runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
-    tables = [PageTable(table) for table in frame.tables(runs)]
+    tables = frame.tables(runs)
     results = [sheet for table in tables for sheet in headlines(table)]
-    rows = [row for table in tables for row in table.results.rows]
+    rows = [row for table in tables for row in table.rows]
     records = [run.record for run in runs]
     sections = [
         Section("Results", _paragraphs([ACCURACIES, legend(results)]), results),
@@ -81,12 +79,12 @@ def _paragraphs(sentences: Sequence[str]) -> Markup:
     return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences if text)
 
 
-def _count_rows(rows: Sequence[RunRow]) -> int:
+def _count_rows(rows: Sequence[ResultRow[Kept]]) -> int:
     """How many rows the results have, one for each OOD set."""
     return sum(len(row.runs) for row in rows)
 
 
-def _about(rows: Sequence[RunRow]) -> str:
+def _about(rows: Sequence[ResultRow[Kept]]) -> str:
     """What the page shows."""
     names = {
         "Methods": [row.method for row in rows],

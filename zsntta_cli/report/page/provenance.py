@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.report.page.document import Code, PageSheet, Strong
 from zsntta_cli.report.page.headline import name_of
-from zsntta_cli.report.page.rows import PageTable, RunRow
 from zsntta_cli.report.sheet import Labels, SheetRow
-from zsntta_cli.results.frame import FEATURES, set_place, shown
+from zsntta_cli.results.frame import FEATURES, ResultRow, ResultTable, labels, set_place, shown
+from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.record import Record
 
 _MIB = 2**20
@@ -27,19 +27,20 @@ def plain_sheet(
     return PageSheet(title, heads, {"": numbers}, {"": body} if body else {}, **more)
 
 
-def commands(table: PageTable) -> Iterator[PageSheet]:
+def commands(table: ResultTable[Kept]) -> Iterator[PageSheet]:
     """For each line of the headline tables the commands that made it, its time and its device."""
+    names = labels(table.rows)
     for stream, rows in table.by_stream().items():
         yield plain_sheet(
             f"{name_of(stream)}: the commands",
             ("Method", "Noise", "Command", "Device"),
             ("Runs", "s a run", "Peak MiB"),
-            [_line(table.labels[row], row) for row in rows],
+            [_line(names[row], row) for row in rows],
             kind="commands",
         )
 
 
-def _line(label: str, row: RunRow) -> tuple[Labels, Sequence[str]]:
+def _line(label: str, row: ResultRow[Kept]) -> tuple[Labels, Sequence[str]]:
     records = [run.record for run in row.every_run]
     memory = max(record.memory for record in records)
     seconds = math.fsum(record.seconds for record in records) / len(records)  # of the method alone
@@ -59,15 +60,15 @@ class Card(NamedTuple):
     sheet: PageSheet
 
 
-def settings(tables: Sequence[PageTable]) -> list[Card]:
+def settings(tables: Sequence[ResultTable[Kept]]) -> list[Card]:
     """All settings: first those that all rows share, then the others of each label.
 
     Settings that differ between the rows of one method are bold.
     """
-    cards: dict[tuple[str, tuple[Setting, ...]], list[RunRow]] = {}
+    cards: dict[tuple[str, tuple[Setting, ...]], list[ResultRow[Kept]]] = {}
     by_method: dict[str, list[set[Setting]]] = {}
     for table in tables:
-        for row, label in table.labels.items():
+        for row, label in labels(table.rows).items():
             values = tuple((k, v) for k, v in row.settings.items() if k not in _OF_LINES)
             cards.setdefault((label, values), []).append(row)
             by_method.setdefault(row.method, []).append(set(values))

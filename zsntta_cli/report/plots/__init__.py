@@ -9,8 +9,9 @@ from zsntta_cli.files import check_target, write_whole
 from zsntta_cli.report import forms
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Figure, Panel, Series, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
+from zsntta_cli.results.frame import current, latest
 from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, current, latest, usual
+from zsntta_cli.results.selection import Filters, chosen, usual
 from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.notes import strongest
 

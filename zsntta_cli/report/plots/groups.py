@@ -9,11 +9,11 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.results.frame import (
     CLEAN,
     OF_STREAM,
-    PRESET,
     ResultRow,
     ResultTable,
     Value,
     average,
+    differing,
     label,
     varying,
 )
@@ -43,25 +43,13 @@ def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) 
     Settings that make streams incomparable are named for all methods that have them.
     """
     rows = [row for table in tables for row in table.rows]
-    of_streams, of_methods = _varying_streams(rows), varying(rows)
+    of_streams, of_methods = [n for n in OF_STREAM if n in differing(rows)], varying(rows)
     groups: dict[str, list[DrawnRow]] = {}
     for row in rows:
         names = dict.fromkeys([*of_streams, *of_methods[row.method]])
         whole = [name for name in names if name != "limit" or row.settings[name] is not None]
         groups.setdefault(label(row, {row.method: whole}, [*without]), []).append(row)
     return groups
-
-
-def _varying_streams(rows: Sequence[DrawnRow]) -> list[str]:
-    """Settings of the stream in which rows on one ID set differ, over all methods."""
-    values: dict[tuple[str, ...], set[Any]] = {}
-    for row in rows:
-        for name in OF_STREAM:
-            key = (name, row.stream.id_set, row.settings[PRESET])
-            values.setdefault(key, set()).add(row.settings[name])
-    return [
-        name for name in OF_STREAM if any(len(v) > 1 for key, v in values.items() if key[0] == name)
-    ]
 
 
 def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
