@@ -80,7 +80,7 @@ def write_folder(model: open_clip.CLIP, folder: Path) -> None:
 
 def load_tiny() -> open_clip.CLIP:
     """Load the assets by the package's own loader."""
-    model, _ = load_weights(EncoderChoice(TINY))
+    model: open_clip.CLIP = load_weights(EncoderChoice(TINY)).model
     return model.eval()
 
 

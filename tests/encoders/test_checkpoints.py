@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from zsntta_cli.datasets import load_images
@@ -165,14 +166,14 @@ UNKNOWN = "are prepared in a way that is not known here"
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [(lambda clip: (clip / "model.safetensors").rename(clip / "pytorch_model.bin"),
-      "no weights in safetensors: others are not read"),
+      "no file named model.safetensors"),
      (lambda clip: change(clip / CONFIG, model_type="siglip2"),
-      "SigLIP 2 of variable resolution (NaFlex) is not"),
+      "is of the kind 'siglip2', must be one of clip, siglip"),
      (lambda clip: change(clip / CONFIG, model_type="llama"),
       "is of the kind 'llama', must be one of clip,"),
-     (lambda clip: (clip / CONFIG).unlink(), "cannot read config.json of the model"),
-     (lambda clip: (clip / PROCESSOR).unlink(), "cannot read preprocessor_config.json of the mod"),
-     (lambda clip: (clip / PROCESSOR).write_text("["), "cannot read preprocessor_config.json of"),
+     (lambda clip: (clip / CONFIG).unlink(), "of the kind 'None'"),
+     (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
+     (lambda clip: (clip / PROCESSOR).write_text("["), "preprocessor_config.json' is not a valid"),
      (lambda clip: change(clip / PROCESSOR, resample=0), UNKNOWN),
      (lambda clip: change(clip / PROCESSOR, crop_size=24), UNKNOWN),
      (lambda clip: change(clip / PROCESSOR, size=None), UNKNOWN)],
@@ -182,6 +183,31 @@ def test_what_is_wrong_is_one_line(tmp_path, spoil, said):
     spoil(tmp_path / "clip")
     with refused(said, error=EncoderError):
         load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
+
+
+def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
+    save("clip", tmp_path / "clip")
+    path = tmp_path / "clip" / "model.safetensors"
+    state = load_file(path)
+    for changed, said in (
+        ({k: v for k, v in state.items() if k != "visual_projection.weight"},
+         "do not fit its config.json: visual_projection.weight lacks"),
+        (state | {"visual_projection.weight": torch.zeros(3, 4)}, "visual_projection.weight lacks"),
+        ({f"module.{k}": v for k, v in state.items()}, "; it has module.logit_scale"),
+    ):  # fmt: skip
+        save_file(changed, path, metadata={"format": "pt"})
+        with refused(said, error=EncoderError):
+            load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
+
+
+def test_one_number_is_the_shortest_side_of_a_clip(tmp_path):
+    """As in OpenAI's own checkpoints: `"size": 224, "crop_size": 224`."""
+    save("clip", tmp_path / "clip")
+    before = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").identity
+    change(tmp_path / "clip" / PROCESSOR, size=SIDE, crop_size=SIDE)
+    again = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").identity
+    assert again == before
+    assert again["preprocessing"]["resize_mode"] == "shortest"
 
 
 def test_a_checkpoint_brings_its_weights(zsntta):

@@ -11,6 +11,7 @@ from open_clip.transform import PreprocessCfg, image_transform_v2
 from PIL import Image
 
 from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.weights import Weights
 from zsntta_cli.settings import EncoderChoice
 
 HALF = {"mean": (0.5,) * 3, "std": (0.5,) * 3}
@@ -34,7 +35,8 @@ def fed_as(model, asked):
     config = {"size": 32, **asked}
     model.visual.preprocess_cfg = {**vars(PreprocessCfg()), **config}
     tokenize = open_clip.SimpleTokenizer()
-    encoder = Encoder(model, tokenize, EncoderChoice("metaclip", "none"), torch.device("cpu"), "")
+    choice = EncoderChoice("metaclip", "none")
+    encoder = Encoder(Weights(model, ""), tokenize, choice, torch.device("cpu"))
     return encoder, image_transform_v2(PreprocessCfg(**config), is_train=False)
 
 

@@ -94,3 +94,52 @@ def test_weights_of_another_model_or_size_are_no_broken_file(tmp_path, save):
     save({**state, "visual.proj": torch.zeros(64, 70)}, path)
     with refused("they do not fit: size mismatch for visual.proj", "[64, 70]", error=EncoderError):
         load_weights(EncoderChoice("small", str(path)))
+
+
+WRAPPED = {  # how training scripts save a model, and what the note names
+    "model.pt": (lambda state: {"model": state, "epoch": 3}, "model: *"),
+    "prefixed.bin": (
+        lambda state: {"state_dict": {f"module.clip.{name}": of for name, of in state.items()}},
+        "state_dict: module.clip.*",
+    ),
+    "lightning.ckpt": (
+        lambda state: {
+            "state_dict": {
+                "head.weight": torch.zeros(2),
+                **{f"m.{k}": v for k, v in state.items()},
+            },
+            "optimizer": {"state": {0: {"step": torch.tensor(1.0)}}, "param_groups": [{"lr": 0.1}]},
+        },
+        "state_dict: m.*",
+    ),
+    "parallel.pt": (lambda state: {f"module.{name}": of for name, of in state.items()}, None),
+    "beside.pt": (lambda state: {"state_dict": state, "optimizer": {"lr": 0.1}}, None),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_wrapped_weights_are_read_with_a_note(tmp_path, name):
+    wrap, place = WRAPPED[name]
+    path, state = tmp_path / name, released.clip_state()
+    torch.save(wrap(state), path)
+    loaded = load_weights(EncoderChoice("small", str(path)))
+    assert all(torch.equal(loaded.model.state_dict()[key], of) for key, of in state.items())
+    assert loaded.notes == (() if place is None else (
+        f"note: {path}: the weights that it has as {place} are read.",
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(("save", "name"), [(save_file, "a.pt"), (torch.save, "a.safetensors")])
+def test_weights_are_read_by_what_they_are_not_by_their_name(tmp_path, save, name):
+    state = released.clip_state()
+    save(state, tmp_path / name)
+    loaded = load_weights(EncoderChoice("small", str(tmp_path / name)))
+    assert loaded.notes == ()
+    assert torch.equal(loaded.model.state_dict()["visual.proj"], state["visual.proj"])
+
+
+def test_of_several_models_none_is_chosen(tmp_path):
+    state = released.clip_state()
+    torch.save({"model": state, "ema": state}, tmp_path / "two.pt")
+    with refused("two.pt has several models (model: *, ema: *): save one", error=EncoderError):
+        load_weights(EncoderChoice("small", str(tmp_path / "two.pt")))

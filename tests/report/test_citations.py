@@ -7,11 +7,17 @@ import pytest
 
 import zsntta_cli
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.encoders.weights import _CITES, encoder_cites
 from zsntta_cli.methods import CLASSIFIERS, METHODS, Method, Pair
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.report import citations
-from zsntta_cli.report.citations import bibtex, find_reference, references, uncited
+from zsntta_cli.report.citations import (
+    _CITES,
+    bibtex,
+    encoder_cites,
+    find_reference,
+    references,
+    uncited,
+)
 
 FILE = Path(citations.__file__).with_name("references.bib")
 TEXT = FILE.read_text(encoding="utf-8")

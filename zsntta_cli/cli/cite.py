@@ -38,9 +38,8 @@ def cite(
     These are the ones that options name, those of a file, or those of all kept runs.
     """
     form_of(output, {".bib": "bibtex"})
-    from zsntta_cli.encoders.weights import encoder_cites
     from zsntta_cli.methods import check_method
-    from zsntta_cli.report.citations import bibtex, citations, uncited
+    from zsntta_cli.report.citations import bibtex, citations, encoder_cites, uncited
 
     for name in method or ():
         check_method(name)

@@ -130,7 +130,6 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     """List encoders: embedded, the paper's, cached."""
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.line.hints import encoder_options
-    from zsntta_cli.encoders.weights import whereabouts
 
     cached: dict[str, list[str]] = {}
     for file in stored(features_dir):
@@ -141,8 +140,8 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     for slug in dict.fromkeys([*listed, *cached]):
         choice = KNOWN_FOLDERS.get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
-        rows.append((slug, encoder_options(choice) or "(the default)", whereabouts(choice), sets))
-    _print_table(("Folder", "Options", "Weights", "Cached sets"), rows)
+        rows.append((slug, encoder_options(choice) or "(the default)", sets))
+    _print_table(("Folder", "Options", "Cached sets"), rows)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
 
 

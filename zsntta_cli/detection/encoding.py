@@ -98,12 +98,12 @@ class Encoding:
             EncoderError: the encoder is not available. StoreError: the kept features are another
                 encoder's.
         """
-        from zsntta_cli.encoders.clip import autocast_note, load_encoder
+        from zsntta_cli.encoders.clip import load_encoder
 
         choice = self._loadable()
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
-        if note := autocast_note(encoder):
+        for note in encoder.notes:
             self.reporter.note(note)
         self.store.set_identity(encoder.identity)
         check_same(self.store.path, self.store.identity or {}, encoder.identity)

@@ -19,13 +19,18 @@ from zsntta_cli.encoders.text import (
     load_tokenizer,
     tokenizer_source,
 )
-from zsntta_cli.encoders.weights import load_weights
+from zsntta_cli.encoders.weights import Weights, load_weights
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.settings import AMP, CHECKPOINT, EncoderChoice
 
 if TYPE_CHECKING:
-    import open_clip
     import torch
+
+
+_SLOW = (
+    "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in fp32, "
+    "and a step of a live method 20 to 25 times."
+)
 
 
 class Encoder:
@@ -33,16 +38,16 @@ class Encoder:
 
     def __init__(
         self,
-        model: "open_clip.CLIP",
+        weights: Weights,
         tokenize: Tokenize,
         choice: EncoderChoice,
         device: "torch.device",
-        weights_sha256: str,
     ) -> None:
         import open_clip
         import torch
 
-        self.model, self.device = model.eval().to(device), device
+        model = weights.model.eval().to(device)
+        self.model, self.device = model, device
         self._precision = choice.precision
         self.text = TextTower(self.model, tokenize, device, choice.precision)
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
@@ -63,8 +68,10 @@ class Encoder:
         height, width = np.broadcast_to(config.size, 2).tolist()
         self._final = width, height  # PIL's size of an image that no step of resizing changes
         self.embed_dim = self.encode_texts([""]).shape[1]
-        identity = _identity(choice, self, weights_sha256)
+        identity = _identity(choice, self, weights)
         self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file returns it
+        slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
+        self.notes = (*weights.notes, *slow)  # for who loads it
 
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
         """Resize and crop an image with PIL to the pixels (H, W, 3) that the encoder gets."""
@@ -115,16 +122,18 @@ class Encoder:
         return self.text.encode(prompts)
 
 
-def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> dict[str, Any]:
+def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict[str, Any]:
     """The identity of an encoder: all that its features can depend on."""
     import open_clip
     import torch
 
-    model, device = encoder.model, encoder.device.type
+    model, device, sigmoid = encoder.model, encoder.device.type, dict[str, Any]()
+    if model.logit_bias is not None:  # SigLIP's; a softmax's identity says nothing of it
+        sigmoid = {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
     return {
         "model": choice.model,
         "pretrained": choice.pretrained,
-        "weights_sha256": weights_sha256,
+        "weights_sha256": weights.sha256,
         "quick_gelu": _has_quick_gelu(model),
         "precision": choice.precision,
         "device": device,
@@ -136,17 +145,10 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights_sha256: str) -> d
         "versions": {
             "torch": torch.__version__,
             "open_clip": open_clip.__version__,
-            **getattr(model, "versions", {}),
+            **weights.versions,
         },
-        **_sigmoid(model),
+        **sigmoid,
     }
-
-
-def _sigmoid(model: "open_clip.CLIP") -> dict[str, Any]:
-    """The further identity of a model with a sigmoid loss, as SigLIP; empty for softmax."""
-    if model.logit_bias is None:
-        return {}
-    return {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
 
 
 def wait_passively() -> None:
@@ -170,22 +172,11 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         if choice.model.startswith(CHECKPOINT):
             from zsntta_cli.encoders.transformers import load_checkpoint
 
-            checkpoint, tokenize, digest = load_checkpoint(choice)
-            return Encoder(checkpoint, tokenize, choice, where, digest)
+            return Encoder(*load_checkpoint(choice), choice, where)
         # A tokenizer of the hub comes first: weights are large, and useless without it.
         early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
-        model, digest = load_weights(choice)
-        return Encoder(model, early or load_tokenizer(choice.model), choice, where, digest)
-
-
-def autocast_note(encoder: Encoder) -> str | None:
-    """A note on autocast on a CPU, whose operations in float16 are slow; None elsewhere."""
-    if encoder.identity["precision"] != AMP or encoder.device.type != "cpu":
-        return None
-    return (
-        "note: CPUs are slow in float16: under amp encoding takes 6 to 18 times as long as in "
-        "fp32, and a step of a live method 20 to 25 times."
-    )
+        weights = load_weights(choice)
+        return Encoder(weights, early or load_tokenizer(choice.model), choice, where)
 
 
 def _device(name: str) -> "torch.device":

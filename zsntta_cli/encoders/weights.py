@@ -10,32 +10,40 @@ import pickle
 import sys
 import textwrap
 import zipfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zsntta_cli.errors import EncoderError, first_line, near
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice, is_tiny
+from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
 
 if TYPE_CHECKING:
     import open_clip
+    import torch
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
 _WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
-_REPOSITORIES = {  # of the paper's encoders with OpenAI's weights, as open_clip names them
-    "RN50": "timm/resnet50_clip.openai",
-    "ViT-B-16": "timm/vit_base_patch16_clip_224.openai",
-    "ViT-L-14": "timm/vit_large_patch14_clip_224.openai",
-}
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
+_SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever its towers
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
 
 
-def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
+class Weights(NamedTuple):
+    """A model with its weights, and what its identity and its user should know of them."""
+
+    model: Any  # of open_clip, or one with its names
+    sha256: str  # of the weights' file, or of the tensors if there is no single file
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = {}
+
+
+def _load_tiny(precision: str) -> Weights:
     """Load the embedded encoder; rows of its word table that training never saw are zero."""
     import open_clip
     import torch
@@ -49,7 +57,7 @@ def _load_tiny(precision: str) -> tuple["open_clip.CLIP", str]:
     state["token_embedding.weight"] = torch.zeros(model.token_embedding.weight.shape)
     state["token_embedding.weight"][ids] = rows.float()
     model.load_state_dict(state)
-    return model, hashlib.sha256(content).hexdigest()
+    return Weights(model, hashlib.sha256(content).hexdigest())
 
 
 def misspelt(model: str) -> str:
@@ -69,8 +77,8 @@ def _models() -> list[str]:
     return [TINY, *sorted(file.stem for file in files)]
 
 
-def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
-    """Load a model, and the sha256 of its weights' file, or of its tensors if there is no file.
+def load_weights(choice: EncoderChoice) -> Weights:
+    """Load a model of open_clip, or the embedded one.
 
     Raises:
         EncoderError: there is no such model, or its weights cannot be loaded or do not fit.
@@ -83,7 +91,7 @@ def load_weights(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
         raise EncoderError(_unavailable(choice, error)) from error
 
 
-def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
+def _load_open_clip(choice: EncoderChoice) -> Weights:
     import open_clip
 
     if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
@@ -94,7 +102,7 @@ def _load_open_clip(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     if choice.pretrained != RANDOM_WEIGHTS and ":" not in choice.model:
         return _from_file(choice)
     model = _random(choice) if choice.pretrained == RANDOM_WEIGHTS else _from_folder(choice)
-    return model, _state_sha256(model)
+    return Weights(model, _state_sha256(model))
 
 
 def _random(choice: EncoderChoice) -> "open_clip.CLIP":
@@ -115,7 +123,7 @@ def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
     return open_clip.create_model(choice.model, precision=choice.precision, require_pretrained=True)
 
 
-def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
+def _from_file(choice: EncoderChoice) -> Weights:
     """Load a model with the weights of a tag or a checkpoint, and the digest of their file."""
     import open_clip
     import torch
@@ -131,16 +139,62 @@ def _from_file(choice: EncoderChoice) -> tuple["open_clip.CLIP", str]:
     archive = _is_torchscript(path)  # only OpenAI's own files are TorchScript
     model = open_clip.create_model(
         choice.model,
-        pretrained=None if archive else str(path),
         precision=choice.precision,
         force_quick_gelu=archive or bool(tag.get("quick_gelu")),
         force_preprocess_cfg=_preprocessing(choice.model, tag),
     )
+    notes = [activation_note(choice)]
     if archive:
         state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
         names = ("input_resolution", "context_length", "vocab_size")
         model.load_state_dict({k: v for k, v in state.items() if k not in names})
-    return model, sha256(path)
+    else:
+        notes.append(_load_into(model, path))
+    return Weights(model, sha256(path), tuple(filter(None, notes)))
+
+
+def _load_into(model: "open_clip.CLIP", path: Path) -> str:
+    """Load a file of weights; return a note if they are wrapped as training scripts wrap them."""
+    import open_clip
+    import torch
+
+    try:
+        open_clip.load_checkpoint(model, str(path))
+        return ""
+    except Exception:  # it is of another form than its name says, is wrapped, or is no checkpoint
+        found = _models_in(path)
+        if not found:
+            raise
+    if len(found) > 1:
+        raise EncoderError(f"{path} has several models ({', '.join(found)}): save one alone.")
+    [(place, state)] = found.items()
+    with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
+        torch.save(state, copy := Path(folder, "state.pt"))
+        open_clip.load_checkpoint(model, str(copy))
+    return f"note: {path}: the weights that it has as {place} are read." if place != "*" else ""
+
+
+def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
+    """The tensors of each CLIP in a checkpoint, by the wrapper and the prefix of their names."""
+    import torch
+    from safetensors.torch import load_file
+
+    with path.open("rb") as file:  # torch looks at a path's ending, too
+        is_safetensors = file.read(9)[8:] == b"{"  # after the length of a header in JSON
+        file.seek(0)
+        content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
+    states = {"": content} if isinstance(content, dict) else {}
+    states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
+    return {
+        f"{wrapper}{key[: -len(_SCALE)]}*": {
+            other.removeprefix(key[: -len(_SCALE)]): tensor
+            for other, tensor in state.items()
+            if other.startswith(key[: -len(_SCALE)])
+        }
+        for wrapper, state in states.items()
+        for key in map(str, state)
+        if key.endswith(_SCALE)
+    }
 
 
 def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
@@ -252,39 +306,3 @@ def weights_request(choice: EncoderChoice) -> dict[str, Any]:
         return {**request, "weights_sha256": sha256(Path(choice.pretrained))}
     digest = {"weights_sha256": sha256(_TINY_WEIGHTS)} if choice.model == TINY else {}
     return {**request, "pretrained": choice.pretrained, **digest}
-
-
-def whereabouts(choice: EncoderChoice) -> str:
-    """Say where the weights are, for the embedded encoder and the paper's encoders."""
-    if choice.folder:
-        return "not known"
-    if choice.model == TINY:
-        return "embedded"
-    import huggingface_hub
-
-    cached = huggingface_hub.try_to_load_from_cache(_REPOSITORIES[choice.model], _WEIGHTS)
-    return "on disk" if isinstance(cached, str) else "to be downloaded"
-
-
-# By letters in the names of a family's models or weights: keys of report/references.bib.
-_CITES = {
-    "metaclip": ("xu2024demystifying",),
-    "dfn": ("fang2024data",),
-    "eva0": ("sun2023eva",),
-    "mobileclip": ("vasu2024mobileclip",),
-    "mobileclip2": ("faghri2025mobileclip",),
-    "pe-core": ("bolya2025perception",),
-    "convnext": ("cherti2023reproducible", "liu2022convnet"),
-    "coca": ("yu2022coca",),
-    "clipa": ("li2023inverse",),
-    "siglip": ("zhai2023sigmoid",),
-    "siglip2": ("tschannen2025siglip",),
-}
-
-
-def encoder_cites(name: str) -> tuple[str, ...]:
-    """The works to cite for an encoder, beside CLIP's, by its model's name or features' folder."""
-    if is_tiny(name):
-        return ("zsntta",)
-    signs = [sign for sign in _CITES if sign in name.lower()]
-    return _CITES[max(signs, key=len)] if signs else ()

@@ -16,8 +16,8 @@ from zsntta_cli.datasets.names import SetName, noise_name
 from zsntta_cli.datasets.readers.levels import deeper_classes
 from zsntta_cli.datasets.sharding import RowShards, ShardedSet, tar_shards
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
-from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
-from zsntta_cli.encoders.weights import activation_note, misspelt
+from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.weights import misspelt
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.processes import Processes
@@ -114,9 +114,7 @@ def extract(
 def load_planned_encoder(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
     """The encoder of a plan; notes about it are reported."""
     encoder = load_encoder(choice, device)
-    if note := activation_note(choice):
-        reporter.note(note)
-    if note := autocast_note(encoder):
+    for note in encoder.notes:
         reporter.note(note)
     return encoder
 

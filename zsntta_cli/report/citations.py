@@ -15,6 +15,7 @@ from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import printable
 from zsntta_cli.methods import find_method
+from zsntta_cli.settings import is_tiny
 
 _FILE = Path(__file__).parent / "references.bib"
 _ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -128,3 +129,27 @@ def bibtex(purposes: Purposes) -> str:
             about = printable(", ".join(names)).replace("@", "(at)")  # it would begin an entry
             parts.append(f"% {about}\n{reference.text}\n")
     return "\n".join(parts)
+
+
+# By letters in the names of a family's models or weights: keys of report/references.bib.
+_CITES = {
+    "metaclip": ("xu2024demystifying",),
+    "dfn": ("fang2024data",),
+    "eva0": ("sun2023eva",),
+    "mobileclip": ("vasu2024mobileclip",),
+    "mobileclip2": ("faghri2025mobileclip",),
+    "pe-core": ("bolya2025perception",),
+    "convnext": ("cherti2023reproducible", "liu2022convnet"),
+    "coca": ("yu2022coca",),
+    "clipa": ("li2023inverse",),
+    "siglip": ("zhai2023sigmoid",),
+    "siglip2": ("tschannen2025siglip",),
+}
+
+
+def encoder_cites(name: str) -> tuple[str, ...]:
+    """The works to cite for an encoder, beside CLIP's, by its model's name or features' folder."""
+    if is_tiny(name):
+        return ("zsntta",)
+    signs = [sign for sign in _CITES if sign in name.lower()]
+    return _CITES[max(signs, key=len)] if signs else ()

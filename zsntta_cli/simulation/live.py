@@ -25,7 +25,7 @@ from zsntta_cli.datasets.images import AS_SHOWN, UNREADABLE, ImageSet, limited, 
 from zsntta_cli.datasets.names import BESIDE, SetName
 from zsntta_cli.datasets.names import NOISE as NOISE_POOL
 from zsntta_cli.encoders.batches import unreadable
-from zsntta_cli.encoders.clip import Encoder, autocast_note, load_encoder
+from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
@@ -224,7 +224,7 @@ class LiveSession:
         choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
-            if note := autocast_note(self._encoders[choice]):
+            for note in self._encoders[choice].notes:
                 self.reporter.note(note)
         encoder = self._encoders[choice]
         check_same(path, made_by, encoder.identity, then="extract the set again")
