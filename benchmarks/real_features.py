@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.cache.npz import ImportPlan, import_features
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.datasets.names import WORDS, words_name
@@ -46,7 +46,7 @@ def imported(given: argparse.Namespace) -> dict[str, Features]:
         text = path.with_name(f"text-{name.partition('-')[0]}.npz")
         text = text if text.exists() else None
         plan = ImportPlan(name, path, None, None, text, given.encoder)
-        found[name] = store.read(import_features(plan, given.features_dir).path)
+        found[name] = store.read(import_features(plan, given.features_dir).features.path)
         print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
     return found
 

@@ -6,7 +6,7 @@ import numpy as np
 from made import refused
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.cache.npz import ImportPlan, import_features
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
@@ -43,7 +43,7 @@ def write_features(
 def imported(features, name="pets", root="features", **plan):
     """Import features that were made elsewhere: what was written, and what was noted."""
     done = import_features(ImportPlan(name, Path(features), **plan), Path(root))
-    return store.read(done.path), " ".join(done.checked.notes)
+    return store.read(done.features.path), " ".join(done.notes)
 
 
 def not_imported(*parts, features, error=StoreError, remedy="", **plan):

@@ -12,7 +12,7 @@ from feature_files import imported, not_imported
 from made import damaged, refused
 from safetensors.numpy import save_file
 
-from zsntta_cli.cache import import_readers
+from zsntta_cli.cache import arrays
 from zsntta_cli.errors import StoreError
 
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)
@@ -105,7 +105,6 @@ WRONG = [
     ("f.npy", npy(np.ones((4, 3))).replace(b"(4, 3)", b"(4, 9)"), "cannot read f.npy"),
     ("f.npz", zipped(("features.npy", b"no array"), ("../../escape.npy", b"")),
      "cannot read f.npz ('features' in it is no array)"),
-    ("f.npz", zipped(("features.npy", bytes(2**26 + 2**20))), "it would unpack to"),
     ("f.pt", b"PK\3\4", "cannot read f.pt"),
     ("f.safetensors", (2**62).to_bytes(8, "little") + b"{}", "cannot read f.safetensors"),
 ]  # fmt: skip
@@ -115,7 +114,7 @@ WRONG = [
 def test_files_that_are_not_what_they_should_be(name, content, said):
     Path(name).write_bytes(content)
     with refused(said, error=StoreError):
-        import_readers.read(Path(name))
+        arrays.read(Path(name))
     not_imported(features=name)
 
 
@@ -177,7 +176,7 @@ def test_malicious_files_never_run(suffix, key):
     write_malicious(path, key)
     words = ("objects other than tensors", "Python objects in dtype", "Object arrays cannot")
     with pytest.raises(StoreError, match=f"cannot read bad.*({'|'.join(words)})"):
-        import_readers.read(path)
+        arrays.read(path)
     assert not Path("code-has-run").exists()
 
 
@@ -187,5 +186,5 @@ def test_bare_pickles_never_run(suffix, protocol):
     path = Path(f"bad{suffix}")
     path.write_bytes(pickle.dumps(Malicious(), protocol=protocol))
     with refused("cannot read bad", error=StoreError):
-        import_readers.read(path)
+        arrays.read(path)
     assert not Path("code-has-run").exists()

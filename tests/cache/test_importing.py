@@ -10,7 +10,7 @@ from feature_files import imported, not_imported
 from made import PROMPT
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.imports import ImportPlan, import_features
+from zsntta_cli.cache.npz import ImportPlan, import_features
 from zsntta_cli.cli import cache
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import zero_shot
@@ -115,8 +115,8 @@ def test_unit_norms_are_noticed(precision):
 
 
 def test_normalized_against_the_norms():
-    not_imported("norms are 3 to 17, must be 1 of features that are said to be normalised",
-                 remedy="raw", features=savez(features=RAW), normalized=True)  # fmt: skip
+    not_imported("is marked as normalised, but norms are not 1",
+                 features=savez(features=RAW), normalized=True)  # fmt: skip
 
 
 def test_noise_images():
@@ -159,7 +159,7 @@ def test_the_same_again_and_other_content():
     assert (done.written, first.path.read_bytes()) == (False, before)
     for key, array in ALL.items():
         changed = whole("changed.npz", **{key: array[::-1]})
-        not_imported("pets.h5 holds other features", remedy="import-elsewhere", features=changed)
+        not_imported("pets.h5 holds other features", "--overwrite replaces it", features=changed)
     again, _ = imported("changed.npz", overwrite=True)
     assert again.class_names == tuple(NAMES[::-1])
 
@@ -183,42 +183,41 @@ def changed(key, index, value):
 
 @pytest.mark.parametrize(
     ("arrays", "parts"),
-    [({"features": RAW[0]}, ["the features have the shape (3,), must be (N, D)"]),
-     ({"features": RAW[None]}, ["the features have the shape (1, 4, 3)"]),
-     ({"features": RAW[:0]}, ["the features have the shape (0, 3)", "not empty"]),
-     ({"features": LABELS[:, None]}, ["the features are int64, must be float16"]),
+    [({"features": RAW[0]}, ["the features are float32 (3,), must be (N, D)"]),
+     ({"features": RAW[None]}, ["the features are float32 (1, 4, 3)"]),
+     ({"features": RAW[:0]}, ["the features are float32 (0, 3)"]),
+     ({"features": LABELS[:, None]}, ["the features are int64 (4, 1)", "floating-point"]),
      ({"features": RAW.astype(np.complex64)}, ["the features are complex64"]),
      ({"features": np.array([["a"]])}, ["the features are <U1"]),
-     (changed("features", (2, 1), np.nan), ["the features of row 2 are not finite (1 of 4 rows)"]),
-     (changed("features", (3, 1), np.inf), ["the features of row 3 are not finite"]),
-     ({"features": RAW.astype(float) * 1e60}, ["the features of row 0 are not finite (4 of 4"]),
-     (changed("features", 1, 0), ["the features of row 1 are zero"]),
-     ({"labels": LABELS[:3]}, ["the labels are int64 (3,), must be integers (4,)"]),
+     (changed("features", (2, 1), np.nan), ["1 features are not finite (the first in row 2)"]),
+     (changed("features", (3, 1), np.inf), ["1 features are not finite (the first in row 3)"]),
+     ({"features": RAW.astype(float) * 1e60}, ["4 features are not finite (the first in row 0)"]),
+     (changed("features", 1, 0), ["1 features are zero (the first in row 1)"]),
+     ({"labels": LABELS[:3]}, ["the labels are int64 (3,) from 0 to 2"]),
      ({"labels": np.tile(LABELS[:, None], 2)}, ["the labels are int64 (4, 2)"]),
-     ({"labels": LABELS.astype(float)}, ["the labels are float64 (4,), must be integers"]),
-     ({"labels": LABELS == 1}, ["the labels are bool (4,), must be integers"]),
-     ({"labels": LABELS - 2}, ["a label is -2, must be 0 or more, or -1"]),
-     ({"labels": LABELS + 1}, ["run from 1 to 3 for 3 class names", "counted from 1"]),
-     ({"labels": LABELS + 2}, ["a label is 4, must be at most 2", "3 class names"]),
-     ({"class_names": np.array(NAMES[:2]), "text_features": TEXT[:2]}, ["a label is 2, must be"]),
-     ({"class_names": np.array(["a", "", "c"])}, ["number 1 of the class names is ''"]),
-     ({"class_names": np.array(["a", "b\0b", "c"])}, ["number 1 of the class names is 'b\\x00b'"]),
-     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, ["class names is '\\x1b[2J'"]),
-     ({"class_names": np.array([NAMES])}, ["the class names are <U5 of shape (1, 3)"]),
+     ({"labels": LABELS.astype(float)}, ["the labels are float64 (4,)", "whole numbers"]),
+     ({"labels": LABELS == 1}, ["the labels are bool (4,)"]),
+     ({"labels": LABELS - 2}, ["from -2 to 0, must be", "or -1 for none"]),
+     ({"labels": LABELS + 1}, ["from 1 to 3, must be", "from 0 to 2"]),
+     ({"class_names": np.array(NAMES[:2]), "text_features": TEXT[:2]}, ["from 0 to 2, must be"]),
+     ({"class_names": np.array(["a", "", "c"])}, ["class names are <U1 (3,)", "one line of text"]),
+     ({"class_names": np.array(["a", "b\0b", "c"])}, ["must be one line of text"]),
+     ({"class_names": np.array(["a", "\x1b[2J", "c"])}, ["must be one line of text"]),
+     ({"class_names": np.array([NAMES])}, ["the class names are <U5 (1, 3)"]),
      ({"class_names": np.arange(3)}, ["the class names are int64"]),
-     ({"class_names": np.array(NAMES[:2])}, ["3 text features for 2 class names"]),
-     ({"text_features": TEXT[:, :2]}, ["text features have 2 dims, the image features 3"]),
-     ({"text_features": TEXT[0]}, ["text features have the shape (3,)"]),
-     (changed("text_features", (1, 1), np.nan), ["the text features of row 1 are not finite"]),
-     (changed("text_features", 2, 0), ["the text features of row 2 are zero"])],
+     ({"class_names": np.array(NAMES[:2])}, ["text features for 2 classes are float32 (3, 3)"]),
+     ({"text_features": TEXT[:, :2]}, ["text features for 3 classes are float32 (3, 2)"]),
+     ({"text_features": TEXT[0]}, ["text features for 3 classes are float32 (3,)"]),
+     (changed("text_features", (1, 1), np.nan), ["have norms other than 1"]),
+     (changed("text_features", 2, 0), ["have norms other than 1"])],
 )  # fmt: skip
 def test_what_does_not_fit(arrays, parts):
-    not_imported("all.npz: ", *parts, features=whole(**arrays))
+    not_imported("all.npz", *parts, features=whole(**arrays))
 
 
 def test_labels_too_large_without_class_names():
     path = savez(features=RAW, labels=LABELS.astype(np.uint64) + 2**31)
-    not_imported("a label is 2147483650, must be at most 2147483647.", features=path)
+    not_imported("to 2147483650, must be whole numbers (4,) from 0 to 2147483647", features=path)
 
 
 @pytest.mark.parametrize("name", ["cifar10-c:fog:1", "cifar100-c:all:5", "imagenet-c:snow:3"])
@@ -236,12 +235,9 @@ def test_a_set_with_parameters_has_the_name_that_an_extraction_gives(name):
      ({"name": ".pets"}, "name is '.pets'"), ({"encoder": "a/b"}, "encoder is 'a/b'"),
      ({"encoder": ""}, "encoder is ''"), ({"name": "n" * 101}, "must be up to 100 letters"),
      ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
-     ({"name": "cifar10-c:fog"}, "must be cifar10-c:CORRUPTION:SEVERITY"),
-     ({"name": "cifar10-c:fog:6"}, "severity 1"), ({"name": "cifar10-c:frog:1"}, "must be cifar10"),
      ({"name": "cifar10:fog:1"}, "is read as it is"), ({"name": "pets:a"}, "no data set"),
-     ({"name": "cifar10-c:../x:1"}, "must be cifar10-c:"), ({"name": ":fog:1"}, "no data"),
-     ({"name": "noise-gaussian:fog:1"}, "no data set"), ({"name": "mine:fog:1"}, "no data set"),
-     ({"name": "cifar10-c:"}, "must be cifar10-c:")],
+     ({"name": ":fog:1"}, "no data"),
+     ({"name": "noise-gaussian:fog:1"}, "no data set"), ({"name": "mine:fog:1"}, "no data set")],
 )  # fmt: skip
 def test_options_out_of_range(plan, part):
     not_imported(part, error=SettingsError, features=whole(), **plan)

@@ -116,8 +116,9 @@ def test_changed_content_is_noticed(path, name):
         store.read(path)
 
 
-def test_numbers_in_other_types_are_not_read(path):
-    for name, value in (("labels", np.zeros(6)), ("image_features", PETS.astype(">f2"))):
+def test_values_in_other_types_are_not_read(path):
+    others = {"image_features": PETS.astype(">f2"), "labels": np.zeros(6), "sample_ids": LABELS}
+    for name, value in reversed(others.items()):
         with h5py.File(path, "r+") as file:
             del file[name]
             file[name] = value

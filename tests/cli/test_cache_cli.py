@@ -199,7 +199,7 @@ def test_import(zsntta, arrays):
 
 def test_import_refuses_in_one_line_and_writes_nothing(zsntta, arrays):
     fails(zsntta("cache", "import", "pets", "--features", "in.npz", "--labels", "out.npy"),
-          "out.npy: the labels are ", "must be integers (40,): one for each")  # fmt: skip
+          "out.npy: the labels are ", "must be whole numbers (40,) from 0")  # fmt: skip
     fails(zsntta("cache", "import", "a/b", "--features", "in.npz"), "name is 'a/b'", code=2)
     assert not Path("features").exists()
     assert zsntta("cache", "import", "pets").exit_code == 2

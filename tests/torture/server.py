@@ -72,7 +72,7 @@ def wait(process, seconds):
 
 
 def main() -> None:
-    from zsntta_cli.cache import imports, store  # noqa: F401
+    from zsntta_cli.cache import npz, store  # noqa: F401
     from zsntta_cli.cli import COMMANDS
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report import cards, items, tables  # noqa: F401

@@ -202,7 +202,7 @@ def build(place, changes) -> None:
     values |= {name: change[1] for name, change in changes.items() if name in ATTRIBUTES}
     path = place / "features" / "made" / "pets.h5"
     path.unlink(missing_ok=True)
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver="v110") as file:
         text = file.create_group("text/one")
         for name, array in arrays.items():
             put(text if name == "text_features" else file, name, array, *how[name], place)

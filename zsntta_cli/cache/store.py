@@ -320,7 +320,7 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     stored = _data(file, "image_features", (None, None), np.float16, np.float32)
     count, dim = stored.shape
     labels = _data(file, "labels", (count,), np.int32)[()]
-    if (ids := len(_data(file, "sample_ids", (None,)))) != count:
+    if (ids := len(_list(file, "sample_ids"))) != count:
         raise ValueError(f"it has {ids:,} sample ids for {count:,} features")
     class_names, digest = _class_names(file), _text(file, "digest")
     if _text(file, "seal") != _seal_of(file, class_names):
@@ -388,15 +388,22 @@ def _data(
         or any(wanted not in (None, is_) for wanted, is_ in zip(shape, data.shape, strict=True))
         or data.dtype not in (dtypes or [data.dtype])
     ):
-        raise ValueError(f"{name} is {data}, must be {shape} of {dtypes}")
+        types = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+        raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")
+    return data
+
+
+def _list(file: h5py.File, name: str) -> h5py.Dataset:
+    """Find a data set of texts (N,)."""
+    data = _data(file, name, (None,))
+    if data.dtype.kind != "S":
+        raise ValueError(f"{name} is {data.dtype}, must be a list of texts")
     return data
 
 
 def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
-    data = _data(file, name, (None,))
-    if data.dtype.kind != "S":
-        raise ValueError(f"{name} is {data.dtype}, must be texts")
-    return tuple(text.decode(errors="surrogateescape") for text in data[()].tolist())
+    texts = _list(file, name)[()].tolist()
+    return tuple(text.decode(errors="surrogateescape") for text in texts)
 
 
 def _attribute(group: h5py.Group, name: str) -> Any:

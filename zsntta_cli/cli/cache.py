@@ -20,7 +20,7 @@ from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
-    from zsntta_cli.cache.imports import ImportPlan
+    from zsntta_cli.cache.npz import ImportPlan
     from zsntta_cli.cache.published import ComparedAccuracy
 
 app = group("List, check, split, import, export and share features.")
@@ -208,7 +208,7 @@ def import_(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled."""
-    from zsntta_cli.cache.imports import ImportPlan
+    from zsntta_cli.cache.npz import ImportPlan
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
@@ -219,19 +219,19 @@ def import_(
 
 def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
     """Import features and say what came in; what was read of them is not in memory any more."""
-    from zsntta_cli.cache.imports import import_features
+    from zsntta_cli.cache.npz import import_features
     from zsntta_cli.progress import ConsoleReporter
 
     done = import_features(plan, features_dir)
-    for note in done.checked.notes:
+    for note in done.notes:
         ConsoleReporter().note(f"{plan.name}: {note}")
-    rows, names = done.checked.rows, done.checked.class_names
+    new = done.features
     say(
-        f"{done.path}: {len(rows):,} features of {rows.shape[1]} dims, {len(names)} class names, "
-        f"{'text features' if done.checked.texts else 'no text features'}"
+        f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
+        f"{'text features' if new.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
-    return done.path
+    return new.path
 
 
 def judged_file(path: Path) -> "list[ComparedAccuracy]":
@@ -277,7 +277,7 @@ def export(
 
     `cache import` reads it, and its features are equal to the bit.
     """
-    from zsntta_cli.cache.export import export_features, only_file
+    from zsntta_cli.cache.npz import export_features, only_file
     from zsntta_cli.cli.line.output import form_of, is_stream
 
     form_of(output, {".npz": "npz"}, default="npz")

@@ -1,7 +1,9 @@
-"""Readers of arrays made elsewhere. Nothing is ever unpickled: a file is data, not a program."""
+"""Files of arrays: .npz, .npy, .pt and .safetensors.
+
+Nothing is ever unpickled: a file is data, not a program.
+"""
 
 import pickle
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.errors import StoreError, first_line
 
-BARE = ""  # the key of an array whose file gives it none
-# An archive may unpack to 64 MiB, or to 16 times its size if that is more.
-_LEAST, _TIMES = 2**26, 16
+_BARE = ""  # the key of an array whose file gives it none
 
 Content = Mapping[str, NDArray[Any]]  # by key
 
@@ -44,7 +44,7 @@ def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
     Raises:
         StoreError: there is no such array.
     """
-    for key in (*keys, BARE):
+    for key in (*keys, _BARE):
         if key in content:
             return content[key]
     held = ", ".join(f"'{key}'" for key in content) or "nothing"
@@ -52,30 +52,16 @@ def pick(content: Content, keys: tuple[str, ...], path: Path) -> NDArray[Any]:
     raise StoreError(f"{path} holds {held}, must hold {wanted}: save it under that name.")
 
 
-def _npy(path: Path) -> Content:
-    return {BARE: np.lib.format.open_memmap(path, mode="r")}
-
-
 def _npz(path: Path) -> Content:
-    _check_unpacked(path)
     with path.open("rb") as file, np.load(file, allow_pickle=False) as loaded:
-        content = {key: loaded[key] for key in loaded.files}
+        content = dict(loaded)
     for key, array in content.items():  # NumPy gives the bytes of a member that is no array
         if not isinstance(array, np.ndarray):
             raise TypeError(f"'{key}' in it is no array")
     return content
 
 
-def _check_unpacked(path: Path) -> None:
-    """Refuse an archive that unpacks to far more than features ever do."""
-    with zipfile.ZipFile(path) as archive:
-        unpacked = sum(member.file_size for member in archive.infolist())
-    if unpacked > max(_LEAST, _TIMES * path.stat().st_size):
-        raise ValueError(f"it would unpack to {unpacked:,} bytes")
-
-
 def _torch(path: Path) -> Content:
-    _check_unpacked(path)
     import torch
 
     try:
@@ -83,10 +69,17 @@ def _torch(path: Path) -> Content:
     except pickle.UnpicklingError as error:  # torch's message advises to unpickle all the same
         raise ValueError("damaged, or with objects other than tensors and strings") from error
     if isinstance(loaded, torch.Tensor):
-        return {BARE: _array(loaded)}
+        loaded = {_BARE: loaded}
     if not isinstance(loaded, dict):
         raise TypeError(f"it holds a {type(loaded).__name__}, must be a tensor or a dict")
     return {str(key): _array(value) for key, value in loaded.items()}
+
+
+def _safetensors(path: Path) -> Content:
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        return {key: _array(file.get_tensor(key)) for key in file.keys()}  # noqa: SIM118
 
 
 def _array(value: Any) -> NDArray[Any]:
@@ -97,19 +90,12 @@ def _array(value: Any) -> NDArray[Any]:
     # With strides of 0, a small file can claim a tensor of any shape, and a copy fills the memory.
     if value.numel() * value.element_size() > value.untyped_storage().nbytes():
         raise ValueError("a tensor in it repeats itself: save its .clone()")
-    if value.dtype == torch.bfloat16:  # which NumPy does not have
-        value = value.float()
-    array: NDArray[Any] = value.detach().numpy()
+    # NumPy has no bfloat16.
+    array: NDArray[Any] = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
     return array
 
 
-def _safetensors(path: Path) -> Content:
-    from safetensors import safe_open
-
-    with safe_open(path, "pt") as file:
-        return {key: _array(file.get_tensor(key)) for key in file.keys()}  # noqa: SIM118
-
-
 _READERS: dict[str, Callable[[Path], Content]] = {
-    ".npz": _npz, ".npy": _npy, ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
+    ".npz": _npz, ".npy": lambda path: {_BARE: np.lib.format.open_memmap(path, mode="r")},
+    ".pt": _torch, ".pth": _torch, ".safetensors": _safetensors,
 }  # fmt: skip
