@@ -150,17 +150,18 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
     [
         ("methods =", "method =", ["[[runs]] 1: method is no key (did you mean 'methods'?)"]),
         ('"zs-clip"', '"zs-clp"', ["e.toml: [[runs]] 1: methods is 'zs-clp'", "'zs-clip'?"]),
-        ("warmup = [5", "warmpu = [5", ["1, own, adand: warmpu is no setting", "'warmup'?"]),
+        ("warmup = [5", "warmpu = [5", ["1: own, adand: warmpu is no setting", "'warmup'?"]),
         ("[runs.own.adand]", "[runs.own.adnd]", ["own: method is 'adnd' (did you mean 'adand'?)"]),
         ("warmup = [5", "xyz = [5", ["xyz is no setting of ", "zsntta methods show NAME"]),
         ("seed = ", "seed = 9999999999999999999999 #", ["must be 0 or more, and at most 4,611"]),
         ("ratio = [0.25", "ratio = [3", ["e.toml: [[runs]] 1: ratio is 3, must be in [0, 1)"]),
         ("ratio = [0.25", 'ratio = ["x"', ["e.toml: [[runs]] 1: ratio is 'x', must be a number"]),
         ("ratio = [0.25, 0.5]", "views = 8", ["views is no setting of zs-clip"]),
-        ('id = "shapes"', "id = 3", ["e.toml: [[runs]] 1: id is 3, must be a text or a list"]),
+        ('id = "shapes"', "id = 3", ["[[runs]] 1: id is 3: input should be a valid string"]),
         ('id = "shapes"', 'id = "shapes"\npairs = [{ id = "x" }]', ["pairs replaces id and ood"]),
         ('{ model = "tiny" }', '{ modle = "tiny" }', ["[encoder]: modle is no key"]),
-        ("[[runs]]", "[runs]", ["e.toml: runs must be a list of tables, [[runs]]"]),
+        ('{ model = "tiny" }', "3", ["[encoder]: it must be the name of a folder, or a table"]),
+        ("[[runs]]", "[runs]", ["e.toml: runs is {", "input should be a valid list"]),
         ("[[runs]]", "[[run]]", ["e.toml: run is no key (did you mean 'runs'?)"]),
         ("[runs.settings]", "[runs.setings]", ["setings is no key (did you mean 'settings'?)"]),
         ("[[runs]]", "[[runs]", ["e.toml is no TOML"]),
@@ -169,8 +170,8 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
         ('"acc_h"', '"acch"', ["e.toml: columns is 'acch' (did you mean 'acc_h'?)"]),
         ('"out/main.csv"', '"out/main.xlsx"', ["e.toml: output is", "must end in one of .txt"]),
         ('"out/ratio.csv"', '"out/ratio.doc"', ["e.toml: output is", "must end in one of .pdf"]),
-        ('kind = "ratio"', 'kind = "ratio"\nwidth = "x"', ["1: width is 'x', must be a number"]),
-        ('output = "out/ratio.csv"\n', "", ["[[figures]] 1: output must name the figure's file"]),
+        ('kind = "ratio"', 'kind = "ratio"\nwidth = "x"', ["1: width is 'x': input should"]),
+        ('output = "out/ratio.csv"\n', "", ["[[figures]] 1: output is missing"]),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, wrong, right, parts):
@@ -181,7 +182,7 @@ def test_what_is_wrong_is_said_before_anything_is_run(cached, write, tmp_path, w
 
 
 def test_a_file_that_says_nothing_or_is_not_there(zsntta, write):
-    fails(zsntta("run", write("")), "e.toml has nothing to run: add a table [[runs]]", code=2)
+    fails(zsntta("run", write("")), "e.toml: it has nothing to run: add a table [[runs]]", code=2)
     fails(zsntta("run", "none.toml"), "cannot read none.toml")
     fails(zsntta("run", write("a-b = 1\na_b = 2\n")), "has a key twice", code=2)
 

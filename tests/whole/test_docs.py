@@ -23,6 +23,13 @@ from zsntta_cli.cli import app
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
+from zsntta_cli.results.experiment import (
+    Experiment,
+    FigureRequest,
+    RunBlock,
+    SetPairs,
+    TableRequest,
+)
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.runs import PRESETS, declared
 
@@ -274,11 +281,8 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("│ adand") == 3
     assert "adand" in (tmp_path / "out" / "reported.tex").read_text()
-    reader = (ROOT / "zsntta_cli" / "results" / "experiment" / "reading.py").read_text(
-        encoding="utf-8"
-    )
-    lists = re.findall(r"\.only\((.*?)\)|^_(?:FILTERS|VIEW) = \((.*?)\)$", reader, re.M | re.S)
-    keys = {key for both in lists for key in re.findall(r'"(\w+)"', "".join(both))}
+    models = (Experiment, RunBlock, SetPairs, TableRequest, FigureRequest)
+    keys = {f.alias or name for model in models for name, f in model.model_fields.items()}
     assert len(keys) > 25
     for key in keys:
         assert f"`{key}`" in TEXT[page] or f"[[{key}]]" in TEXT[page], key

@@ -7,7 +7,7 @@ import pytest
 
 import zsntta_cli as zsntta
 from zsntta_cli.errors import ZsnttaError
-from zsntta_cli.results.experiment.reading import read_experiment
+from zsntta_cli.results.experiment import read_experiment
 from zsntta_cli.settings import LiveSettings
 
 BAD = "a\0b"

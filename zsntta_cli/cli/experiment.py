@@ -45,7 +45,7 @@ def run(
     Results are tables and figures; runs that are kept are not made again.
     """
     from zsntta_cli.report.forms import FORMS
-    from zsntta_cli.results.experiment.reading import read_experiment
+    from zsntta_cli.results.experiment import read_experiment
     from zsntta_cli.results.keeping import Keeping
 
     experiment = read_experiment(file)
@@ -58,7 +58,7 @@ def run(
     is_named = experiment.records is not None
     path, command = experiment.records_path, command_line()
     keeping = Keeping(path, fresh, required=is_named, command=command)
-    if all(table.output or FORMS[table.form or _TABLE].of_rows for table in experiment.tables):
+    if all(table.output or FORMS[table.format or _TABLE].of_rows for table in experiment.tables):
         _tell_notes(experiment.features, runs)
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
     kept_runs = _kept_runs(experiment, runs, jobs.chosen(), live, keeping)
@@ -88,9 +88,9 @@ def _view(table: "TableRequest", file: Path) -> "View":
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.metrics import REPORTS
 
-    if table.form:
-        check_choice(f"{file}: format", table.form, tuple(FORMS))
-    _form_of(file, table.output, ENDINGS, table.form or None, _TABLE)
+    if table.format:
+        check_choice(f"{file}: format", table.format, tuple(FORMS))
+    _form_of(file, table.output, ENDINGS, table.format or None, _TABLE)
     view = View(**table.view, command=command_line())
     check_choice(f"{file}: report", view.report, tuple(REPORTS))
     check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
@@ -181,7 +181,7 @@ def _tables(
 
     outputs: list[tuple[Path | None, bytes]] = []
     for request, view in zip(requests, views, strict=True):
-        form = form_of(request.output, ENDINGS, request.form or None, _TABLE)
+        form = form_of(request.output, ENDINGS, request.format or None, _TABLE)
         runs = chosen(kept_runs, request.filters)
         text = render(runs, form, view, to_file=request.output is not None)
         outputs.append((request.output, text.encode(errors="surrogateescape")))

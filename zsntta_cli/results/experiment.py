@@ -1,0 +1,365 @@
+"""An experiment file: which runs are made, and which tables and figures show them.
+
+docs/experiments.md has all keys, which may be written with dashes or underscores. The whole file is
+checked before anything is run; an error names the file, the table and the key. Paths in it are
+relative to its folder.
+"""
+
+import json
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import Field as Declared
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+
+from zsntta_cli.errors import SettingsError, StoreError, first_line, near, short
+from zsntta_cli.files import read_input
+from zsntta_cli.methods import METHODS, check_method, find_method
+from zsntta_cli.results import NAME
+from zsntta_cli.results.every import EVERY
+from zsntta_cli.results.frame import shown
+from zsntta_cli.results.grid import Axes, Grid
+from zsntta_cli.results.selection import Filters
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
+from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.settings.ratios import parse_ratio
+from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
+
+_LARGEST = 2**22  # bytes of a file
+_NONE = ("none", "adaptive")  # what stands for a setting that has no value
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _in_folder(value: Any, info: ValidationInfo) -> Any:
+    return _folder(info) / value if isinstance(value, str) else value
+
+
+def _folder(info: ValidationInfo) -> Path:
+    assert isinstance(info.context, Path)
+    return info.context.parent
+
+
+def _encoder(value: Any, info: ValidationInfo) -> Any:
+    """An encoder: the folder of its features, or a table that names a model."""
+    if isinstance(value, EncoderChoice):  # the default
+        return value
+    if isinstance(value, str):
+        return EncoderChoice(folder=value)
+    if not isinstance(value, dict):
+        raise SettingsError("it must be the name of a folder, or a table with a model.")
+    _check_keys(value, ("model", "pretrained", "precision", "folder"))
+    wrong = [name for name, text in value.items() if not isinstance(text, str)]
+    if wrong:
+        raise SettingsError(f"{wrong[0]} must be a text.")
+    if (weights := _folder(info) / value.get("pretrained", "")).is_file():
+        value = value | {"pretrained": str(weights)}
+    return EncoderChoice(**{name: text for name, text in value.items() if text})
+
+
+def _check_keys(names: Collection[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            words = f"is no key{near(name, known)}: known are {', '.join(known)}."
+            raise SettingsError(f"{short(name)} {words}")
+
+
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+InFolder = Annotated[Path, BeforeValidator(_in_folder)]
+Encoder = Annotated[InstanceOf[EncoderChoice], BeforeValidator(_encoder)]
+Values = dict[str, Any]  # of settings: a value or a list of values each
+
+
+class _Table(BaseModel):
+    """A table of the file."""
+
+    model_config = ConfigDict(strict=True, validate_default=True, populate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keys(cls, plain: Any) -> Any:
+        if not isinstance(plain, dict):
+            return plain
+        keys = {name.replace("-", "_"): value for name, value in plain.items()}
+        if len(keys) < len(plain):
+            raise SettingsError("it has a key twice, with dashes and with underscores.")
+        _check_keys(keys, [f.alias or name for name, f in cls.model_fields.items()])
+        return keys
+
+
+class SetPairs(_Table):
+    """An ID set and its OOD sets; if none is named, its cached partners, or a clean stream."""
+
+    id: str = Field(min_length=1)
+    ood: Texts = []
+
+
+class RunBlock(_Table):
+    """One [[runs]] table: all combinations of the values that it names."""
+
+    methods: Annotated[Texts, Field(min_length=1)]
+    id: Texts = []
+    ood: Texts = []
+    pairs: list[SetPairs] = []
+    presets: Texts = []
+    prompts: Texts = []
+    settings: Values = {}
+    own: dict[str, Values] = {}  # by method, each for that method alone
+    encoder: Encoder = EncoderChoice()
+
+    @model_validator(mode="after")
+    def _check(self) -> "RunBlock":
+        for method in self.methods:
+            if method != EVERY:
+                check_method(method, "methods")
+        for method in self.own:
+            check_method(method, "own: method")
+        if self.pairs and (self.id or self.ood):
+            raise SettingsError("pairs replaces id and ood: leave these out.")
+        _ = self.axes, self.own_axes
+        return self
+
+    @property
+    def axes(self) -> Axes:
+        """The values of the settings of all methods."""
+        return _settings(self.settings, _expanded(self.methods))
+
+    @property
+    def own_axes(self) -> dict[str, Axes]:
+        """The values of the settings of single methods."""
+        return {m: _settings(own, [m], where=f"own, {m}: ") for m, own in self.own.items()}
+
+    def grids(self) -> list[Grid]:
+        """The runs of the table as grids, one for each ID set; "" is the encoder's usual one."""
+        pairs = [(pair.id, pair.ood) for pair in self.pairs]
+        return [
+            Grid(
+                self.methods, self.encoder, [id_set] * bool(id_set), ood_sets, self.prompts,
+                self.presets, self.axes, self.own_axes,
+            )
+            for id_set, ood_sets in pairs or [(name, self.ood) for name in self.id or [""]]
+        ]  # fmt: skip
+
+    def runs(self, root: Path) -> list[RunSettings]:
+        """All runs of the table, each once.
+
+        Raises:
+            SettingsError: a value out of its range, a setting that no method has.
+            StoreError: no OOD set for a ratio above 0.
+        """
+        return list(dict.fromkeys(run for grid in self.grids() for run in grid.runs(root)))
+
+    def notes(self, root: Path) -> list[str]:
+        """What is to be said of its methods, as lines, each once."""
+        return list(dict.fromkeys(note for grid in self.grids() for note in grid.notes(root)))
+
+
+class _Showing(_Table):
+    """Which runs a table or a figure shows."""
+
+    methods: Texts = []
+    id: Texts = []
+    ood: Texts = []
+    ratio: Annotated[list[Any], BeforeValidator(_listed)] = []
+    seed: Annotated[list[int], BeforeValidator(_listed)] = []
+    encoders: Texts = []
+    settings: Values = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> "_Showing":
+        _ = self.filters
+        return self
+
+    @property
+    def filters(self) -> Filters:
+        """The runs that are shown."""
+        here = [method for method in self.methods if find_method(method)]
+        settings = _settings(self.settings, _expanded(here), ("preset", "prompt"))
+        texts = {name: [shown(name, value) for value in some] for name, some in settings.items()}
+        ratios = [parse_ratio(str(ratio)) for ratio in self.ratio]
+        return Filters(self.methods, self.id, self.ood, ratios, self.seed, self.encoders, texts)
+
+
+class TableRequest(_Showing):
+    """One [[tables]] table."""
+
+    output: InFolder | None = None  # None: stdout
+    format: str = ""
+    report: str = "accuracy"
+    spread: str = "seeds"
+    caption: str = ""
+    width: str = ""
+    label: str = ""
+    columns: Texts = []
+    aggregate: bool = False
+    names: dict[str, str] = {}
+
+    @property
+    def view(self) -> dict[str, Any]:
+        """What report.tables.View takes."""
+        return {
+            "report": self.report, "spread": self.spread, "caption": self.caption,
+            "width": self.width, "reference": self.label, "metrics": tuple(self.columns),
+            "aggregate": self.aggregate, "labels": self.names,
+        }  # fmt: skip
+
+
+class FigureRequest(_Showing):
+    """One [[figures]] table."""
+
+    kind: str
+    output: InFolder
+    metric: str | None = None
+    width: float = 3.3
+
+
+class Experiment(_Table):
+    """The content of an experiment file."""
+
+    features: InFolder = FEATURES
+    records: InFolder | None = None  # None: beside the features
+    data: InFolder = DATA
+    encoder: Encoder = EncoderChoice()
+    datasets: dict[str, InFolder] = {}  # images of live methods
+    blocks: list[RunBlock] = Field([], alias="runs")
+    tables: list[TableRequest] = []
+    figures: list[FigureRequest] = []
+    _path: Path = PrivateAttr()
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> "Experiment":
+        if not self.blocks:
+            raise SettingsError("it has nothing to run: add a table [[runs]] with methods.")
+        assert isinstance(info.context, Path)
+        self._path = info.context
+        for block in self.blocks:
+            if "encoder" not in block.model_fields_set:
+                block.encoder = self.encoder
+        return self
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """NAME=PATH of images of live methods."""
+        return tuple(f"{name}={path}" for name, path in self.datasets.items())
+
+    @property
+    def records_path(self) -> Path:
+        """The store in which its results are kept."""
+        return self.records or self.features / NAME
+
+    def runs(self) -> list[RunSettings]:
+        """All runs of all blocks, each once.
+
+        Raises:
+            SettingsError: a block cannot be run; the message names it.
+            StoreError: no OOD set for a ratio above 0.
+        """
+        runs: list[RunSettings] = []
+        for i, block in enumerate(self.blocks, 1):
+            try:
+                runs += block.runs(self.features)
+            except SettingsError as error:
+                where = f"{self.path}: [[runs]] {i}: {error}"
+                raise SettingsError(where, remedy=error.remedy) from error
+        return list(dict.fromkeys(runs))
+
+
+def read_experiment(path: Path) -> Experiment:
+    """The experiment that a file describes.
+
+    Raises:
+        StoreError: the file cannot be read.
+        SettingsError: the file is no TOML, or a key or a value in it is wrong.
+    """
+    try:
+        plain = tomllib.loads(read_input(path, _LARGEST).decode())
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is no TOML: {first_line(error)}") from error
+    except (OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path} ({first_line(error)}).") from error
+    if "\\u0000" in json.dumps(plain, default=str):
+        raise SettingsError(f"{path} has a NUL, which no name or path has.")
+    try:
+        return Experiment.model_validate(plain, context=path)
+    except ValidationError as error:
+        raise _worded(path, error) from error
+
+
+def _worded(path: Path, error: ValidationError) -> SettingsError:
+    """The first thing that is wrong, with its file, its table and its key."""
+    first = error.errors(include_url=False)[0]
+    place, cause = list(first["loc"]), first.get("ctx", {}).get("error")
+    if isinstance(cause, SettingsError):
+        words = [str(path), _table_name(place), str(cause)]
+        return SettingsError(": ".join(filter(None, words)), remedy=cause.remedy)
+    while isinstance(place[-1], int):  # of a list of values
+        place.pop()
+    given = f"is {short(ascii(first['input']))}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    said = "is missing" if first["type"] == "missing" else given
+    words = [str(path), _table_name(place[:-1]), f"{place[-1]} {said}."]
+    return SettingsError(": ".join(filter(None, words)))
+
+
+def _table_name(place: Sequence[int | str]) -> str:
+    """A table as the file heads it: [encoder], [[runs]] 1, and what is within."""
+    words = [f" {one + 1}" if isinstance(one, int) else f", {one}" for one in place]
+    if not words:
+        return ""
+    head = f"[[{place[0]}]]" if len(place) > 1 and isinstance(place[1], int) else f"[{place[0]}]"
+    return head + "".join(words[1:])
+
+
+def _expanded(methods: Sequence[str]) -> Sequence[str]:
+    """The methods whose settings a table may have: those that it names, or all."""
+    return tuple(METHODS) if not methods or EVERY in methods else methods
+
+
+def _settings(
+    plain: Mapping[str, Any], methods: Sequence[str], more: Sequence[str] = (), where: str = ""
+) -> dict[str, list[Any]]:
+    """Settings of some methods, each with a list of values.
+
+    `more` are texts that a filter has beside the settings.
+
+    Raises:
+        SettingsError: a key is no setting of the methods.
+    """
+    fields = {name: field for method in methods for name, field in declared(method).items()}
+    options = _by_any_name(fields) | dict(zip(more, more, strict=True))
+    settings: dict[str, list[Any]] = {}
+    for written, value in plain.items():
+        key = written.replace("-", "_")
+        if key not in options:
+            wrong = no_setting(written.replace("_", "-"), methods).partition(" ")[2]
+            raise SettingsError(f"{where}{short(written)} {wrong}.", remedy="list-settings")
+        name = options[key]
+        optional = name in fields and value_type(fields[name])[1]
+        settings[name] = [None if optional and v in _NONE else v for v in _listed(value)]
+    return settings
+
+
+def _by_any_name(fields: Mapping[str, "Declared[Any]"]) -> dict[str, str]:
+    """Settings by their names and by the names of their options: `threshold` is `fixed`."""
+    options = {name: name for name in fields}
+    for name, field in fields.items():
+        options.setdefault(option_name(field).replace("-", "_"), name)
+    return options
