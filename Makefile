@@ -12,7 +12,7 @@ FETCHED := Fetching zsntta's dependencies into $(VENV): $(if $(TORCH_INDEX),torc
 
 # Of each room what is worked out by hand, or compared with a reference, in a second or two.
 QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_lists.py \
-  encoders/test_weights.py cache/test_store.py cache/test_rows.py cache/test_published_accuracies.py \
+  encoders/test_weights.py cache/test_store.py cache/test_published_accuracies.py \
   extraction/test_stored_types.py \
   methods/classifiers methods/detectors methods/words/test_word_steps.py \
   methods/test_methods.py methods/test_threshold.py methods/test_scores.py \

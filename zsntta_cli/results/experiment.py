@@ -31,6 +31,7 @@ from zsntta_cli.results import NAME
 from zsntta_cli.results.every import EVERY
 from zsntta_cli.results.frame import shown
 from zsntta_cli.results.grid import Axes, Grid
+from zsntta_cli.results.schema import fault_text
 from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 from zsntta_cli.settings.options import option_name, value_type
@@ -313,9 +314,7 @@ def _worded(path: Path, error: ValidationError) -> SettingsError:
         return SettingsError(": ".join(filter(None, words)), remedy=cause.remedy)
     while isinstance(place[-1], int):  # of a list of values
         place.pop()
-    given = f"is {short(ascii(first['input']))}: {first['msg'][0].lower()}{first['msg'][1:]}"
-    said = "is missing" if first["type"] == "missing" else given
-    words = [str(path), _table_name(place[:-1]), f"{place[-1]} {said}."]
+    words = [str(path), _table_name(place[:-1]), f"{fault_text(str(place[-1]), first)}."]
     return SettingsError(": ".join(filter(None, words)))
 
 

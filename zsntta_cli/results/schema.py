@@ -17,6 +17,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from zsntta_cli.errors import SettingsError, short
 
@@ -227,6 +228,7 @@ def check_schema(schema: type[BaseModel], plain: Any) -> None:
 # By pydantic's kinds of errors; what it says itself of all others begins as that of these does.
 _MUST_BE = {
     "is_instance_of": "a text",
+    "string_type": "a text",
     "float_type": "a number",
     "int_type": "a whole number",
     "list_type": "a list",
@@ -238,13 +240,19 @@ _SAYS = {"missing": "is missing", "extra_forbidden": "is not known"}
 
 def _worded(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
-    kind, place = first["type"], [ascii(str(part))[1:-1] for part in first["loc"]]
+    place = [ascii(str(part))[1:-1] for part in first["loc"]]
     where = ".".join(place[1:] if place[:1] == ["record"] and len(place) > 1 else place) or "it"
+    return fault_text(where, first)
+
+
+def fault_text(where: str, fault: ErrorDetails) -> str:
+    """What is wrong with a value, and what would be right, of pydantic's words on it."""
+    kind = fault["type"]
     if kind in _SAYS:
         return f"{short(where)} {_SAYS[kind]}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    message = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     must = f"must be {_MUST_BE.get(kind, message.removeprefix('must be '))}"
-    return f"{short(where)} is {_shown(first['input'])}, {must}"
+    return f"{short(where)} is {_shown(fault['input'])}, {must}"
 
 
 def _shown(value: Any) -> str:
