@@ -35,8 +35,8 @@ PLAIN, OURS = "plain", "zsntta"
 
 def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-def]
     """Noise pictures of the size that ImageNet's have; the features are cached, as always."""
+    from zsntta_cli.datasets import imagenet
     from zsntta_cli.datasets.images import ImageSet
-    from zsntta_cli.datasets.readers import imagenet
     from zsntta_cli.methods.base import Pool, StreamData
     from zsntta_cli.methods.live.base import LiveData
     from zsntta_cli.methods.scores import zero_shot

@@ -28,8 +28,8 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
+from zsntta_cli.datasets import imagenet
 from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers import imagenet
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData

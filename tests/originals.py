@@ -10,17 +10,18 @@ import json
 import pickle
 import tempfile
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import scipy.io
 from made import pack
 from PIL import Image
+from torchvision.datasets import CIFAR10, CIFAR100
+from torchvision.datasets import imagenet as published_imagenet
 
 from zsntta_cli import datasets
+from zsntta_cli.datasets import imagenet
 from zsntta_cli.datasets.catalogue import BUILTIN, CATALOGUE
-from zsntta_cli.datasets.readers import imagenet
-from zsntta_cli.datasets.readers.originals import CHECKSUMS
 
 Tree = dict[str, bytes]
 NAMES = [name for name in CATALOGUE if name not in BUILTIN]
@@ -82,8 +83,10 @@ def cifar(monkeypatch, base, labels, names):
         f"{base}/{file}": pickle.dumps(batch),
         f"{base}/{meta}": pickle.dumps({named: ["cat", "dog"]}),
     }
-    for path, content in tree.items():
-        monkeypatch.setitem(CHECKSUMS, path, md5(content))
+    published = {"cifar-10-batches-py": CIFAR10, "cifar-100-python": CIFAR100}[base]
+    checksums = [[file, md5(tree[f"{base}/{file}"])]]
+    monkeypatch.setattr(published, "test_list", checksums)
+    monkeypatch.setitem(published.meta, "md5", md5(tree[f"{base}/{meta}"]))
     return tree
 
 
@@ -180,11 +183,19 @@ def meta_mat(wnids=WNIDS[::-1]):
     return mat(synsets=rows)
 
 
-def validation(top):
-    """Two images of each class, flat, and the devkit, in an order of its own."""
-    files = [f"{top}/val/ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7)]
+def validation(monkeypatch):
+    """Two images of each class, flat in a tar, and the devkit, in an order of its own."""
+    pictured = pictures(f"ILSVRC2012_val_{n:08d}.JPEG" for n in range(1, 7))
     kit = {TRUTH: lines(1, 2, 3, 3, 2, 1), META: meta_mat()}
-    return pictures(files) | {f"{top}/{path}": content for path, content in kit.items()}
+    files = {
+        "val": ("ILSVRC2012_img_val.tar", pictured), "devkit": ("ILSVRC2012_devkit_t12.tar.gz", kit)
+    }  # fmt: skip
+    tree = {f"imagenet/{file}": packed(file, content) for file, content in files.values()}
+    for part, (file, _) in files.items():
+        monkeypatch.setitem(
+            published_imagenet.ARCHIVE_META, part, (file, md5(tree[f"imagenet/{file}"]))
+        )
+    return tree
 
 
 def cifar_c(top, classes):
@@ -239,7 +250,7 @@ def coop_imagenet(_):
 _ORIGINALS = {
     "cifar10": cifar10, "cifar100": cifar100, "cub200": cub200, "cars196": cars196,
     "food101": food101, "pets37": pets37, "svhn": svhn, "texture": texture,
-    "imagenet": lambda _: validation("imagenet"),
+    "imagenet": validation,
     "imagenet-sketch": lambda _: by_class("sketch", WNIDS),
     "imagenet-a": lambda _: by_class("imagenet-a", WNIDS[1:], ".jpg"),
     "imagenet-v2": lambda _: by_class("imagenetv2-matched-frequency-format-val", "012", ".jpeg"),
@@ -263,184 +274,9 @@ _ORIGINALS = {
 }  # fmt: skip
 
 
-# --- Damages: what is tried on each, by its name; a set that has nothing of the kind has none ---
-
-OPTIONAL = ("dtd/dtd/labels/test1.txt", "food-101/meta/classes.txt")  # published, not needed
-_CHECKED = ("cifar10", "cifar100", "svhn")  # whose files are held against a checksum
-_PICTURES = (".jpg", ".jpeg", ".png")
-_SYSTEMS_FILES = (".DS_Store", "._0.jpg", "Thumbs.db")
-_SYSTEMS_FOLDERS = ("__MACOSX", ".ipynb_checkpoints", "@eaDir")
-
-
-def is_picture(path):
-    return path.lower().endswith(_PICTURES)
-
-
-def is_needed(path):
-    return path not in OPTIONAL
-
-
-def chosen_files(tree):
-    """The first picture and all that is none."""
-    pictured = [path for path in tree if is_picture(path)][:1]
-    return [*pictured, *(path for path in tree if not is_picture(path) and is_needed(path))]
-
-
-def missing(_, tree):
-    for path in (*chosen_files(tree), *(path for path in tree if not is_needed(path))):
-        yield path, {p: content for p, content in tree.items() if p != path}
-
-
-def damaged(_, tree):
-    """Half of a file, nothing, or the page of a site that wants a password."""
-    for path in chosen_files(tree):
-        for content in (tree[path][: len(tree[path]) // 2], b"", b"<html>log in"):
-            yield path, {**tree, path: content}
-
-
-def of_another_checksum(name, tree):
-    if name in _CHECKED:
-        path = next(iter(tree))
-        yield path, {**tree, path: tree[path] + b"?"}
-
-
-def with_other_keys(name, tree):
-    """The same content under other names, as another program writes it."""
-    for path, content in tree.items():
-        if path.endswith(".json") and name != "food101":  # whose keys are its classes
-            keyed = {f"my_{key}": value for key, value in json.loads(content).items()}
-            yield path, {**tree, path: json.dumps(keyed).encode()}
-        elif path.endswith(".mat"):
-            arrays = scipy.io.loadmat(io.BytesIO(content))
-            keyed = {f"my_{k}": v for k, v in arrays.items() if not k.startswith("__")}
-            yield path, {**tree, path: mat(**keyed)}
-        elif name.startswith("cifar1") and not path.endswith(".npy"):
-            keyed = {f"my_{key}": value for key, value in pickle.loads(content).items()}
-            yield path, {**tree, path: pickle.dumps(keyed)}
-
-
-def nested(_, tree):
-    """A folder too deep, at either end, or two."""
-    top = top_of(tree)
-    for above in ("x", "archive/x", top):
-        yield f"below {above}", {f"{above}/{path}": content for path, content in tree.items()}
-    if top.lower() != "lsun":  # there are two sets
-        yield (
-            "in other letters",
-            {path.replace(top, top.swapcase(), 1): content for path, content in tree.items()},
-        )
-
-
-def doubled(_, tree):
-    """Each inner folder is in itself, as unpacking programs and Kaggle make it."""
-    yield (
-        "each folder",
-        {
-            f"{p.parent}/{p.parent.name}/{p.name}": content
-            for p, content in ((PurePosixPath(path), content) for path, content in tree.items())
-        },
-    )
-
-
-def archives(name, tree):
-    """The archives of a set as they are published, else one of its whole folder."""
-    entry = CATALOGUE[name]
-    if name == "imagenet":
-        parts = {
-            "imagenet/ILSVRC2012_img_val.tar": ("imagenet/val/", "imagenet/val/"),
-            "imagenet/ILSVRC2012_devkit_t12.tar.gz": ("imagenet/ILSVRC", "imagenet/"),
-        }
-    elif name == "svhn":
-        parts = {}
-    elif entry.files:
-        parts = {f.file: (f.unpacks, f.unpacks.rpartition("/")[0]) for f in entry.files}
-    else:
-        parts = {f"{top_of(tree)}.zip": ("", "")}
-    return {
-        archive: packed(archive, {
-            path.removeprefix(base).lstrip("/"): content
-            for path, content in tree.items() if path.startswith(within)
-        })
-        for archive, (within, base) in parts.items()
-    }  # fmt: skip
-
-
 def packed(archive, files):
     with tempfile.TemporaryDirectory() as folder:
         return pack(Path(folder) / Path(archive).name, files).read_bytes()
-
-
-def still_packed(name, tree):
-    if content := archives(name, tree):
-        yield " and ".join(content), content
-
-
-def packed_and_unpacked(name, tree):
-    if content := archives(name, tree):
-        yield " and ".join(content), tree | content
-
-
-def in_upper_case(_, tree):
-    yield (
-        "endings of pictures",
-        {
-            path.removesuffix(end) + end.upper() if is_picture(path) else path: content
-            for path, content in tree.items()
-            for end in (PurePosixPath(path).suffix,)
-        },
-    )
-
-
-def beside(_, tree):
-    """What systems and tools put into each folder."""
-    folders = {path.rpartition("/")[0] for path in tree}
-    for folder in sorted({*folders, *(f.rpartition("/")[0] for f in folders)} - {""}):
-        yield (
-            folder,
-            (
-                tree
-                | {f"{folder}/{file}": b"x" for file in _SYSTEMS_FILES}
-                | {f"{folder}/{hidden}/9.jpg": picture(9) for hidden in _SYSTEMS_FOLDERS}
-            ),
-        )
-
-
-def as_kaggle_has_it(name, tree):
-    """Layouts of the data sets on Kaggle that people put at a set's own folder."""
-    images = [content for path, content in tree.items() if is_picture(path)]
-    kaggles = {
-        "imagenet": ("imagenet", "LOC_val_solution.csv",
-                     "ILSVRC/Data/CLS-LOC/val/ILSVRC2012_val_{:08d}.JPEG"),
-        "cars196": ("stanford_cars", "names.csv", "car_data/car_data/test/Acura RL/{:05d}.jpg"),
-        "coop-cars": ("stanford_cars", "cars_annos.mat", "cars_test/cars_test/{:05d}.jpg"),
-        "coop-sun397": ("sun397", "features.txt", "a/abbey/sun_{}.jpg"),
-        "cifar10": ("cifar-10-batches-py", "trainLabels.csv", "train/{}.png"),
-        "food101": ("food-101", "food_c101_n1000.h5", "food-101/images/apple_pie/{}.jpg"),
-        "cub200": ("CUB_200_2011", "segmentations.tgz", "CUB_200_2011/images/001.a/{}.jpg"),
-    }  # fmt: skip
-    if name == "texture":
-        yield "dtd/", {path.removeprefix("dtd/"): content for path, content in tree.items()}
-    if name in kaggles:
-        top, listed, pictured = kaggles[name]
-        files = {pictured.format(i + 1): content for i, content in enumerate(images or [b""] * 4)}
-        yield pictured, {f"{top}/{path}": c for path, c in {**files, listed: b"1,2"}.items()}
-
-
-def top_of(tree):
-    return next(iter(tree)).partition("/")[0]
-
-
-DAMAGES = (
-    missing, damaged, of_another_checksum, with_other_keys, nested, doubled, still_packed,
-    packed_and_unpacked, in_upper_case, beside, as_kaggle_has_it,
-)  # fmt: skip
-
-
-def damaged_trees(name, tree):
-    """Each damage of a set, what of the set it is of, and the tree."""
-    for damage in DAMAGES:
-        for what, damaged_tree in damage(name, tree):
-            yield damage, what, damaged_tree
 
 
 def spec_of(name):

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review

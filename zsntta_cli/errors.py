@@ -8,8 +8,6 @@ ZsnttaError
 │   ├── PluginError     a script of one's own that cannot be loaded
 │   └── NotOfMethods    a setting that none of the chosen methods has
 ├── DatasetError      a data set that is unknown, missing or broken
-│   ├── IncompleteSet   a known set that is not, or not whole, in the data root
-│   └── FlawedSet       a known set that is there, but not as it is published
 ├── EncoderError      a model or its weights cannot be had
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
@@ -125,36 +123,6 @@ class NotOfMethods(SettingsError):
     def __str__(self) -> str:
         chosen, having = (first_of(names, _MOST_METHODS) for names in (self.chosen, self.having))
         return f"{self.setting} is no setting of {chosen}: it is one of {having}."
-
-
-class IncompleteSet(DatasetError):
-    """A known set that is not, or not whole, in the data root."""
-
-    remedy = "data-root"
-
-    def __init__(self, name: str, where: str, wanted: str, home: str, is_fetched: bool) -> None:
-        super().__init__(name, where, wanted, home, is_fetched)
-        self.name, self.where, self.wanted, self.home = name, where, wanted, home
-        self.is_fetched = is_fetched  # by `datasets get`
-
-    def __str__(self) -> str:
-        return (
-            f"data set '{self.name}' is not whole in {self.where}: put {self.wanted} there; it is "
-            f"to be had from {self.home}"
-        )
-
-
-class FlawedSet(DatasetError):
-    """A known set that lies in the data root, but not as it is published."""
-
-    def __init__(self, name: str, flaw: str, place: str, is_fetched: bool, is_usable: bool) -> None:
-        super().__init__(name, flaw, place, is_fetched, is_usable)
-        self.name, self.flaw, self.place = name, flaw, place
-        self.is_fetched = is_fetched  # by `datasets get`
-        self.is_usable = is_usable  # with --as-is
-
-    def __str__(self) -> str:
-        return f"data set '{self.name}' is there, but {self.flaw}"
 
 
 class MissingFeatures(StoreError):

@@ -11,11 +11,11 @@ from made import fails, row
 from PIL import Image
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import CATALOGUE, status
+from zsntta_cli.datasets import CATALOGUE, verify
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.datasets.readers import folders
+from zsntta_cli.datasets.known_sets import folder_set
 
-PETS = DatasetEntry("id", 12, 2, "test", folders.folder,
+PETS = DatasetEntry("id", 12, 2, "test", folder_set,
                     layout="pets/ with <class>/*.png and list.txt",
                     home="https://example.org/pets", megabytes=1_234,
                     licence="research use")  # fmt: skip
@@ -30,7 +30,7 @@ def picture(path, **options):
 @pytest.fixture
 def pets(zsntta, monkeypatch):
     """A set in the catalogue that is a folder: two classes with six images each."""
-    read = lambda name, root: folders.folder(name, root / "pets")  # noqa: E731
+    read = lambda name, root: folder_set(name, root / "pets")  # noqa: E731
     monkeypatch.setitem(CATALOGUE, "pets", replace(PETS, read=read))
     for i in range(12):
         picture(f"data/pets/{'cat' if i % 2 else 'dog'}/{i}.png")
@@ -57,43 +57,24 @@ def test_list_tells_what_is_cached_for_whom(cached):
     assert row(cached("datasets", "--features-dir", "nowhere"), "shapes")[5] == ""
 
 
-def test_list_tells_what_is_on_disk_and_how_much_of_it(pets):
+def test_list_tells_what_is_on_disk(pets):
     assert row(pets("datasets"), "pets")[4] == "yes"
     assert row(pets("datasets", "--data-root", "nowhere"), "pets")[4] == "no"
-    Path("data/pets/cat/1.png").unlink()
-    assert row(pets("datasets"), "pets")[4] == "11 of 12 images"
-    picture("data/pets/cat/1.png")
-    Path("data/pets/list.txt").unlink()
-    assert row(pets("datasets"), "pets")[4] == "in part"
 
 
 @pytest.mark.parametrize(
-    ("layout", "state"),
-    [("batches/", "yes"), ("empty/", "no"), ("batches/test", "yes"), ("batches/train", "no"),
-     ("images/*.jpg", "1 of 12 images"), ("batches/<corruption>.npy", "no"), ("", "built in"),
-     ("batches/ with images, in class folders or not", "yes"),
-     ("images/ with 1.jpg, 2.txt and more/", "in part"), ("<0 to 999>/*.jpg", "1 of 12 images")],
+    ("layout", "place"),
+    [("batches/", "batches"), ("empty/", None), ("batches/test", "batches/test"),
+     ("batches/train", None), ("images/*.jpg", "images"), ("images/<class>/*.jpg", "images"),
+     ("batches/ with images, in class folders or not", "batches"), ("sun/images/*", "sun.zip")],
 )  # fmt: skip
-def test_layouts(tmp_path, layout, state):
+def test_where_a_set_lies_is_told_by_its_layout(tmp_path, layout, place):
     (tmp_path / "batches").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "batches/test").touch()
+    (tmp_path / "sun.zip").touch()
     picture(tmp_path / "images/1.jpg")
-    assert status.on_disk(replace(PETS, layout=layout), tmp_path) == state
-
-
-def test_every_layout_of_the_catalogue_is_understood(tmp_path):
-    """Files made as a layout says are found; a set of which all is there is on disk."""
-    for name, entry in CATALOGUE.items():
-        root = tmp_path / name
-        for pattern in status._patterns(entry.layout) if entry.layout else ():
-            assert " " not in pattern
-            path = root / pattern.replace("*", "x")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        whole = status.on_disk(replace(entry, images=1), root)
-        assert whole == ("yes" if entry.layout else "built in"), name
-        assert status.on_disk(entry, tmp_path / "nowhere") == ("no" if entry.layout else whole)
+    assert replace(PETS, layout=layout).place(tmp_path) == (place and tmp_path / place)
 
 
 def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
@@ -105,7 +86,7 @@ def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
             "zsntta extract --dataset cifar10", "zsntta simulate --method zs-clip,adand --id cif",
         ),
         ("pets",): (
-            "https://example.org/pets", "1,234 MB", "there, as published",
+            "https://example.org/pets", "1,234 MB", "on disk │ data/pets │",
             "data/pets/ with <class>/*.png and list.txt",
         ),
         ("pets", "--data-root", "nowhere"): ("download it from its home",),
@@ -158,10 +139,9 @@ def test_verify_compares_with_the_catalogue(pets):
     picture("data/pets/ox/12.png")
     fails(
         pets(*verify),
-        "'pets' is there, but 13 images, must be 12; 3 classes, must be 2: use another folder as "
-        "my-pets=PATH, or to have it anew, move data/pets away",
+        "pets: 13 images, must be 12; 3 classes, must be 2.",
     )
-    fails(pets(*verify, "--data-root", "nowhere"), "no folder nowhere/pets")
+    fails(pets(*verify, "--data-root", "nowhere"), "no folder, .tar or .zip at nowhere/pets")
 
 
 def test_verify_deep_names_what_is_broken(pets):
@@ -171,7 +151,7 @@ def test_verify_deep_names_what_is_broken(pets):
     Path("data/pets/dog/0.png").write_text("no image")
     assert pets("datasets", "verify", "pets").exit_code == 0
     result = pets("datasets", "verify", "pets", "--deep", "--workers", 2)
-    fails(result, "'pets' is there, but 2 broken images (the first is cat/1.png: ", stdout=None)
+    fails(result, "pets: 2 broken images (the first is cat/1.png: ", stdout=None)
     one, two = result.stdout.splitlines()
     assert one.startswith("broken: cat/1.png: ")
     assert two.startswith("broken: dog/0.png: it is no picture of a known kind")
@@ -185,7 +165,10 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
         assert result.stdout == "mine: 12 images, 2 classes, every image opened: ok\n"
     picture("flat/1.png")
     assert zsntta("datasets", "verify", "mine=flat").stdout == "mine: 1 image, no classes: ok\n"
-    fails(zsntta("datasets", "verify", "mine=nowhere.tar"), "there is no file nowhere.tar")
+    fails(
+        zsntta("datasets", "verify", "mine=nowhere.tar"),
+        "there is no folder, .tar or .zip at nowhere.tar",
+    )
 
 
 @pytest.mark.parametrize(
@@ -198,5 +181,5 @@ def test_verify_a_folder_and_an_archive(zsntta, picture_folder):
 def test_problems_of_labels_and_ids(changes, problem):
     images = datasets.images.ImageSet("x", lambda _: None, np.array([0, 1, 1]), ["x", "y", "z"],
                                       ["a", "b"])  # fmt: skip
-    assert list(status.problems(images, None)) == []
-    assert list(status.problems(replace(images, **changes), None)) == [problem]
+    assert list(verify.problems(images, None)) == []
+    assert list(verify.problems(replace(images, **changes), None)) == [problem]

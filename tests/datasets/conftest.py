@@ -1,7 +1,7 @@
 import originals
 import pytest
 
-from zsntta_cli.datasets.readers import imagenet
+from zsntta_cli.datasets import imagenet
 
 
 @pytest.fixture

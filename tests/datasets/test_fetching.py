@@ -17,8 +17,7 @@ from served import serving
 
 from zsntta_cli.datasets import download, fetching
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
-from zsntta_cli.datasets.readers import folders
-from zsntta_cli.datasets.status import on_disk
+from zsntta_cli.datasets.known_sets import folder_set
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.progress import Silent
 
@@ -35,7 +34,7 @@ def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
     digest = hashlib.md5(served.content).hexdigest()
     download = Download(f"{served.address}/{file}", file,
                         f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
-    read = lambda name, root: folders.folder(name, root / (unpacks or "."))  # noqa: E731
+    read = lambda name, root: folder_set(name, root / (unpacks or "."))  # noqa: E731
     return DatasetEntry("ood", 2, 2, "all", read, layout=layout or file, files=(download,))
 
 
@@ -251,8 +250,7 @@ def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, step,
 def test_what_is_there_is_not_fetched(tmp_path):
     (tmp_path / "photos.bin").write_bytes(b"mine")
     with serving(content=CONTENT) as served:
-        with pytest.raises(DatasetError, match=r"photos.bin is not the file .* Move .* away"):
-            fetch(served, tmp_path)
+        assert "photos.bin is not the file that is known: its md5 is" in fetch(served, tmp_path)[0]
         (tmp_path / "photos.bin").write_bytes(CONTENT)
         assert "md5 as published" in fetch(served, tmp_path)[0]
     assert served.asked == []
@@ -361,23 +359,15 @@ def test_what_a_killed_unpacking_left_is_swept(tmp_path):
     assert not left.exists()
 
 
-def test_an_archive_from_elsewhere_is_held_against_its_checksum(tmp_path):
-    (tmp_path / "a.tgz").write_bytes(b"cut off")
-    with (
-        serving(content=packed("a.tgz", PHOTOS)) as served,
-        pytest.raises(DatasetError, match=r"must be .* Move .*a\.tgz away"),
-    ):
-        fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
-    assert (tmp_path / "a.tgz").read_bytes() == b"cut off"
-
-
-def test_a_folder_that_is_not_whole_is_not_taken_for_the_set(tmp_path):
-    (tmp_path / "photos" / "a").mkdir(parents=True)
-    with (
-        serving(content=packed("a.tgz", PHOTOS)) as served,
-        pytest.raises(DatasetError, match="is there, but no image in"),
-    ):
-        fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/<class>/*.png")
+def test_an_archive_from_elsewhere_is_unpacked_and_its_checksum_told(tmp_path):
+    (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
+    with serving(content=CONTENT) as served:
+        lines = fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/*.png")
+        assert "a.tgz is not the file that is known: its md5 is" in lines[0]
+        again = fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/*.png")
+        assert again == [f"{tmp_path / 'photos'} is there already"]
+    assert unpacked(tmp_path / "photos").keys() == {"a/1.png", "b/2.png"}
+    assert served.asked == []
 
 
 # --- The catalogue ---
@@ -434,7 +424,7 @@ def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, na
     known = replace(CATALOGUE[name], images=1, files=files)
     with serving(content=content) as served:
         fetching.fetch(name, known, tmp_path, Silent(), served.address)
-    assert on_disk(known, tmp_path) == "yes"
+    assert known.place(tmp_path)
     assert {path.rpartition("/")[2] for path in served.paths} == {
         file.address.rpartition("/")[2] for file in files
     }

@@ -14,11 +14,8 @@ from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.class_names import twins, with_class_names, without_numbers
-from zsntta_cli.datasets.hidden import TOOL_FOLDERS, hidden_part, is_hidden
 from zsntta_cli.datasets.images import account, limited
-from zsntta_cli.datasets.left_out import LeftOut
-from zsntta_cli.datasets.readers.folders import images_in
-from zsntta_cli.datasets.readers.levels import DeeperClasses, deeper_classes
+from zsntta_cli.datasets.tree import TOOL_FOLDERS, LeftOut, files_in, hidden_part, is_hidden
 from zsntta_cli.detection.sources import Scan, batches
 
 [PNG] = pictures(["1.png"], form="png").values()
@@ -73,10 +70,10 @@ def test_a_changed_folder_is_another_source(picture_folder, change):
 @pytest.mark.parametrize(
     ("spec", "line"),
     [("cifar11", "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has"),
-     ("x=/nowhere", "data set 'x': there is no folder"),
+     ("x=/nowhere", "there is no folder, .tar or .zip at"),
      ("x=empty", "data set 'x': no image in"),
      ("x=stray", "beside class folders, such as stray.png"),
-     ("x=shards", "{00000..00002}.tar"),
+     ("x=shards", "left out: 3 .tar"),
      ("cifar10=.", "'cifar10' cannot name a folder"),
      ("a/b=.", "'a/b' cannot name a folder"),
      ("noise-x=.", "'noise-x' cannot name a folder")],
@@ -150,15 +147,14 @@ def test_a_class_folder_may_be_a_link_but_no_folder_is_listed_twice(tmp_path):
     place(tmp_path, "elsewhere/1.png", "set/cat/1.png")
     os.symlink(tmp_path / "elsewhere", tmp_path / "set" / "dog")
     os.symlink(tmp_path / "set", tmp_path / "set" / "cat" / "again")
-    found = [str(path.relative_to(tmp_path / "set")) for path in images_in(tmp_path / "set")]
-    assert found == ["cat/1.png", "dog/1.png"]
+    assert [file.id for file in files_in(tmp_path / "set")] == ["cat/1.png", "dog/1.png"]
 
 
 def test_hidden_files_and_empty_folders_are_counted(tmp_path):
     place(tmp_path, "a.png", "._a.png", ".b.jpg", ".DS_Store")
     left_out = LeftOut()
-    assert [path.name for path in images_in(tmp_path, left_out)] == ["a.png"]
-    assert left_out.words() == "3 hidden files (.DS_Store, ._a.png, .b.jpg)"
+    assert [file.id for file in files_in(tmp_path, left_out)] == ["a.png"]
+    assert left_out.words() == "3 hidden"
     place(tmp_path / "set", "cat/1.png", "dog/1.png")
     (tmp_path / "set" / "owl").mkdir()
     assert load(tmp_path / "set").left_out == "1 folder without images (owl)"
@@ -205,7 +201,7 @@ def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
     lines = [counted.format(i=i + first, name=name) for i, name in enumerate(words)]
     (tmp_path / "n.txt").write_text("\n".join(lines))
     images = load(tmp_path / "set")
-    assert "prompts have them as they are" in said(images)
+    assert ("prompts have them as they are" in said(images)) == (form == "{}")
     named = with_class_names(images, tmp_path / "n.txt")
     folders = [sample_id.partition("/")[0] for sample_id in images.sample_ids]
     of = dict(zip(folders, [named.class_names[label] for label in images.labels], strict=True))
@@ -237,75 +233,22 @@ def test_wnids_that_are_none_of_imagenets_stay_and_are_said(tmp_path):
     assert "1 of 2 are none of ImageNet's 1,000 classes, such as n00000001" in said(images)
 
 
-# --- the level of the classes
+def test_folders_that_are_numbers_are_in_their_order(tmp_path):
+    images = load(place(tmp_path, *(f"{i}/1.png" for i in (10, 2, 1))))
+    assert list(images.class_names) == ["1", "2", "10"]
+    assert dict(zip(images.sample_ids, images.labels.tolist(), strict=True)) == {
+        "1/1.png": 0, "2/1.png": 1, "10/1.png": 2
+    }  # fmt: skip
 
 
-def ids(*folders, each=1):
-    return [f"{folder}/{i}.png" for folder in folders for i in range(each)]
-
-
-@pytest.mark.parametrize(("sample_ids", "deeper"), [
-    (ids("train/cat", "train/dog", "val/cat", "val/dog"), DeeperClasses("val", ["cat", "dog"])),
-    (ids("train/cat", "train/dog", "val/cat"), DeeperClasses("val", ["cat"])),
-    (ids("all/cat", "all/dog"), DeeperClasses("all", ["cat", "dog"])),
-    (ids("all/x/cat", "all/x/dog"), DeeperClasses("all/x", ["cat", "dog"])),
-    (ids("all/train/cat", "all/val/cat"), DeeperClasses("all", ["train", "val"])),
-    ([*ids("train/cat", "train/dog", each=9), "train/stray.png"],
-     DeeperClasses("train", ["cat", "dog"])),
-    (ids("cat", "dog"), None),
-    (ids("cat/a", "dog/a"), None),  # as many folders as class folders
-    (ids("cat", "dog", "dog/more", "dog/others"), None),  # some images lie deeper
-    (ids(*(f"class{i}/video{j}" for i in range(20) for j in range(3))), None),
-    (ids("all/cat"), None),
-    (["1.png", "2.png"], None),
-    ([], None),
-])  # fmt: skip
-def test_folders_that_look_more_like_classes(sample_ids, deeper):
-    assert deeper_classes(sample_ids) == deeper
-
-
-SUN = ("a/abbey/1.png", "a/apse/indoor/1.png", "a/apse/outdoor/1.png", "b/bar/1.png",
-       "b/beach/1.png", "c/cave/1.png", "README.png")  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["", ".tar"])
-@pytest.mark.parametrize(("above", "names"), [
-    ("*", ["abbey", "apse", "bar", "beach", "cave"]),
-    ("*/**", ["abbey", "apse indoor", "apse outdoor", "bar", "beach", "cave"]),
-    ("a", ["abbey", "apse"]),
-])  # fmt: skip
-def test_classes_may_lie_below_letters(tmp_path, kind, above, names):
-    path = place(tmp_path / "sun", *SUN)
-    if kind:
-        path = pack(tmp_path / "sun.tar", dict.fromkeys(SUN, PNG))
-    images = load(f"{path}/{above}")
-    assert list(images.class_names) == names
-    assert ("elsewhere" in images.left_out) == (above != "a" or bool(kind))
-    assert len(set(images.sample_ids)) == len(images)
-
-
-def test_the_level_of_the_classes_is_proposed_as_a_command(tmp_path, zsntta):
-    place(tmp_path / "kaggle", *(f"data/{part}/{name}/1.png" for part in ("train", "test")
-                                 for name in ("Audi A4", "BMW X3", "Seat Ibiza")))  # fmt: skip
-    place(tmp_path / "sun", *SUN[:-1])
-    for name, typed in (("kaggle", "kaggle/data/test"), ("sun", "'sun/*'")):
-        asked = ("extract", *TINY, "--noise", "none", "--dataset")
-        result = zsntta(*asked, f"own={name}", "--features-dir", name)
-        assert result.exit_code == 0, result.output
-        assert f"--dataset own={typed}" in result.stderr
-        again = zsntta(*asked, f"own={typed.strip(chr(39))}", "--features-dir", f"{name}2")
-        assert again.exit_code == 0, again.output
-        assert "name the folders above" not in again.stderr
-
-
-def test_it_is_said_before_images_are_encoded(zsntta, picture_folder, tmp_path):
+def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder, tmp_path):
     """Of an archive too; a broken image ends the extraction behind the note."""
     with tarfile.open(tmp_path / "own.tar", "w") as archive:
-        for part in ("train", "val"):
-            archive.add(picture_folder, f"{part}")
-        (tmp_path / "broken.png").write_bytes(b"no image")
-        archive.add(tmp_path / "broken.png", "val/dog/broken.png")
+        archive.add(picture_folder, "cats")
+        for name in ("broken.png", "film.mp4", "notes"):
+            (tmp_path / name).write_bytes(b"no image")
+            archive.add(tmp_path / name, f"cats/dog/{name}")
     result = zsntta("extract", *TINY, "--dataset", "own=own.tar", "--noise", "none")
     assert result.exit_code == 1
-    assert "own: 25 images, labels from the folders, 2 classes: train, val\n" in result.stderr
-    assert "name the folders above them: --dataset own=own.tar/val\n" in result.stderr
+    line = "own: 13 images, labels from the folders, 2 classes: big_cat, dog; left out: "
+    assert f"{line}1 .mp4, 1 without an ending\n" in result.stderr

@@ -1,34 +1,12 @@
 """LSUN's test set and ODIN's variants of it, told by their sizes."""
 
-import pytest
 from originals import pictures, write
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import sizes, status
-from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets import sizes
 from zsntta_cli.datasets.images import limited
 
 ODIN = {"lsun": "lsun", "lsun-c": "LSUN/test", "lsun-r": "LSUN_resize/LSUN_resize"}
-
-
-@pytest.mark.parametrize(
-    ("name", "sides", "reason"),
-    [("lsun", (36, 36), "36 x 36: they are those of 'lsun-c'"),
-     ("lsun", (32, 32), "32 x 32: they are those of 'lsun-r'"),
-     ("lsun", (33, 33), ""), ("lsun", (300, 301), ""),
-     ("lsun-c", (32, 32), "32 x 32: they are those of 'lsun-r'"),
-     ("lsun-r", (36, 36), "36 x 36: they are those of 'lsun-c'"),
-     ("lsun-c", (36, 32), "32 x 32 to 36 x 36, must be 36 x 36"),
-     ("lsun-r", (300, 300), "300 x 300, must be 32 x 32"),
-     ("lsun-c", (36, 36), "")],
-)  # fmt: skip
-def test_what_lies_there_is_told_by_its_sizes(tmp_path, name, sides, reason):
-    for i, side in enumerate(sides):
-        write(tmp_path, pictures([f"{ODIN[name]}/{i}.png"], size=(side, side)))
-    images = datasets.load_images(name, tmp_path)
-    said = "; ".join(status.problems(images, CATALOGUE[name]))
-    assert "2 images, must be 10,000" in said
-    assert f"its images are {reason}" in said if reason else "its images are" not in said
 
 
 def test_odins_images_may_be_taken_for_lsun_by_a_link(tmp_path):

@@ -14,8 +14,8 @@ from web_writer import encoded, pictures, write_split, write_web_set
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
+from zsntta_cli.datasets import hub, shards
 from zsntta_cli.datasets.images import account
-from zsntta_cli.datasets.readers import hub_images, shards
 from zsntta_cli.errors import DatasetError
 from zsntta_cli.settings.prompts import join_templates
 
@@ -71,9 +71,10 @@ def test_braces_as_in_a_shell():
 
 @pytest.mark.parametrize(
     ("pattern", "line"),
-    [("a-{0..3}.tar", "there is no file"), ("b-{0..0}.tar", "00000.cls in"),
-     ("c-{0..0}.tar", "two images with the key 00000"), ("{5..4}.tar", "no image in"),
-     ("d-{0..0}.tar", "label 7, but 2 names in"), ("e-{0..0}.tar", "is no whole .tar archive")],
+    [("a-{0..3}.tar", "there is no folder, .tar or .zip at"), ("b-{0..0}.tar", "00000.cls in"),
+     ("c-{0..0}.tar", "two images with the key 00000"), ("{5..4}.tar", "there is no folder"),
+     ("d-{0..0}.tar", "label 7, but 2 names in"),
+     ("e-{0..0}.tar", "is no whole .tar archive")],
 )  # fmt: skip
 def test_shards_that_cannot_be_read(tmp_path, pattern, line):
     (tmp_path / "classnames.txt").write_text("cat\nox\n")
@@ -139,14 +140,14 @@ def told(line, path):
 def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
     write_web_set(tmp_path, LABELS, NAMES)
     (tmp_path / "test" / "1.tar").rename(tmp_path / "test" / "3.tar")
-    told("should have 3 shards, and 1 are missing, such as 1.tar", tmp_path)
+    told("says 3 shards, but 1.tar is missing", tmp_path)
     (tmp_path / "test" / "3.tar").rename(tmp_path / "test" / "1.tar")
     count = tmp_path / "test" / "nshards.txt"
     count.write_text("2\n")
     told("says 2 shards, but there is 2.tar", tmp_path)
-    for wrong in ("", "many\n", "-1\n", "0\n", "9" * 200):
+    for wrong in ("", "many\n", "-1\n", "0\n"):
         count.write_text(wrong)
-        told("nshards.txt must have the number of shards (", tmp_path)
+        told("nshards.txt must have the number of shards, not", tmp_path)
 
 
 def test_a_root_without_a_test_split_asks_for_one(tmp_path):
@@ -169,7 +170,7 @@ def test_names_that_do_not_reach_or_cannot_be_read(tmp_path):
     write_web_set(tmp_path, LABELS, NAMES[:2])
     told("label 2, but 2 names in", tmp_path)
     (tmp_path / "classnames.txt").write_bytes(b"\xff\xfe")
-    told("cannot read", tmp_path)
+    told("is no text in UTF-8", tmp_path)
     (tmp_path / "classnames.txt").write_text("a\nb\nc\n\n\n")
     assert list(load(tmp_path).class_names) == ["a", "b", "c"]
 
@@ -207,7 +208,8 @@ def test_labels_of_a_shard_are_used_or_named(tmp_path_factory, ending, kind, key
     assert len(images) == len(labels)
     if asked:
         assert images.labels.max() < 0
-        assert f"--label {asked}" in said(images)
+        assert asked in said(images)
+        assert "--label FIELD" in said(images)
         images = load(f"{path}?label={asked}")
     by_key = dict(zip(images.sample_ids, images.labels.tolist(), strict=True))
     assert by_key == {f"s/{key.format(i)}": label for i, label in enumerate(labels)}
@@ -219,7 +221,7 @@ def test_a_label_that_is_not_there_is_refused_with_what_is(tmp_path):
     files = {f"{i}{end}": content for i in range(3)
              for end, content in ((".png", PNG), (".json", told))}  # fmt: skip
     path = pack(tmp_path / "s.tar", files)
-    with refused("no sample of ", "'wrong': ", "have 'breed', 'fine'"):
+    with refused("no sample of ", "'wrong': ", "have fine, breed"):
         load(f"{path}?label=wrong")
 
 
@@ -227,7 +229,7 @@ def test_images_that_are_no_sample_are_counted(tmp_path):
     files = {}
     for i in range(4):
         files |= {f"{i}.jpg": PNG, f"{i}.mask.png": PNG, f"{i}.cls": b"1"}
-    assert "4 further images of samples (0.mask.png, 1.mask.png, 2.mask.png, …)" in said(
+    assert "4 further images of samples (0.mask.png, 1.mask.png, 2.mask.png" in said(
         load(pack(tmp_path / "s.tar", files))
     )
     only = {f"{i}{end}": content for i in range(2)
@@ -340,7 +342,7 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
 
 @pytest.mark.parametrize("spec", [None, ModuleSpec("datasets", None)])
 def test_the_library_datasets_lacks_or_is_a_folder_of_that_name(monkeypatch, spec, tmp_path):
-    monkeypatch.setattr(hub_images, "find_spec", {"datasets": spec}.get)
+    monkeypatch.setattr(hub, "find_spec", {"datasets": spec}.get)
     with pytest.raises(DatasetError, match=r"pip install 'zsntta\[datasets\]'"):
         datasets.load_images("pets=hf:org/name:test", tmp_path)
 

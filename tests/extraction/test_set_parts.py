@@ -1,7 +1,5 @@
-import json
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,8 +14,9 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path
 from zsntta_cli.cache.parts import is_joined, join_parts
 from zsntta_cli.cache.store import problems
+from zsntta_cli.datasets import sharding
 from zsntta_cli.datasets.images import ImageSet, numbered
-from zsntta_cli.datasets.sharding import RowShards, tar_shards
+from zsntta_cli.datasets.sharding import ShardedSet
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction.plan import ExtractPlan
 from zsntta_cli.extraction.sharded import PartChoice, PartMaker, PartsJob, parse_part
@@ -26,6 +25,12 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 NAMES = ["cat", "dog", "ox"]
 SHARDS = 7
 SETTINGS = ExtractSettings(batch_size=4, workers=1)
+
+
+@pytest.fixture(autouse=True)
+def short_shards(monkeypatch):
+    """Runs of three images: 20 images are seven."""
+    monkeypatch.setattr(sharding, "SHARD", 3)
 
 
 @pytest.fixture
@@ -63,7 +68,8 @@ def test_the_set_does_not_depend_on_the_number_of_its_parts(maker, pets):
         assert other.source == first.source
 
 
-def test_runs_of_images_have_the_bits_of_a_plain_extraction(zsntta):
+def test_runs_of_images_have_the_bits_of_a_plain_extraction(zsntta, monkeypatch):
+    monkeypatch.setattr(sharding, "SHARD", 512)
     shapes = ("--dataset", "shapes", "--limit", 1100, "--no-partners", "--noise", "none", *TINY)
     assert zsntta("extract", *shapes, "--features-dir", "plain").exit_code == 0
     parts = [option for option in shapes if option not in ("--noise", "none", "--no-partners")]
@@ -160,18 +166,12 @@ def test_a_set_stays_when_its_parts_are_removed(maker, pets):
     assert not problems(mine.path)
 
 
-def test_broken_shards_and_images(maker, pets, tmp_path):
+def test_a_shard_that_is_not_whole_ends_every_part(maker, pets, tmp_path):
     bad = shutil.copytree(pets, tmp_path / "bad")
     shard = bad / "test" / "3.tar"
     shard.write_bytes(shard.read_bytes()[:700])
-    mine = maker(f"bad={bad}", SHARDS)
-    assert mine.make(3).images == 3
-    with pytest.raises(DatasetError, match=r"3\.tar"):
-        mine.make(4)
-    assert not part_path(mine.path, 4).exists()
-    shard.unlink()
-    with pytest.raises(DatasetError, match=r"cannot read the shard .*3\.tar \(No such file"):
-        maker(f"bad={bad}", SHARDS).make(1)
+    with pytest.raises(DatasetError, match=r"3\.tar is no whole"):
+        maker(f"bad={bad}", SHARDS)
 
 
 def test_broken_images_are_left_out_of_their_part(zsntta, tmp_path):
@@ -197,16 +197,6 @@ def test_more_parts_than_shards(maker, pets):
     whole = joined(mine)
     counts = [len(store.read(part_path(mine.path, i), rows=False)) for i in range(1, 21)]
     assert (sum(counts), counts.count(0), len(whole)) == (20, 20 - SHARDS, 20)
-
-
-def test_texts_without_class_names_are_captions_in_every_part(maker, tmp_path):
-    for shard in range(2):
-        files = {f"{i}.png": encoded(p, "png") for i, p in enumerate(pictures(4, shard))}
-        texts = {f"{i}.txt": b"dog" if shard else f"a dog, number {i}".encode() for i in range(4)}
-        pack(tmp_path / f"{shard}.tar", files | texts)
-    whole = joined(maker(f"mine={tmp_path}/{{0..1}}.tar", 2))
-    assert (whole.labels == -1).all()
-    assert whole.texts == {}
 
 
 @pytest.mark.slow
@@ -257,7 +247,7 @@ def test_what_is_no_part(typed):
 @settings(max_examples=50)
 def test_parts_are_runs_of_all_shards(count, of):
     images = ImageSet("pets", None, np.full(count, -1, np.int32), numbered(count))
-    sharded = RowShards(images)
+    sharded = ShardedSet(images)
     runs = [sharded.shards_of(index, of) for index in range(1, of + 1)]
     assert [i for run in runs for i in run] == list(range(len(sharded.shards)))
     assert max(map(len, runs)) - min(map(len, runs)) <= 1
@@ -287,14 +277,3 @@ def test_a_set_that_was_extracted_whole_stays(zsntta, pets):
 
 def _pets():
     return Path("features/tiny/pets.h5")
-
-
-def test_which_sets_lie_in_tars(pets, tmp_path):
-    tars = tar_shards(f"pets={pets}", tmp_path)
-    assert tars.shards == [f"{i}.tar" for i in range(SHARDS)]
-    assert tar_shards("shapes", tmp_path) is None
-    with pytest.raises(DatasetError, match="'pets:fog:3' cannot name a folder"):
-        tar_shards(f"pets:fog:3={pets}", tmp_path)
-    shown = replace(tars, shown=True)
-    assert shown.identity() != tars.identity()
-    assert json.dumps(tars.identity())

@@ -86,8 +86,8 @@ def get(
         )
 
 
-@app.command(cls=Command)
-def verify(
+@app.command("verify", cls=Command)
+def verify_set(
     name: Annotated[str, typer.Argument(help="A known set, NAME=PATH, or of the hub.")],
     deep: Annotated[bool, typer.Option("--deep", help="Open every image.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Threads that open images.")] = _WORKERS,
@@ -97,9 +97,8 @@ def verify(
 
     It is fetched if it can be. The exit code is 1 if it is bad.
     """
-    from zsntta_cli.datasets import CATALOGUE, known, load_images, status
+    from zsntta_cli.datasets import CATALOGUE, known, load_images, verify
     from zsntta_cli.datasets.names import SetName
-    from zsntta_cli.datasets.presence import flawed_by
     from zsntta_cli.progress import ConsoleReporter
 
     name = known_set(name)
@@ -108,21 +107,19 @@ def verify(
     images, broken = load_images(name, data_root), []
     if deep:
         with ConsoleReporter().track(images.name, len(images)) as advance:
-            for line in status.broken(images, advance, workers):
+            for line in verify.broken(images, advance, workers):
                 say(f"broken: {line}")
                 broken.append(line)
-    wrong = list(status.problems(images, entry))
+    wrong = list(verify.problems(images, entry))
     if broken:
         wrong.append(f"{counted(len(broken), 'broken image')} (the first is {broken[0]})")
-    if wrong and entry and entry.layout and not parsed.says_where:
-        raise flawed_by(name, entry, data_root, "; ".join(wrong))
     if wrong:
         raise DatasetError(f"{images.name}: {'; '.join(wrong)}.")
     count = len(images.class_names)
     classes = counted(count, "class", "classes") if count else "no classes"
     opened = ", every image opened" if deep else ""
     say(f"{images.name}: {counted(len(images), 'image')}, {classes}{opened}: ok")
-    for note in status.facts(images):
+    for note in verify.facts(images):
         say(f"note: {note}", err=True)
 
 

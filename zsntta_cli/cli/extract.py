@@ -94,12 +94,6 @@ class WantedOptions:
             "does.",
         ),
     ] = False
-    as_is: Annotated[
-        bool,
-        typer.Option(
-            "--as-is", help="Take known sets with other checksums, and without missing images."
-        ),
-    ] = False
 
     @property
     def given(self) -> list[str]:
@@ -117,7 +111,7 @@ class WantedOptions:
             with_label(self.dataset or (), self.label), self.data_root, tuple(self.words or ()),
             self.limit, (*(self.prompt or ()), *averaged),
             tuple(self.noise) if self.noise else None, self.noise_count, self.partners,
-            self.class_names, as_is=self.as_is, as_shown=self.as_shown,
+            self.class_names, as_shown=self.as_shown,
         )  # fmt: skip
 
 

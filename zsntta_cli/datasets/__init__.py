@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zsntta_cli import plugins
-from zsntta_cli.datasets import presence
-from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry
+from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry, Reader
 from zsntta_cli.datasets.names import HF, SetName
-from zsntta_cli.errors import DatasetError, FlawedSet, IncompleteSet, first_line, near, short
+from zsntta_cli.errors import DatasetError, ZsnttaError, first_line, first_of, near, short
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -19,9 +18,9 @@ __all__ = [
     "CATALOGUE",
     "default_prompt",
     "has_text",
+    "is_there",
     "known",
     "load_images",
-    "look",
     "miscounted",
     "needs_no_hand",
     "partners",
@@ -29,23 +28,20 @@ __all__ = [
 ]
 
 
-def load_images(
-    spec: str, data_root: Path, as_shown: bool = False, as_is: bool = False
-) -> "ImageSet":
+def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet":
     """The images of a known set, of NAME=PATH, or of the hub, as published or as shown.
-
-    `as_is`: a known set is taken with other checksums, and without images that are missing.
 
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
-    again = partial(load_images, name.absolute, data_root.absolute(), as_shown, as_is)
-    token = presence.AS_IS.set(as_is)
-    try:
-        images = _load(name, data_root)
-    finally:
-        presence.AS_IS.reset(token)
+    again = partial(load_images, name.absolute, data_root.absolute(), as_shown)
+    if not name.says_where:
+        images = _read(known(str(name)), str(name), data_root)
+    else:
+        if name.path or name.hub.startswith(HF):
+            name.check_own(is_known=name.base in CATALOGUE)
+        images = _of_hub(name, data_root) if name.hub else _own(name.base, name.path, name.label)
     if as_shown:
         from zsntta_cli.datasets import images as image_sets
 
@@ -53,39 +49,41 @@ def load_images(
     return replace(images, reload=again)
 
 
-def _load(name: SetName, data_root: Path) -> "ImageSet":
-    if not name.says_where:
-        return _read(known(str(name)), str(name), data_root)
-    if name.hub:
-        return _load_from_hub(name, data_root)
-    assert name.path is not None
-    name.check_own(is_known=name.base in CATALOGUE)
+def _own(name: str, path: Path | None, label: str) -> "ImageSet":
+    """The images of a folder, an archive, or of the tars of a web data set."""
+    from zsntta_cli.datasets import shards, tree
     from zsntta_cli.datasets.class_names import names_of_folders
-    from zsntta_cli.datasets.readers import archives, clip_benchmark, folders, levels, shards
+    from zsntta_cli.datasets.known_sets import folder_set
 
-    if shards.is_pattern(name.path):
-        return shards.shards(name.base, name.path, name.label)
-    place = levels.level_of(name.path)
+    assert path is not None
     try:
-        if split := clip_benchmark.split_folder(name.base, name.path):
-            return clip_benchmark.web_dataset(name.base, split, name.label)
-        if archives.is_archive(place.base):
-            return shards.shard_or_archive(name.base, place, name.label)
-        return names_of_folders(folders.folder(name.base, *place))
+        if tars := shards.shard_paths(name, path):
+            return shards.web_dataset(name, tars, label)
+        beside = []
+        if not path.is_dir():
+            files = tree.files_in(path)
+            if label or shards.is_shard(files):
+                return shards.web_dataset(name, [path], label)
+            beside = shards.endings_beside(files)
+        images = names_of_folders(folder_set(name, path))
     except OSError as error:
-        reason = first_line(error)
-        raise DatasetError(f"data set '{name.base}' cannot be read ({reason}).") from error
+        raise DatasetError(f"data set '{name}' cannot be read ({first_line(error)}).") from error
+    if not beside:
+        return images
+    note = (
+        f"labels are from the folders: files beside the images ({', '.join(beside)}) are not read. "
+        f"--label FIELD takes labels from these"
+    )
+    return replace(images, notes=[*images.notes, note])
 
 
-def _load_from_hub(name: SetName, data_root: Path) -> "ImageSet":
+def _of_hub(name: SetName, data_root: Path) -> "ImageSet":
+    from zsntta_cli.datasets import hub, shards
     from zsntta_cli.datasets.class_names import names_of_folders
-    from zsntta_cli.datasets.readers import clip_benchmark, hub_images
 
     if not name.hub.startswith(HF):
-        return clip_benchmark.from_hub(name.base, name.hub, data_root)
-    name.check_own(is_known=name.base in CATALOGUE)
-    address = hub_images.Address.parse(name.base, name.hub)
-    return names_of_folders(hub_images.hub_images(name.base, address))
+        return shards.from_hub(name.base, name.hub, data_root)
+    return names_of_folders(hub.hub_images(name.base, hub.Address.parse(name.base, name.hub)))
 
 
 def known(name: str) -> DatasetEntry:
@@ -142,59 +140,42 @@ def _entry(name: str) -> DatasetEntry | None:
 
 
 def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
-    try:
-        return entry.read(name, root)
-    except (OSError, DatasetError) as error:
-        is_ours = isinstance(error, DatasetError)
-        if is_ours and not str(error).startswith("data set '"):  # of parameters, or a command
-            raise
-        if flaw := presence.flaw(name, entry, root, error):
-            is_usable = getattr(error, "remedy", "") == presence.USABLE
-            raise presence.flawed_by(name, entry, root, flaw, is_usable) from error
-        if is_ours:
-            raise
-        gone = isinstance(error, FileNotFoundError) and error.filename
-        reason = f"there is no {gone}" if gone else str(error)
-        packed = " and ".join(entry.packed)
-        wanted = f"{entry.layout}, or {packed}," if packed else entry.layout
-        where = f"{root} ({reason})"
-        raise IncompleteSet(name, where, wanted, entry.home, bool(entry.files)) from error
-
-
-def look(name: str, root: Path, entry: DatasetEntry | None = None) -> presence.Presence:
-    """What there is of a known set in the data root; nothing is fetched or unpacked.
-
-    Sets with parameters are told by the names of files.
+    """Read a known set.
 
     Raises:
-        DatasetError: the name is unknown.
+        DatasetError: it is not there, or not whole: what was expected where, what is there, and
+            where to get it.
     """
-    entry = entry or known(name)
-    if not entry.layout:
-        return presence.Presence(presence.BUILT_IN)
-    if not presence.traces(entry, root):
-        return presence.Presence(presence.ABSENT)
-    error = _flawed(name, root, entry)
-    return presence.Presence(presence.FLAWED if error else presence.WHOLE, error)
+    if entry.parameters:
+        from zsntta_cli.datasets import corruptions
+
+        corruptions.parameters(name)
+    if not isinstance(entry.read, Reader) or not entry.layout:
+        return entry.read(name, root)
+    try:
+        return entry.read(name, root)
+    except Exception as error:  # scipy, torchvision and json raise what they like
+        if isinstance(error, ZsnttaError) and not isinstance(error, DatasetError):
+            raise
+        fetching = f"zsntta datasets get {SetName.parse(name).base} fetches it from "
+        packed = f" or {' and '.join(entry.packed)}" if entry.packed else ""
+        raise DatasetError(
+            f"data set '{name}' is not whole in {root} ({_reason(name, error)}): wanted is "
+            f"{entry.layout}{packed}; {fetching if entry.files else 'it is to be had from '}"
+            f"{entry.home}",
+            remedy="data-root",
+        ) from error
 
 
-def _flawed(name: str, root: Path, entry: DatasetEntry) -> FlawedSet | None:
-    """What is wrong with a known set that lies in the data root; None where nothing is."""
-    from zsntta_cli.datasets import status
-
-    if archive := presence.still_packed(entry, root):
-        return presence.flawed_by(name, entry, root, presence.packed_in(name, entry, archive))
-    if entry.parameters and not SetName.parse(name).parameters:
-        state = status.on_disk(entry, root)
-        flaw = "" if state == status.YES else f"{state}: {entry.layout} is wanted"
-    else:
-        try:
-            flaw = "; ".join(status.problems(_read(entry, name, root), entry))
-        except FlawedSet as error:
-            return error
-        except DatasetError as error:
-            flaw = presence.worded(error)
-    return presence.flawed_by(name, entry, root, flaw) if flaw else None
+def _reason(name: str, error: Exception) -> str:
+    """Why a known set cannot be read; of a path that is not there, what is there instead."""
+    if not (isinstance(error, FileNotFoundError) and error.filename):
+        line = str(error) if isinstance(error, DatasetError) else first_line(error)
+        return line.removeprefix(f"data set '{name}': ").removesuffix(".")
+    path = Path(error.filename)
+    above = next((parent for parent in path.parents if parent.is_dir()), None)
+    names = sorted(p.name for p in above.iterdir() if p.name[0] != ".") if above else []
+    return f"there is no {path}" + (f"; {above} has {first_of(names)}" if names else "")
 
 
 def has_text(images: "ImageSet") -> bool:
@@ -213,6 +194,12 @@ def needs_no_hand(name: str) -> bool:
     """Whether a known set is built in or downloaded where it is not on disk."""
     entry = CATALOGUE[name]
     return entry.downloads or not entry.layout
+
+
+def is_there(name: str, root: Path) -> bool:
+    """Whether a known set is built in, or something of it lies in the data root."""
+    entry = known(name)
+    return not entry.layout or entry.place(root) is not None
 
 
 def partners(name: str) -> tuple[str, ...]:

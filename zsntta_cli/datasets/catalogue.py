@@ -3,6 +3,7 @@
 Light: readers are imported when one of their sets is read.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,11 +20,12 @@ _ROOM = __name__.rpartition(".")[0]
 
 
 class Reader:
-    """A function of readers/ or drawn/, imported when it is called."""
+    """A function of this room, imported when it is called."""
 
     def __init__(self, where: str, **values: str) -> None:
         """`where` is "module:function", `values` are what it takes by name."""
         self._where, self._values = where, values
+        self.places = values.get("places", "").split("|")  # below the data root, where it has some
 
     def __call__(self, name: str, root: Path) -> "ImageSet":
         """The images of a set, by its name, from the data root."""
@@ -64,10 +66,17 @@ class DatasetEntry:
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
     packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
-    elsewhere: tuple[str, ...] = ()  # folders that are read, too, instead of the layout's first
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
-    side: int = 0  # of square images that are all as large
-    variants: tuple[str, ...] = ()  # other sets of the same pictures, told apart by their sizes
+
+    def place(self, root: Path) -> Path | None:
+        """What there is of the set below the data root; None if there is nothing."""
+        own = self.read.places if isinstance(self.read, Reader) else []
+        folder, *_ = re.split(r" with |/?[<*]|/$", self.layout)
+        files = (*self.packed, *(file.unpacks or file.file for file in self.files))
+        tops = [place.partition("/")[0] for place in (folder, *own)]
+        packed = [f"{top}{ending}" for top in tops for ending in (".tar", ".zip") if top]
+        places = (root / place for place in (*own, folder, *packed, *files) if place)
+        return next((p for p in places if p.is_file() or (p.is_dir() and any(p.iterdir()))), None)
 
 
 # The paper's 44 ID-OOD pairs.
@@ -92,7 +101,8 @@ _IMAGENET_TERMS = "non-commercial research (terms of image-net.org)"
 
 _ID_SETS = {
     "cifar10": DatasetEntry(
-        "id", 10_000, 10, "test", Reader("readers.originals:cifar10"), partners=_CIFAR_PARTNERS,
+        "id", 10_000, 10, "test", Reader("known_sets:cifar", kind="CIFAR10"),
+        partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-10-batches-py/",
         megabytes=170, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
@@ -102,7 +112,8 @@ _ID_SETS = {
         ),),
     ),
     "cifar100": DatasetEntry(
-        "id", 10_000, 100, "test", Reader("readers.originals:cifar100"), partners=_CIFAR_PARTNERS,
+        "id", 10_000, 100, "test", Reader("known_sets:cifar", kind="CIFAR100"),
+        partners=_CIFAR_PARTNERS,
         home=_CIFAR_HOME, layout="cifar-100-python/",
         megabytes=169, licence="none stated; cite Krizhevsky 2009", downloads=True,
         cites=("krizhevsky2009learning",),
@@ -112,7 +123,7 @@ _ID_SETS = {
         ),),
     ),
     "cub200": DatasetEntry(
-        "id", 11_788, 200, "train+test", Reader("readers.originals:cub200"), partners=_PARTNERS,
+        "id", 11_788, 200, "train+test", Reader("known_sets:cub200"), partners=_PARTNERS,
         home="https://www.vision.caltech.edu/datasets/cub_200_2011/",
         layout="CUB_200_2011/ with classes.txt, images.txt, image_class_labels.txt and images/",
         megabytes=1_151, licence="non-commercial research and education",
@@ -123,7 +134,7 @@ _ID_SETS = {
         ),),
     ),
     "cars196": DatasetEntry(
-        "id", 16_185, 196, "train+test", Reader("readers.originals:cars196"), partners=_PARTNERS,
+        "id", 16_185, 196, "train+test", Reader("known_sets:cars196"), partners=_PARTNERS,
         home="a mirror: the official download is dead (github.com/pytorch/vision/issues/7545)",
         layout="stanford_cars/ with cars_train/*.jpg, cars_test/*.jpg, "
         "cars_test_annos_withlabels.mat, devkit/cars_meta.mat and devkit/cars_train_annos.mat",
@@ -131,7 +142,7 @@ _ID_SETS = {
         cites=("krause20133d",),
     ),
     "food101": DatasetEntry(
-        "id", 25_250, 101, "test", Reader("readers.originals:food101"), partners=_PARTNERS,
+        "id", 25_250, 101, "test", Reader("known_sets:food101"), partners=_PARTNERS,
         home="https://data.vision.ee.ethz.ch/cvl/datasets_extra/food-101/",
         layout="food-101/ with meta/test.json and images/<class>/*.jpg",
         megabytes=4_996, licence="scientific fair use", downloads=True,
@@ -142,7 +153,7 @@ _ID_SETS = {
         ),),
     ),
     "pets37": DatasetEntry(
-        "id", 7_349, 37, "trainval+test", Reader("readers.originals:pets37"), partners=_PARTNERS,
+        "id", 7_349, 37, "trainval+test", Reader("known_sets:pets37"), partners=_PARTNERS,
         home="https://www.robots.ox.ac.uk/~vgg/data/pets/",
         layout="oxford-iiit-pet/ with annotations/trainval.txt, annotations/test.txt and "
         "images/*.jpg",
@@ -160,7 +171,7 @@ _ID_SETS = {
         ),
     ),
     "imagenet": DatasetEntry(
-        "id", 50_000, 1_000, "val", Reader("readers.validation:imagenet", path="imagenet"),
+        "id", 50_000, 1_000, "val", Reader("imagenet:validation"),
         partners=_PARTNERS, extra_partners=("ninco",),
         home="https://www.image-net.org/download.php (after registration)",
         layout="imagenet/val/<wnid>/*.JPEG", megabytes=6_745, licence=_IMAGENET_TERMS,
@@ -169,7 +180,7 @@ _ID_SETS = {
     ),
     "imagenet-sketch": DatasetEntry(  # the paper's ImageNet-K
         "id", 50_889, 1_000, "all",
-        Reader("readers.imagenet:by_wnid", path="sketch", packed="ImageNet-Sketch.zip"),
+        Reader("imagenet:by_wnid", places="sketch|ImageNet-Sketch.zip"),
         partners=_PARTNERS,
         home="https://github.com/HaohanWang/ImageNet-Sketch", layout="sketch/<wnid>/*.JPEG",
         licence="repository MIT; images not stated",
@@ -182,7 +193,7 @@ _ID_SETS = {
     ),
     "imagenet-a": DatasetEntry(
         "id", 7_500, 200, "all",
-        Reader("readers.imagenet:by_wnid", path="imagenet-a", packed="imagenet-a.tar", subset="a"),
+        Reader("imagenet:by_wnid", places="imagenet-a", subset="a"),
         partners=_PARTNERS, home="https://github.com/hendrycks/natural-adv-examples",
         layout="imagenet-a/<wnid>/*.jpg", megabytes=688,
         licence="repository MIT; images not stated",
@@ -195,8 +206,8 @@ _ID_SETS = {
     "imagenet-v2": DatasetEntry(
         "id", 10_000, 1_000, "matched-frequency",
         Reader(
-            "readers.imagenet:by_number", path="imagenetv2-matched-frequency-format-val",
-            packed="imagenetv2-matched-frequency.tar.gz",
+            "imagenet:by_number",  # its .tar.gz is a plain tar
+            places="imagenetv2-matched-frequency-format-val|imagenetv2-matched-frequency.tar.gz",
         ),
         partners=_PARTNERS, home="https://github.com/modestyachts/ImageNetV2",
         layout="imagenetv2-matched-frequency-format-val/<0 to 999>/*.jpeg", megabytes=1_260,
@@ -211,7 +222,7 @@ _ID_SETS = {
     ),
     "imagenet-r": DatasetEntry(
         "id", 30_000, 200, "all",
-        Reader("readers.imagenet:by_wnid", path="imagenet-r", packed="imagenet-r.tar", subset="r"),
+        Reader("imagenet:by_wnid", places="imagenet-r", subset="r"),
         partners=_PARTNERS, home="https://github.com/hendrycks/imagenet-r",
         layout="imagenet-r/<wnid>/*.jpg", megabytes=2_190,
         licence="repository MIT; images not stated",
@@ -225,7 +236,7 @@ _ID_SETS = {
 
 _OOD_SETS = {
     "svhn": DatasetEntry(
-        "ood", 26_032, 10, "test", Reader("readers.originals:svhn"),
+        "ood", 26_032, 10, "test", Reader("known_sets:svhn"),
         home="http://ufldl.stanford.edu/housenumbers/", layout="svhn/test_32x32.mat",
         megabytes=64, licence="non-commercial use", downloads=True,
         cites=("netzer2011reading",),
@@ -235,14 +246,14 @@ _OOD_SETS = {
         ),),
     ),
     "lsun": DatasetEntry(
-        "ood", 10_000, 10, "test", Reader("readers.archives:folder_or_archive", path="lsun"),
+        "ood", 10_000, 10, "test", Reader("known_sets:by_folder", places="lsun"),
         home="https://github.com/fyu/lsun (test_lmdb.zip, exported by its data.py)",
         layout="lsun/ with its exported images", licence="not stated",
-        cites=("yu2015lsun",), variants=("lsun-c", "lsun-r"),
+        cites=("yu2015lsun",),
     ),
     "inaturalist": DatasetEntry(
         "ood", 10_000, 110, "subset of Huang & Li 2021",
-        Reader("readers.archives:folder_or_archive", path="iNaturalist/images"),
+        Reader("known_sets:by_folder", places="iNaturalist/images"),
         home=f"{_MOS_HOME}/iNaturalist.tar.gz", layout="iNaturalist/images/*.jpg",
         licence="not stated",
         cites=("van2018inaturalist", "huang2021mos"),
@@ -252,7 +263,7 @@ _OOD_SETS = {
     ),
     "sun": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:folder_or_archive", path="SUN/images"),
+        Reader("known_sets:by_folder", places="SUN/images"),
         home=f"{_MOS_HOME}/SUN.tar.gz", layout="SUN/images/*.jpg", licence="not stated",
         cites=("xiao2010sun", "huang2021mos"),
         files=(Download(
@@ -261,7 +272,7 @@ _OOD_SETS = {
     ),
     "places": DatasetEntry(
         "ood", 10_000, 50, "subset of Huang & Li 2021",
-        Reader("readers.archives:folder_or_archive", path="Places/images"),
+        Reader("known_sets:by_folder", places="Places/images"),
         home=f"{_MOS_HOME}/Places.tar.gz", layout="Places/images/*.jpg", licence="not stated",
         cites=("zhou2017places", "huang2021mos"),
         files=(Download(
@@ -269,7 +280,7 @@ _OOD_SETS = {
         ),),
     ),
     "texture": DatasetEntry(
-        "ood", 5_640, 47, "all", Reader("readers.originals:texture"),
+        "ood", 5_640, 47, "all", Reader("known_sets:texture"),
         home="https://www.robots.ox.ac.uk/~vgg/data/dtd/", layout="dtd/dtd/images/<class>/*.jpg",
         megabytes=625, licence="research use", downloads=True,
         cites=("cimpoi2014describing",),
@@ -279,11 +290,13 @@ _OOD_SETS = {
         ),),
     ),
     "ninco": DatasetEntry(
-        "ood", 5_879, 64, "all", Reader("readers.ninco:ood_classes"),
+        "ood", 5_879, 64, "all", Reader(
+            "known_sets:by_folder",
+            places="NINCO/NINCO_OOD_classes|NINCO_OOD_classes|NINCO_all/NINCO_OOD_classes",
+        ),
         home="https://zenodo.org/record/8013288 (NINCO_all.tar.gz)", megabytes=15_393,
         layout="NINCO/NINCO_OOD_classes/<class>/", licence="repository MIT; images not stated",
         cites=("bitterwolf2023or",), also_images=(5_878,),  # counted once as 5,879
-        elsewhere=("NINCO_OOD_classes", "NINCO_all"),
         files=(Download(
             "https://zenodo.org/records/8013288/files/NINCO_all.tar.gz", "NINCO_all.tar.gz",
             "md5:b9ffae324363cd900a81ce3c367cd834", "NINCO/NINCO_OOD_classes",
@@ -291,41 +304,46 @@ _OOD_SETS = {
     ),
     "lsun-c": DatasetEntry(
         "ood", 10_000, 0, "test, crops of ODIN",
-        Reader("readers.folders:folder_or_above", path="LSUN/test"),
+        Reader("known_sets:by_folder", places="LSUN/test|LSUN"),
         home=f"{_ODIN_HOME} (LSUN.tar.gz)", layout="LSUN/test/*.png", licence="not stated",
         files=(Download(
             f"{_DROPBOX}/fhtsw1m3qxlwj6h/LSUN.tar.gz", "LSUN.tar.gz",
             "md5:458a0a0ab8e5f1cb4516d7400568e460", "LSUN",
         ),),
-        cites=("yu2015lsun", "liang2018enhancing"), side=36, variants=("lsun", "lsun-r"),
+        cites=("yu2015lsun", "liang2018enhancing"),
     ),
     "lsun-r": DatasetEntry(
         "ood", 10_000, 0, "test, resized by ODIN",
-        Reader("readers.folders:folder_or_above", path="LSUN_resize/LSUN_resize"),
+        Reader("known_sets:by_folder", places="LSUN_resize/LSUN_resize|LSUN_resize"),
         home=f"{_ODIN_HOME} (LSUN_resize.tar.gz)", layout="LSUN_resize/LSUN_resize/*.png",
         licence="not stated",
         files=(Download(
             f"{_DROPBOX}/moqh2wh8696c3yl/LSUN_resize.tar.gz", "LSUN_resize.tar.gz",
             "md5:278b7b31c8cb7e804a1465a8ce03a2dc", "LSUN_resize",
         ),),
-        cites=("yu2015lsun", "liang2018enhancing"), side=32, variants=("lsun", "lsun-c"),
+        cites=("yu2015lsun", "liang2018enhancing"),
     ),
     "ssb-hard": DatasetEntry(
         "ood", 49_000, 980, "hard classes",
-        Reader("readers.lists:openood", path="ssb_hard", listed="ssb_hard.txt"),
+        Reader(
+            "lists:openood", places="ssb_hard|images_largescale/ssb_hard", listed="ssb_hard.txt"
+        ),
         home=f"{_OPENOOD_HOME} (images_largescale/ssb_hard)", layout="ssb_hard/<wnid>/*.JPEG",
         licence=_IMAGENET_TERMS, cites=("vaze2022open", "zhang2023openood"),
     ),
     "openimage-o": DatasetEntry(
         "ood", 17_632, 0, "all",
-        Reader("readers.lists:openood", path="openimage_o/images", listed="openimage_o.txt"),
+        Reader(
+            "lists:openood", places="openimage_o/images|images_largescale/openimage_o/images",
+            listed="openimage_o.txt",
+        ),
         home="https://github.com/haoqiwang/vim", layout="openimage_o/images/*.jpg",
         licence="CC BY 2.0 (images of OpenImages)", cites=("wang2022vim", "zhang2023openood"),
         also_images=(15_869,),  # OpenOOD's test list, which leaves 1,763 to choose settings on
     ),
     "imagenet-o": DatasetEntry(
         "ood", 2_000, 200, "all",
-        Reader("readers.archives:folder_or_archive", path="imagenet-o"),
+        Reader("known_sets:by_folder", places="imagenet-o"),
         home="https://github.com/hendrycks/natural-adv-examples (imagenet-o.tar)",
         layout="imagenet-o/<wnid>/*.JPEG", licence="repository MIT; images not stated",
         cites=("hendrycks2021natural",),
@@ -339,7 +357,7 @@ _OOD_SETS = {
 _SHIFTED_SETS = {
     "cifar10-c": DatasetEntry(
         "shift", 10_000, 10, "test, corrupted",
-        Reader("readers.corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
+        Reader("corruptions:cifar_c", path="CIFAR-10-C", classes="cifar10"),
         partners=("svhn",), home="https://zenodo.org/record/2535967",
         layout="CIFAR-10-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=SEVERITY,
@@ -352,7 +370,7 @@ _SHIFTED_SETS = {
     ),
     "cifar100-c": DatasetEntry(
         "shift", 10_000, 100, "test, corrupted",
-        Reader("readers.corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
+        Reader("corruptions:cifar_c", path="CIFAR-100-C", classes="cifar100"),
         partners=("svhn",), home="https://zenodo.org/record/3555552",
         layout="CIFAR-100-C/ with labels.npy and <corruption>.npy", megabytes=2_918,
         licence="CC BY 4.0", parameters=SEVERITY,
@@ -364,7 +382,7 @@ _SHIFTED_SETS = {
         ),),
     ),
     "imagenet-c": DatasetEntry(
-        "shift", 50_000, 1_000, "val, corrupted", Reader("readers.corruptions:imagenet_c"),
+        "shift", 50_000, 1_000, "val, corrupted", Reader("corruptions:imagenet_c"),
         partners=("inaturalist",), home="https://zenodo.org/record/2235448",
         layout="imagenet-c/<corruption>/<severity>/<wnid>/*.JPEG", licence="CC BY 4.0",
         parameters=SEVERITY,
@@ -391,7 +409,7 @@ def _by_split(
 ) -> DatasetEntry:
     """A set with a file `split_zhou_<split>.json`, whose paths are those below a folder."""
     split = f"split_zhou_{split}.json"
-    read = Reader("readers.lists:coop", path=path, split=split, images=within)
+    read = Reader("lists:coop", path=path, split=split, images=within)
     folder = f" and {within}/" * bool(within)
     return _of_coop(images, classes, read, f"{path}/ with {split}{folder}", prompt, cited)
 
@@ -399,7 +417,7 @@ def _by_split(
 _PHOTO = "a photo of a {}."
 _COOP_SETS = {
     "coop-imagenet": _of_coop(
-        50_000, 1_000, Reader("readers.lists:coop_imagenet", path="imagenet"),
+        50_000, 1_000, Reader("lists:coop_imagenet"),
         "imagenet/ with classnames.txt and images/val/<wnid>/*.JPEG", _PHOTO, "deng2009imagenet",
     ),
     "coop-caltech101": _by_split(
@@ -422,7 +440,7 @@ _COOP_SETS = {
         "bossard2014food",
     ),
     "coop-aircraft": _of_coop(
-        3_333, 100, Reader("readers.lists:aircraft", path="fgvc_aircraft"),
+        3_333, 100, Reader("lists:aircraft"),
         "fgvc_aircraft/ with variants.txt, images_variant_test.txt and images/*.jpg",
         "a photo of a {}, a type of aircraft.", "maji2013fine",
     ),

@@ -14,7 +14,7 @@ _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 _WNID_BEFORE = re.compile(r"n\d{8}[-_. ]+(?=\w)")  # of Stanford Dogs, n02085620-Chihuahua
 _NUMBER_BEFORE = re.compile(r"\d+[-_. ]+(?=\w)")  # of CUB, 001.Black_footed_Albatross
 _CAMEL = re.compile(r"([A-Z]?[a-z]{2,})([A-Z][a-z]{2,})+")  # of EuroSAT, AnnualCrop
-_NUMBERED = re.compile(r"(\D*)(\d{1,9})((?:\.\D{1,4})?)")  # 7, class_7, 7.th
+_NUMBERED = re.compile(r"\d+")
 
 
 def names_of_folders(images: ImageSet) -> ImageSet:
@@ -64,7 +64,7 @@ def _spaced(name: str) -> str:
 
 def _translate_wnids(images: ImageSet) -> ImageSet:
     """Give folders that are named by wnids CLIP's names of ImageNet's classes."""
-    from zsntta_cli.datasets.readers import imagenet
+    from zsntta_cli.datasets import imagenet
 
     names_by_wnid = {row.wnid: row.name for row in imagenet.classes()}
     strange = [name for name in images.class_names if name not in names_by_wnid]
@@ -82,7 +82,7 @@ def _translate_wnids(images: ImageSet) -> ImageSet:
 
 
 def _about_numbers(folders: Sequence[str]) -> Iterator[str]:
-    if _order_of_numbers(folders) is not None:
+    if all(map(_NUMBERED.fullmatch, folders)):
         yield (
             f"class folders are numbers ({first_names(folders)}), and prompts have them as they "
             f"are: --class-names FILE gives names, one a line in the order of the numbers, or a "
@@ -118,22 +118,17 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     if len(lines) != len(folders):
         raise DatasetError(
             f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders"
-            f"{_also_empty(images)}: must be a name a line in their order, or lines of a folder "
-            f"and its name."
+            f": must be a name a line in their order, or lines of a folder and its name."
         )
     notes, names = list[str](), without_numbers(lines)
     if names != lines:
         notes.append(f"the numbers in {path.name} count its lines: '{lines[0]}' is '{names[0]}'")
-    order = _order_of_numbers(folders)
-    if order is not None and order != list(folders):
-        first = ", ".join(f"{f} is {short(n)}" for f, n in zip(order[:3], names[:3], strict=True))
-        notes.append(f"names are in the order of the folders' numbers: {first}, …")
-    renamed = dict(zip(order or folders, names, strict=True))
+    if all(re.search(r"\d", folder) for folder in folders):
+        pairs_of = zip(folders[:_SHOWN], names[:_SHOWN], strict=True)
+        first = ", ".join(f"{folder} is {short(name)}" for folder, name in pairs_of)
+        notes.append(f"names are in the order of the folders: {first}, …")
+    renamed = dict(zip(folders, names, strict=True))
     return _with_notes(_rename_classes(images, folders, renamed), notes)
-
-
-def _also_empty(images: ImageSet) -> str:
-    return f" with images ({images.left_out})" if "without images" in images.left_out else ""
 
 
 def without_numbers(lines: Sequence[str]) -> list[str]:
@@ -144,18 +139,6 @@ def without_numbers(lines: Sequence[str]) -> list[str]:
     if len(lines) < 2 or numbers not in (list(range(len(lines))), list(range(1, len(lines) + 1))):
         return list(lines)
     return [name for _, name in numbered]
-
-
-def _order_of_numbers(folders: Sequence[str]) -> list[str] | None:
-    """Folders in the order of their numbers, where they differ in nothing else; else None."""
-    matches = [_NUMBERED.fullmatch(folder) for folder in folders]
-    around = {(match[1], match[3]) for match in matches if match}
-    numbers = {
-        int(match[2]): folder for match, folder in zip(matches, folders, strict=True) if match
-    }
-    if len(around) != 1 or len(numbers) < max(len(folders), 2):
-        return None
-    return [numbers[number] for number in sorted(numbers)]
 
 
 def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
@@ -173,7 +156,7 @@ def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
 
 def _of_imagenet(twin: str) -> str:
     """How ImageNet's curated names tell such classes apart, where they do."""
-    from zsntta_cli.datasets.readers import imagenet
+    from zsntta_cli.datasets import imagenet
 
     names = [row.name for row in imagenet.classes() if twin in row.name.casefold().split()]
     if len(names) < 2:

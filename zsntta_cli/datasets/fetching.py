@@ -17,11 +17,9 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.download import MissingAtStore, Unread, fetch_file
-from zsntta_cli.datasets.presence import traces
-from zsntta_cli.datasets.status import YES, on_disk
+from zsntta_cli.datasets.tree import COMPRESSED, is_archive, members
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch_folder, take_name, writing
 from zsntta_cli.progress import Advance, Reporter
@@ -44,29 +42,14 @@ def fetch(
     """
     if not entry.layout:
         return ["it is built in"]
-    if traces(entry, root) and not any(_is_at_hand(file, root) for file in entry.files):
-        if error := look(name, root, entry).error:
-            raise error
-        return [f"it is in {root} already, as published"]
+    if not entry.files and (place := entry.place(root)):
+        return [f"{place} is there already"]
     if not entry.files:
         raise DatasetError(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "
             f"{root}."
         )
-    lines = [
-        line for file in entry.files for line in _Fetch(name, file, root, reporter).run(mirror)
-    ]
-    if (state := on_disk(entry, root)) != YES:
-        places = " and ".join(str(root / (file.unpacks or file.file)) for file in entry.files)
-        raise DatasetError(
-            f"{places} should be the whole set, but are not ({state}): move them away."
-        )
-    return lines
-
-
-def _is_at_hand(file: Download, root: Path) -> bool:
-    """Whether a file is there, to be verified, and unpacked if its folder is not."""
-    return (root / file.file).is_file() and not (file.unpacks and (root / file.unpacks).exists())
+    return [line for file in entry.files for line in _Fetch(name, file, root, reporter).run(mirror)]
 
 
 @dataclass(frozen=True)
@@ -86,6 +69,7 @@ class _Fetch:
         """Fetch, verify and unpack what is not there yet."""
         folder = self.root / self.file.unpacks
         if self.file.unpacks and folder.exists():
+            yield f"{folder} is there already"
             return
         is_there = self.target.exists()
         facts = self._verified() if is_there else self._got(mirror)
@@ -117,11 +101,11 @@ class _Fetch:
         return facts
 
     def _verified(self) -> str:
-        """Hold a file that was there already against its checksum."""
+        """What is known of a file that was there already, though it be another than published."""
         try:
             return self._verify(self.target)
         except DatasetError as error:
-            raise DatasetError(f"{error} Move {self.target} away to fetch it.") from error
+            return str(error)
 
     def _verify(self, path: Path) -> str:
         """What is known of a file's content; DatasetError where it is not what it should be."""
@@ -141,9 +125,6 @@ class _Fetch:
 
     def _check_whole(self, path: Path) -> None:
         """Raise DatasetError for an archive that is none, or ends too early."""
-        from zsntta_cli.datasets.readers.archives import kind_of, open_archive
-        from zsntta_cli.datasets.readers.members import COMPRESSED
-
         if self.target.name.endswith(COMPRESSED):
             try:
                 with gzip.open(path) as content:
@@ -151,8 +132,8 @@ class _Fetch:
                         pass
             except (OSError, *_BROKEN) as error:
                 raise DatasetError(f"{path} is no whole archive ({first_line(error)}).") from error
-        elif kind := kind_of(self.target):
-            open_archive(self.name, path, kind)
+        elif is_archive(self.target):
+            members(path)
 
 
 @contextlib.contextmanager

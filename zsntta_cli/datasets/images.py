@@ -1,11 +1,9 @@
 """An image set as the extraction sees it, whatever it is read from."""
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_extracted, is_deep
-from zsntta_cli.errors import counted, short
+from zsntta_cli.datasets.tree import File
+from zsntta_cli.errors import DatasetError, counted, short
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 # Keys of what a file records of how images were read.
 AS_SHOWN, DEEP = "as_shown", "bits"
 _DEEP = (".png", ".tif", ".tiff", ".pgm", ".ppm")  # formats that may have more than 8 bits
+_LARGEST = 2**30  # bytes of a file: more is no image, but a bomb
 _LOOKED_AT = 64  # images of a set whose bits are looked at, about
 _SHOWN = 3  # names of classes in a line
 _LIMIT_SEED = 0  # of the subset that --limit takes: always the same one
@@ -81,45 +80,87 @@ def first_names(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class StoredImages(ABC):
-    """Reads image i of files, wherever they lie."""
+class FileImages:
+    """Read image i of a list of files, wherever they lie."""
 
-    shown: bool = field(default=False, kw_only=True)  # as a viewer shows it, not as published
-
-    @abstractmethod
-    def path(self, i: int) -> str:
-        """What a file is called."""
-
-    @abstractmethod
-    def source(self, i: int) -> bytes | Path:
-        """A file, or its content; OSError where it cannot be had."""
+    files: Sequence[File]
+    shown: bool = False  # as a viewer shows it, not as published
 
     def __call__(self, i: int) -> Image.Image:
         """The image, as RGB; OSError where it is broken."""
-        return as_extracted(self.source(i), self.shown)
+        file = self.files[i]
+        if file.size > _LARGEST:
+            raise OSError(f"{file.size:,} bytes are no image")
+        return as_extracted(file.read(), self.shown)
 
-    def reading(self, count: int) -> dict[str, object]:
-        """Whether a set of `count` images has pictures of more than 8 bits, which are brought to 8.
+    def reading(self) -> dict[str, object]:
+        """Whether there are pictures of more than 8 bits, which are brought to 8.
 
         Looked at are some files alone, of formats that have such.
         """
-        deep = [i for i in range(count) if self._may_be_deep(i)]
+        deep = [file for file in self.files if file.parts[-1].lower().endswith(_DEEP)]
         looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
-        return {DEEP: "8 of more bits"} if any(map(self._is_deep, looked_at)) else {}
+        return {DEEP: "8 of more bits"} if any(map(_is_deep, looked_at)) else {}
 
-    def _may_be_deep(self, i: int) -> bool:
-        return self.path(i).lower().endswith(_DEEP)
 
-    def _is_deep(self, i: int) -> bool:
-        try:
-            return is_deep(self.source(i))
-        except OSError:
-            return False
+def _is_deep(file: File) -> bool:
+    try:
+        return is_deep(file.read())
+    except OSError:
+        return False
+
+
+def file_set(
+    name: str, files: Sequence[File], labels: Sequence[int], class_names: Sequence[str] = ()
+) -> ImageSet:
+    """A set of image files; ids are their paths, and sizes in bytes tell them from others.
+
+    Raises:
+        DatasetError: a label has no class name.
+    """
+    read = FileImages(files)
+    return ImageSet(
+        name, read, _checked(name, labels, class_names), [file.id for file in files], class_names,
+        fingerprint=",".join(str(file.size) for file in files), reading=read.reading(),
+    )  # fmt: skip
+
+
+def array_set(
+    name: str,
+    blocks: Sequence[NDArray[np.uint8]],
+    labels: Sequence[int] | NDArray[np.integer],
+    class_names: Sequence[str],
+) -> ImageSet:
+    """A set of arrays (N, H, W, 3) of bytes, one after the other, of as many images each."""
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(np.ascontiguousarray(block).data)
+    size = len(blocks[0])
+
+    def read(i: int) -> Image.Image:
+        return Image.fromarray(np.ascontiguousarray(blocks[i // size][i % size]))
+
+    ids = numbered(len(labels))
+    return ImageSet(
+        name, read, _checked(name, labels, class_names), ids, class_names, digest.hexdigest()
+    )
+
+
+def _checked(
+    name: str, labels: Sequence[int] | NDArray[np.integer], class_names: Sequence[str]
+) -> NDArray[np.int32]:
+    array = np.asarray(labels, np.int32)
+    if class_names and len(array) and not -1 <= array.min() <= array.max() < len(class_names):
+        raise DatasetError(
+            f"data set '{name}': labels run from {array.min()} to {array.max()}, but there are "
+            f"{len(class_names)} class names."
+        )
+    return array
 
 
 def as_shown(images: ImageSet) -> ImageSet:
     """The images as a viewer shows them, where they are files; others have nothing to turn."""
-    if not isinstance(images.read, StoredImages):
+    if not isinstance(images.read, FileImages):
         return images
     reading = {**images.reading, AS_SHOWN: True}
     return replace(images, read=replace(images.read, shown=True), reading=reading)
@@ -140,7 +181,7 @@ def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
     """Some images of a set, in the order of `rows`."""
     return replace(
         images,
-        read=_Rows(images.read, rows),
+        read=lambda i: images.read(int(rows[i])),
         labels=images.labels[rows],
         sample_ids=[images.sample_ids[i] for i in rows.tolist()],
     )
@@ -154,17 +195,6 @@ def subset(count: int, limit: int) -> NDArray[np.int64]:
 
 def _limited_again(reload: Callable[[], ImageSet], limit: int) -> ImageSet:
     return limited(reload(), limit)
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Read image i of a subset."""
-
-    read: Callable[[int], Image.Image]
-    rows: NDArray[np.int64]
-
-    def __call__(self, i: int) -> Image.Image:
-        return self.read(int(self.rows[i]))
 
 
 def numbered(count: int) -> list[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
-from zsntta_cli.datasets.presence import WHOLE
 from zsntta_cli.errors import counted
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, noise_pools, wanted_partners
 from zsntta_cli.settings import EncoderChoice
@@ -57,4 +56,4 @@ def _lacks_images(name: str, plan: ExtractPlan) -> bool:
     if entry is None or not entry.layout or entry.downloads:
         return False
     given = {str(SetName.parse(spec)) for spec in plan.datasets if SetName.parse(spec).says_where}
-    return name not in given and datasets.look(name, plan.data_root).state != WHOLE
+    return name not in given and not datasets.is_there(name, plan.data_root)

@@ -1,7 +1,6 @@
 """The work of `zsntta extract`: sets, word lists, noise images and OOD partners in turn."""
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -11,14 +10,13 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.drawn.builtin import noise_images
-from zsntta_cli.datasets.images import DEEP, ImageSet, account, first_names, limited
+from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.datasets.readers.levels import deeper_classes
-from zsntta_cli.datasets.sharding import RowShards, ShardedSet, tar_shards
+from zsntta_cli.datasets.sharding import ShardedSet
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import misspelt
-from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, counted, short
+from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Reporter
@@ -61,7 +59,6 @@ class ExtractPlan:
     class_names: Path | None = None  # of the sets that are not in the catalogue
     as_shown: bool = False  # images are read as a viewer shows them, not as published
     pools: tuple[tuple[str, int], ...] = ()  # types of noise and images of each, if not by `noise`
-    as_is: bool = False  # known sets are taken with other checksums and missing images
 
     @property
     def templates(self) -> list[str]:
@@ -154,29 +151,22 @@ def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Ex
 
 
 def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
-    """A set of a plan as shards: its tars if it has several, else runs of its images.
+    """A set of a plan as runs of its images.
 
     Raises:
         DatasetError: the name is unknown, or files are missing or broken.
     """
-    name = SetName.parse(spec)
-    if not name.says_where:
-        datasets.known(str(name))
-    if plan.limit is None:
-        of_own = plan.class_names if name.says_where else None
-        if tars := tar_shards(spec, plan.data_root, plan.as_shown, of_own):
-            return tars
-    return RowShards(limited(load_planned_images(spec, plan, reporter), plan.limit))
+    return ShardedSet(limited(load_planned_images(spec, plan, reporter), plan.limit))
 
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
     """The images of a set; the user's own get the class names that are given for them."""
-    images = datasets.load_images(spec, plan.data_root, plan.as_shown, plan.as_is)
+    images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if DEEP in images.reading:
         reporter.note(f"note: {images.name}: images of more than 8 bits are brought to 8.")
     if plan.class_names and SetName.parse(spec).says_where:
         images = with_class_names(images, plan.class_names)
-    for note in _notes(images, SetName.parse(spec).path):
+    for note in _notes(images):
         reporter.note(f"note: {note}")
     if (images.labels >= 0).any() and not images.class_names:
         reporter.note(
@@ -192,29 +182,11 @@ def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> Ima
     return images
 
 
-def _notes(images: ImageSet, path: Path | None) -> Iterator[str]:
-    """What was read of a set, and what should be known of its classes.
-
-    `path`: the folder of the user's own images.
-    """
+def _notes(images: ImageSet) -> Iterator[str]:
+    """What was read of a set, and what should be known of its classes."""
     yield account(images)
     for note in (*images.notes, *twins(images.class_names, images.folder_names)):
         yield f"{images.name}: {note}"
-    may_be_deeper = path and images.class_names and "*" not in path.parts
-    deeper = deeper_classes(images.sample_ids) if may_be_deeper else None
-    if deeper:
-        place = f"{path}/{deeper.above}"
-        leaves = (
-            f" (with {shlex.quote(f'{place}/**')} each of {deeper.leaves:,} folders is a class)"
-            if deeper.leaves
-            else ""
-        )
-        yield (
-            f"the {counted(len(images.class_names), 'class folder')} of {images.name} hold "
-            f"{len(deeper.names):,} folders of images ({first_names(deeper.names)}). If those are "
-            f"the classes, name the folders above them: --dataset {images.name}="
-            f"{shlex.quote(place)}{leaves}"
-        )
 
 
 def prompts_of(images: ImageSet) -> list[str]:
@@ -283,7 +255,7 @@ def _extract_partners(plan: ExtractPlan, extractor: Extractor) -> Iterator[Extra
     for name in wanted_partners(plan):
         extractor.reporter.note(f"{name}: an OOD partner of {', '.join(plan.datasets)}")
         try:
-            images = datasets.load_images(name, plan.data_root, plan.as_shown, plan.as_is)
+            images = datasets.load_images(name, plan.data_root, plan.as_shown)
         except DatasetError as error:
             extractor.reporter.note(f"left out: {error}")
             continue

@@ -7,7 +7,6 @@ from pathlib import Path
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.names import NOISE, SetName
-from zsntta_cli.datasets.status import NO, on_disk
 from zsntta_cli.paper.figures import SHOWN_FIGURES
 from zsntta_cli.paper.runs import Wishes, all_runs, needed_files
 from zsntta_cli.paper.standing import figure_runs
@@ -68,7 +67,7 @@ def _of_encoder(
 def _is_at_hand(name: str, data_root: Path) -> bool:
     """Whether a set is on the disk, at least in part, is built in or is fetched automatically."""
     entry = datasets.known(name)
-    return entry.downloads or on_disk(entry, data_root) != NO
+    return entry.downloads or datasets.is_there(name, data_root)
 
 
 def _pools(runs: Sequence[RunSettings], limit: int | None) -> Iterator[tuple[str, int]]:

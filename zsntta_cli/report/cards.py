@@ -13,7 +13,6 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.soundness import row_norms
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets import status
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, printable
 
@@ -157,7 +156,7 @@ def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir:
         row = (
             name, _ROLES[entry.role], f"{entry.images:,}",
             f"{entry.classes:,}" if entry.classes else "",
-            status.on_disk(entry, data_root),
+            ("yes" if entry.place(data_root) else "no") if entry.layout else "built in",
             "\n".join(encoders_with(features_dir, name, bool(entry.parameters))),
         )  # fmt: skip
         table.add_row(*map(_text, row))

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zsntta_cli.datasets.decoding import BROUGHT, LARGE, kinds_of
-from zsntta_cli.datasets.left_out import LeftOut
+from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.detecting.run import DetectRun
 from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.stepping import fewest_for

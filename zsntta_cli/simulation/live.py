@@ -317,8 +317,7 @@ def _load_images(source: Features, settings: LiveSettings, image_size: int) -> I
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
     as_shown = source.source.get(AS_SHOWN) is True
-    # As it is: whatever was extracted is asked for again, and told by its digest.
-    images = datasets.load_images(spec, Path(settings.data_root), as_shown, as_is=True)
+    images = datasets.load_images(spec, Path(settings.data_root), as_shown)
     return limited(images, source.source.get("limit"))
 
 

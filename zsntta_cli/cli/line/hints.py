@@ -12,13 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.datasets import look
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
-from zsntta_cli.datasets.presence import FLAWED, WHOLE
 from zsntta_cli.errors import (
-    FlawedSet,
-    IncompleteSet,
     MissingFeatures,
     MissingParts,
     MissingSets,
@@ -33,7 +29,6 @@ from zsntta_cli.errors import (
 from zsntta_cli.settings import DATA, FEATURES, KNOWN_FOLDERS, EncoderChoice
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
 
-_ACTIONS = ("move ", "unpack ", "put ", "get it again", "zsntta ")  # that a flaw may end with
 NEXT_STEPS = (
     "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
     "Another stream: zsntta simulate --model tiny --method zs-clip,adand --ratio 0.4"
@@ -112,11 +107,6 @@ def _mending(error: ZsnttaError, given: Given) -> str:
         case UnknownName():
             listing = _LISTING.get(error.what, "") if error.is_cut else ""
             return (_forgotten_plugin(error.value) if error.what in _OF_METHODS else "") or listing
-        case IncompleteSet():
-            fetch = f"zsntta datasets get {SetName.parse(error.name).base} fetches it, or "
-            return fetch * error.is_fetched + _REMEDIES["data-root"]
-        case FlawedSet():
-            return flaw_remedies(error)
         case MissingParts():
             first = f"--part {error.missing[0]}/{error.of}"
             return f"zsntta extract with the options of the others and {first}"
@@ -251,30 +241,17 @@ def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: P
     return f"zsntta simulate --method zs-clip,adand --id {name}{ood}{options_of(given)}"
 
 
-def flaw_remedies(error: FlawedSet) -> str:
-    """What can be done about a known set with a flaw, beside what the flaw itself says."""
-    base = SetName.parse(error.name).base
-    anew = f" and type zsntta datasets get {base}" if error.is_fetched else ""
-    is_said = error.flaw.rpartition(": ")[2].startswith(_ACTIONS)
-    return "or " * is_said + ", or ".join([
-        *["take it as it is with --as-is"] * error.is_usable,
-        f"use another folder as my-{base}=PATH",
-        f"to have it anew, move {error.place} away{anew}",
-    ])  # fmt: skip
-
-
 def set_advice(name: str, entry: DatasetEntry, data_root: Path) -> dict[str, str]:
     """What lies there of a known set, and what one types with it."""
-    there = look(name, data_root, entry)
-    is_there = there.state in (WHOLE, FLAWED)
+    place = entry.place(data_root)
+    there = f"{place}" if place else "not there" if entry.layout else "built in"
     typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
     commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
     if entry.role != "ood":
         commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
     return {
-        "on disk": str(there),
-        "to mend it": flaw_remedies(there.error).removeprefix("or ") if there.error else "",
-        "to get it": _way_to_get(name, entry, data_root) if not is_there else "",
+        "on disk": there,
+        "to get it": _way_to_get(name, entry, data_root) if not place else "",
         "commands": "\n".join(commands),
     }
 

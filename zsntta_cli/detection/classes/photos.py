@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
-from zsntta_cli.datasets.hidden import is_hidden
+from zsntta_cli.datasets.tree import is_hidden
 from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.inputs import check_class_names

@@ -14,7 +14,7 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets.left_out import LeftOut, said_again
+from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
 from zsntta_cli.detection.detecting.request import Request
@@ -120,7 +120,7 @@ class DetectRun:
         """The images of all sources."""
         scan = Scan(self.left_out, self.request.all_folders)
         yield from filter(None, batches(self.request.sources, scan))
-        if again := said_again(self.left_out.again):
+        if again := _said_again(self.left_out.again):
             self.encoding.reporter.note(again)
 
 
@@ -223,3 +223,14 @@ def _cached_set(name: str, encoding: Encoding) -> Features:
         cached_names = tuple(set_names(encoding.root, encoding.name))
         raise MissingFeatures(name, encoding.name, str(encoding.root), cached_names)
     return store.read(path)
+
+
+def _said_again(count: int) -> str:
+    """A note on images that are given more than once; empty if there are none."""
+    if not count:
+        return ""
+    images, is_judged = ("image is", "it is") if count == 1 else ("images are", "each is")
+    return (
+        f"note: {count:,} {images} given more than once, by a folder, a name or a link: "
+        f"{is_judged} judged once."
+    )

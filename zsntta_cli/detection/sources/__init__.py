@@ -4,16 +4,21 @@ import contextlib
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path, PurePath
 
-from zsntta_cli.datasets.hidden import hidden_part, is_hidden
-from zsntta_cli.datasets.left_out import LeftOut
-from zsntta_cli.datasets.readers.archives import is_archive, open_archive, sorted_members
-from zsntta_cli.datasets.readers.members import COMPRESSED, KINDS, Member
-from zsntta_cli.datasets.readers.shards import expand_braces, is_pattern
+from zsntta_cli.datasets.shards import expand_braces, is_pattern
+from zsntta_cli.datasets.tree import (
+    ARCHIVES,
+    COMPRESSED,
+    File,
+    LeftOut,
+    hidden_part,
+    is_hidden,
+    members,
+)
 from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
@@ -147,7 +152,7 @@ def _of_path(path: Path, scan: Scan) -> list[Item]:
     name = path.name.lower()
     if name.endswith(LISTS):
         return listed(path)
-    if name.endswith((*KINDS, *COMPRESSED)) and is_archive(path):
+    if name.endswith((*ARCHIVES, *COMPRESSED)):
         return _not_empty(path, _members(path, scan), scan)
     return [of_file(path)]
 
@@ -158,13 +163,10 @@ def _members(path: Path, scan: Scan) -> list[Item]:
     Raises:
         DatasetError: the archive cannot be read, or is incomplete.
     """
-    try:
-        archived, read = open_archive(path.name, path)
-    except OSError as error:
-        raise DatasetError(f"cannot read {path} ({first_line(error)}).") from error
+    files = {file.parts: file for file in members(path)}
     return [
-        Item("/".join((str(path), *parts)), partial(_content, read, member), path, member.path)
-        for parts, member in sorted_members(archived).items()
+        Item("/".join((str(path), *parts)), partial(_content, files[parts]), path, files[parts].id)
+        for parts in sorted(files)
         if _is_judged(parts, scan)
     ]
 
@@ -175,7 +177,7 @@ def _is_judged(parts: tuple[str, ...], scan: Scan) -> bool:
     is_left = not scan.all_folders and hidden_part(folders) is not None
     if not is_left and _is_picture(name):
         return True
-    scan.left_out.add("/".join(parts if is_left else [name]))
+    scan.left_out.add(*(parts if is_left else [name]))
     return False
 
 
@@ -184,10 +186,10 @@ def _is_picture(name: str) -> bool:
     return not name.startswith(".") and PurePath(name).suffix.lower() in PHOTOS
 
 
-def _content(read: Callable[[Member], bytes], member: Member) -> Content:
-    if member.size > LARGEST:
-        raise OSError(f"{member.size:,} bytes are no image")
-    return content_of(read(member))
+def _content(file: File) -> Content:
+    if file.size > LARGEST:
+        raise OSError(f"{file.size:,} bytes are no image")
+    return content_of(file.read())
 
 
 def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
@@ -225,7 +227,7 @@ def images_below(
         path = folder / entry.name
         if _is_folder(entry):
             if is_hidden(entry.name) and not scan.all_folders:
-                scan.left_out.add_hidden_folder(path.parts)
+                scan.left_out.folders.add(path.parts)
             else:
                 yield from images_below(path, scan, seen)
         elif _is_picture(entry.name):

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn
 
-from zsntta_cli.datasets.images import SUFFIXES
+from zsntta_cli.datasets.tree import SUFFIXES
 from zsntta_cli.files import read_input
 
 ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it

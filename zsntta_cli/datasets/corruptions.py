@@ -4,22 +4,19 @@ Benchmarking Neural Network Robustness to Common Corruptions and Perturbations
 (arXiv:1903.12261). CIFAR-C has one .npy a corruption: the test set five times, by severity.
 """
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
+import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from zsntta_cli.datasets.catalogue import CORRUPTIONS
-from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.datasets.readers.archives import BAD_NPY, array_in
-from zsntta_cli.datasets.readers.folders import require_path
-from zsntta_cli.datasets.readers.imagenet import by_wnids
+from zsntta_cli.datasets.imagenet import names_by_wnid
+from zsntta_cli.datasets.images import ImageSet, array_set
+from zsntta_cli.datasets.known_sets import by_keys, existing, first_place
+from zsntta_cli.datasets.tree import files_in
 from zsntta_cli.errors import DatasetError
 
 ALL, SEVERITIES = "all", 5  # the 15 corruptions one after the other
@@ -65,70 +62,47 @@ def parameters(name: str) -> tuple[tuple[str, ...], int]:
 def imagenet_c(name: str, root: Path) -> ImageSet:
     """ImageNet-C: `imagenet-c/CORRUPTION/SEVERITY/WNID/*.JPEG`."""
     corruptions, severity = parameters(name)
-    return by_wnids(name, root, [f"imagenet-c/{c}/{severity}" for c in corruptions])
+    places = [f"imagenet-c/{corruption}/{severity}" for corruption in corruptions]
+    prefixes = places if len(places) > 1 else [""]
+    by_prefix = {p: existing(root / place) for p, place in zip(prefixes, places, strict=True)}
+    return by_keys(name, by_prefix, names_by_wnid())
 
 
 def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
-    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar."""
+    """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar.
+
+    Raises:
+        DatasetError: a file is missing, or its numbers are not those of CIFAR-C: labels (N,) and
+            images (N, 32, 32, 3) of bytes, five severities one after the other.
+    """
     corruptions, severity = parameters(name)
-    class_names = CIFAR10 if classes == "cifar10" else CIFAR100
-    read = partial(array_in, name, root / f"{path}.tar")
-    if (root / path).exists() or not (root / f"{path}.tar").is_file():
-        read = partial(_array, name, root / path)
-    labels = read("labels.npy")
-    pixels = [read(f"{c}.npy") for c in corruptions]
-    _check(name, labels, pixels, len(class_names))
-    size = len(labels) // SEVERITIES
-    rows = slice((severity - 1) * size, severity * size)
-    blocks = [array[rows] for array in pixels]
-    return ImageSet(
-        name,
-        _BlockImage(blocks),
-        np.tile(labels[rows].astype(np.int32), len(blocks)),
-        [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(size)],
-        class_names,
-        _digest(blocks),
-    )
+    place = first_place(root, path)
+    files = {file.parts[-1]: file for file in files_in(place)}
 
+    def array(file: str) -> NDArray[Any]:
+        if file not in files:
+            raise DatasetError(f"data set '{name}': {place} has no {file}.")
+        try:
+            if place.is_dir():
+                content: NDArray[Any] = np.load(place.joinpath(*files[file].parts), mmap_mode="r")
+            else:
+                content = np.load(io.BytesIO(files[file].read()))
+        except (ValueError, EOFError) as error:
+            raise DatasetError(
+                f"data set '{name}': {file} in {place} is broken or no .npy file."
+            ) from error
+        size = len(content) // SEVERITIES
+        return content[(severity - 1) * size : severity * size]
 
-def _array(name: str, folder: Path, file: str) -> NDArray[Any]:
-    path = folder / file
-    try:
-        return np.load(require_path(path), mmap_mode="r", allow_pickle=False)
-    except BAD_NPY as error:
-        raise DatasetError(f"data set '{name}': {path} is broken or no .npy file.") from error
-
-
-def _check(
-    name: str, labels: NDArray[Any], pixels: Sequence[NDArray[Any]], class_count: int
-) -> None:
+    labels = array("labels.npy")
+    blocks = [array(f"{corruption}.npy") for corruption in corruptions]
     shape = (len(labels), 32, 32, 3) if labels.ndim == 1 else ()
-    fits = all(array.shape == shape and array.dtype == np.uint8 for array in pixels)
-    if not fits or not len(labels) or len(labels) % SEVERITIES:
+    if any(block.shape != shape or block.dtype != np.uint8 for block in blocks) or not len(labels):
         raise DatasetError(
             f"data set '{name}': its .npy files are not CIFAR-C's: labels (N,) and images "
             f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
         )
-    if labels.min() < 0 or labels.max() >= class_count:
-        raise DatasetError(
-            f"data set '{name}': labels.npy has label {labels.max()}, but there are {class_count} "
-            f"classes."
-        )
-
-
-def _digest(blocks: Sequence[NDArray[np.uint8]]) -> str:
-    digest = hashlib.sha256()
-    for block in blocks:
-        digest.update(np.ascontiguousarray(block).data)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class _BlockImage:
-    """Read image i of arrays (N, 32, 32, 3) of bytes, one after the other."""
-
-    blocks: Sequence[NDArray[np.uint8]]
-
-    def __call__(self, i: int) -> Image.Image:
-        block, row = divmod(i, len(self.blocks[0]))
-        return Image.fromarray(np.asarray(self.blocks[block][row]))
+    ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]
+    class_names = CIFAR10 if classes == "cifar10" else CIFAR100
+    images = array_set(name, blocks, np.tile(labels, len(blocks)), class_names)
+    return replace(images, sample_ids=ids)

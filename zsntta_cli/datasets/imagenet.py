@@ -1,0 +1,77 @@
+"""The ImageNet family: a folder a class, labels in ImageNet's standard order.
+
+`imagenet_classes.tsv` has the 1000 wnids (from timm, Apache-2.0) with the curated names of CLIP
+(from open_clip, MIT) and marks the 200 classes of ImageNet-A and of ImageNet-R.
+"""
+
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.known_sets import by_keys, existing, first_place
+from zsntta_cli.errors import DatasetError, first_line
+
+_TABLE = Path(__file__).with_name("imagenet_classes.tsv")
+
+
+class ImageNetClass(NamedTuple):
+    """One class of ImageNet."""
+
+    wnid: str  # of WordNet, the name of its folder
+    name: str  # for the prompt
+    subsets: str  # "a" and "r" where ImageNet-A and -R have it
+
+
+@cache
+def classes(subset: str = "") -> tuple[ImageNetClass, ...]:
+    """The 1000 classes in standard order, or the 200 of subset "a" or "r"."""
+    lines = _TABLE.read_text(encoding="utf-8").splitlines()
+    rows = [ImageNetClass(*line.split("\t")) for line in lines if not line.startswith("#")]
+    return tuple(row for row in rows if subset in row.subsets)
+
+
+def names_by_wnid(subset: str = "") -> dict[str, str]:
+    """The class names by their wnids, in standard order."""
+    return {row.wnid: row.name for row in classes(subset)}
+
+
+def by_wnid(name: str, root: Path, *, places: str, subset: str = "") -> ImageSet:
+    """The images of a set with one folder a wnid, in a folder or an archive."""
+    return by_keys(name, {"": first_place(root, places)}, names_by_wnid(subset))
+
+
+def by_number(name: str, root: Path, *, places: str) -> ImageSet:
+    """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
+    names = {str(label): row.name for label, row in enumerate(classes())}
+    return by_keys(name, {"": first_place(root, places)}, names)
+
+
+def validation(name: str, root: Path) -> ImageSet:
+    """The validation set: `imagenet/val/` by wnid, which is made of the published archives once."""
+    folder = root / "imagenet"
+    if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
+        _sort_archive(name, folder)
+    return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())
+
+
+def _sort_archive(name: str, folder: Path) -> None:
+    """Make `val/` of the tar of all validation images and the devkit, by torchvision.
+
+    Raises:
+        DatasetError: the devkit is not there, or one of them is not the published file.
+    """
+    from torchvision.datasets import imagenet
+
+    begun = folder / ".val.unpacking"
+    try:
+        imagenet.parse_devkit_archive(folder)
+        _, wnids = imagenet.load_meta_file(folder)
+        imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
+        os.rename(begun, folder / "val")
+    except (RuntimeError, OSError) as error:
+        raise DatasetError(f"data set '{name}': {first_line(error)}") from error
+    finally:
+        shutil.rmtree(begun, ignore_errors=True)

@@ -1,0 +1,260 @@
+"""Known sets as they are published: by torchvision's own classes, by class folders, by tables.
+
+A set is read where it is first found below the data root. What comes alone and at once is fetched.
+"""
+
+import errno
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zsntta_cli.datasets import fetching, tree
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.images import ImageSet, array_set, file_set
+from zsntta_cli.errors import DatasetError, counted, first_of
+from zsntta_cli.progress import ConsoleReporter
+
+
+def first_place(root: Path, places: str) -> Path:
+    """The first of some places, with "|" between, that is there; else an archive of their tops.
+
+    Raises:
+        FileNotFoundError: none is; it names the first.
+    """
+    paths = [root / place for place in places.split("|")]
+    tops = [root / place.partition("/")[0] for place in places.split("|")]
+    packed = [top.with_name(top.name + ending) for top in tops for ending in tree.ARCHIVES]
+    found = next((path for path in (*paths, *packed) if path.exists()), None)
+    return found or existing(paths[0])
+
+
+def existing(path: Path) -> Path:
+    """The path, if there is something.
+
+    Raises:
+        FileNotFoundError: there is not.
+    """
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return path
+
+
+def images_at(
+    place: Path, within: str = "", left_out: tree.LeftOut | None = None
+) -> list[tree.File]:
+    """The images of a folder, or of an archive below the folder that all share.
+
+    `within`: of an archive that has a folder of this name, only what is in it.
+    """
+    files = tree.images_among(tree.files_in(place, left_out), left_out)
+    if place.is_dir():
+        return files
+    return tree.below_shared([f for f in files if within in f.parts[:-1]] or files)
+
+
+def by_folder(name: str, root: Path, *, places: str) -> ImageSet:
+    """The images of a folder or its archive: class folders are labels; a flat one has none."""
+    return folder_set(name, first_place(root, places), places.partition("|")[0].rpartition("/")[2])
+
+
+def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
+    """The images of a folder, a .tar or a .zip: class folders are labels; a flat one has none.
+
+    Raises:
+        DatasetError: no image, images beside class folders, or no whole archive.
+    """
+    left_out = tree.LeftOut()
+    files = images_at(place, within, left_out)
+    if not files:
+        words = f"; left out: {left_out.words()}" if left_out.words() else ""
+        raise DatasetError(f"data set '{name}': no image in {place}{words}.")
+    labels, class_names = tree.labels_by_folder(name, place, files)
+    images = file_set(name, files, labels, class_names)
+    parts = [left_out.words()] if left_out.words() else []
+    if class_names and place.is_dir():
+        folders = [p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)]
+        if empty := sorted({*folders} - {*class_names}):
+            count = counted(len(empty), "folder without images", "folders without images")
+            parts.append(f"{count} ({first_of(empty)})")
+    origin = "the folders" if class_names else ""
+    return replace(images, labels_from=origin, left_out=", ".join(parts))
+
+
+def by_keys(
+    name: str, places: Mapping[str, Path], names_by_folder: Mapping[str, str], within: str = ""
+) -> ImageSet:
+    """The images of class folders, in the order of their names' mapping, of places in a row.
+
+    `places` are by what the ids of their images begin with.
+
+    Raises:
+        DatasetError: a class without images, or images of another.
+    """
+    files, labels = list[tree.File](), list[int]()
+    for prefix, place in places.items():
+        by_folder: dict[str, list[tree.File]] = {folder: [] for folder in names_by_folder}
+        strange = set[str]()
+        for file in images_at(place, within):
+            folder = file.parts[0] if len(file.parts) > 1 else "."
+            if folder not in by_folder:
+                strange.add(folder)
+                continue
+            parts = (*(part for part in prefix.split("/") if part), *file.parts)
+            by_folder[folder].append(tree.File(parts, file.size, file.read))
+        lacking = [folder for folder, found in by_folder.items() if not found]
+        if lacking:
+            raise DatasetError(
+                f"data set '{name}': {len(lacking):,} of {len(by_folder):,} classes have no image "
+                f"in {place}, such as {lacking[0]}"
+                f"{f'; it has {first_of(sorted(strange))}' if strange else ''}."
+            )
+        if strange:
+            raise DatasetError(
+                f"data set '{name}': {len(strange):,} folders in {place} are no class of it, such "
+                f"as {min(strange)}."
+            )
+        files += [file for found in by_folder.values() for file in found]
+        labels += [label for label, found in enumerate(by_folder.values()) for _ in found]
+    return file_set(name, files, labels, list(names_by_folder.values()))
+
+
+def listed(
+    name: str, base: Path, paths: Sequence[Path], labels: Sequence[int], names: Sequence[str]
+) -> ImageSet:
+    """Image files that a list names, in its order; the ids are the paths below `base`.
+
+    Raises:
+        DatasetError: a file is missing, or a label has no class name.
+    """
+    missing = [path for path in paths if not path.is_file()]
+    if missing:
+        raise DatasetError(
+            f"data set '{name}': {len(missing):,} of {len(paths):,} images are missing, such as "
+            f"{missing[0]}."
+        )
+    files = [tree.File(p.relative_to(base).parts, p.stat().st_size, p.read_bytes) for p in paths]
+    return file_set(name, files, labels, names)
+
+
+def have(name: str, root: Path) -> None:
+    """Fetch what lacks of a set that comes at once, and unpack an archive of it that lies there.
+
+    Raises:
+        DatasetError: it cannot be had.
+    """
+    entry, reporter = CATALOGUE[name], ConsoleReporter()
+    if any(not (root / (file.unpacks or file.file)).exists() for file in entry.files):
+        for line in fetching.fetch(name, entry, root, reporter):
+            reporter.note(f"{name}: {line}")
+
+
+def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
+    """CIFAR-10 or CIFAR-100, test split, fine labels.
+
+    Raises:
+        DatasetError: its files are not the published ones: a pickle of anybody else can do harm.
+    """
+    from torchvision import datasets as published
+
+    have(name, root)
+    original: Any = getattr(published, kind)
+    of_test = type(kind, (original,), {"train_list": []})  # the training batches are not needed
+    try:
+        test = of_test(root, train=False)
+    except RuntimeError as error:
+        files = [original.meta["filename"], *(file for file, _ in original.test_list)]
+        folder = root / original.base_folder
+        raise DatasetError(
+            f"{' and '.join(str(existing(folder / file)) for file in files)} are not the published "
+            f"files by their md5, and pickles of others are not opened"
+        ) from error
+    return array_set(name, [test.data], test.targets, test.classes)
+
+
+def svhn(name: str, root: Path) -> ImageSet:
+    """Street View House Numbers, test split: the digit 0 is the label 10 in its file."""
+    from torchvision.datasets import SVHN
+
+    have(name, root)
+    [file] = CATALOGUE[name].files
+    path = existing(root / file.file)
+    of_any_checksum: Any = type("SVHN", (SVHN,), {"_check_integrity": lambda _: True})
+    test = of_any_checksum(path.parent, split="test")
+    images = array_set(
+        name, [test.data.transpose(0, 2, 3, 1)], np.atleast_1d(test.labels), [*map(str, range(10))]
+    )
+    with path.open("rb") as content:
+        md5 = hashlib.file_digest(content, "md5").hexdigest()
+    if f"md5:{md5}" == file.checksum:
+        return images
+    note = f"{path} is not the published file: its md5 is {md5}, that has {file.checksum[4:]}"
+    return replace(images, notes=[note])
+
+
+def texture(name: str, root: Path) -> ImageSet:
+    """Describable Textures (DTD), all three splits: the paper's Texture; labels/ is not needed."""
+    if not (root / "dtd" / "images").is_dir():
+        have(name, root)
+    return by_folder(name, root, places="dtd/dtd/images|dtd/images")
+
+
+def food101(name: str, root: Path) -> ImageSet:
+    """Food-101, test split, in the order of its folders: cheese plate (16), then cheesecake (17).
+
+    The paper's released code names these two the other way round.
+    """
+    from torchvision.datasets import Food101
+
+    have(name, root)
+    existing(root / "food-101" / "meta" / "test.json")
+    test: Any = Food101(root, split="test")
+    names = [food.replace("_", " ") for food in test.classes]
+    return listed(name, root / "food-101" / "images", test._image_files, test._labels, names)
+
+
+def pets37(name: str, root: Path) -> ImageSet:
+    """Oxford-IIIT Pet, trainval and test."""
+    from torchvision.datasets import OxfordIIITPet
+
+    have(name, root)
+    base = root / "oxford-iiit-pet"
+    existing(base / "images")
+    parts: list[Any] = [OxfordIIITPet(root, split) for split in ("trainval", "test")]
+    paths = [path for part in parts for path in part._images]
+    labels = [label for part in parts for label in part._labels]
+    return listed(name, base / "images", paths, labels, parts[0].classes)
+
+
+def cars196(name: str, root: Path) -> ImageSet:
+    """Stanford Cars, train and test; they cannot be downloaded."""
+    from torchvision.datasets import StanfordCars
+
+    base = root / "stanford_cars"
+    for file in ("devkit/cars_train_annos.mat", "cars_test_annos_withlabels.mat"):
+        existing(base / file)
+    parts: list[Any] = [StanfordCars(root, split) for split in ("train", "test")]
+    rows = [row for part in parts for row in part._samples]
+    paths, labels = [Path(path) for path, _ in rows], [int(label) for _, label in rows]
+    return listed(name, base, paths, labels, parts[0].classes)
+
+
+def cub200(name: str, root: Path) -> ImageSet:
+    """CUB-200-2011, train and test: three text files of `ID value` lines, classes from 1.
+
+    "001.Black_footed_Albatross" is a Black footed Albatross in prompts.
+    """
+    base = root / "CUB_200_2011"
+    classes, images, class_of = (
+        dict(line.split(maxsplit=1) for line in (base / file).read_text().splitlines())
+        for file in ("classes.txt", "images.txt", "image_class_labels.txt")
+    )
+    order = sorted(classes, key=int)
+    labels = [order.index(class_of[image].strip()) for image in images]
+    names = [classes[key].partition(".")[2].replace("_", " ").strip() for key in order]
+    paths = [base / "images" / path.strip() for path in images.values()]
+    return listed(name, base / "images", paths, labels, names)
