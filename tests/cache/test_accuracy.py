@@ -94,11 +94,8 @@ def test_what_was_kept_is_forgotten_with_what_it_was_of(tmp_path):
 
 @pytest.mark.parametrize("note", [
     b'{"of": ', b"[" * 100_000, b"[]", b"null", b"{}", b"\xff", b'{"of": OF, "accuracies": 3}',
-    b'{"of": OF, "accuracies": [{"template": "x", "correct": Infinity, "images": 1, "swaps": []}]}',
-    *(b'{"of": OF, "accuracies": [{"template": "x", "swaps": [], "order": "", ' + part
-      + b"}]}" for part in (b'"correct": 2, "images": 1, "reordered": 0',
-                            b'"correct": 1, "images": 1, "reordered": 1' + b"0" * 400,
-                            b'"correct": 1, "images": 1' + b"0" * 400 + b', "reordered": 0')),
+    b'{"of": OF, "accuracies": [{"template": "x", "correct": Infinity, "images": 8, "swaps": []}]}',
+    b'{"of": OF, "accuracies": [{"template": "x", "correct": 2, "images": 1, "swaps": []}]}',
 ])  # fmt: skip
 def test_a_note_that_is_none_is_made_again(tmp_path, note):
     labels = np.arange(40) % 4

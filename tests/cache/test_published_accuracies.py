@@ -11,8 +11,7 @@ from feature_files import write_features
 from made import PROMPT
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.published import judge, judged_file, published_for, table
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy, judge, published_for, table, zero_shots
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.settings.prompts import ensembles, templates_of
@@ -115,7 +114,7 @@ def test_a_prompt_that_is_off_beside_one_without_a_published_accuracy(tmp_path):
         class_names=[f"class {i}" for i in range(10)],
         texts=[Text("clip-cifar", far), Text(PROMPT, near)],
     )  # fmt: skip
-    bad, other = judged_file(tmp_path / "cifar10.h5")
+    bad, other = zero_shots(tmp_path / "cifar10.h5")
     assert bad.is_suspect
     assert "points below the published accuracy" in bad.warning
     assert (other.published, other.is_suspect, other.warning) == (None, False, "")

@@ -8,7 +8,7 @@ import pytest
 from made import PROMPT, TINY
 from PIL import Image
 
-from zsntta_cli.cache import published, store
+from zsntta_cli.cache import accuracy, store
 from zsntta_cli.datasets.drawn.builtin import render
 
 IMAGES = 1_500
@@ -39,9 +39,9 @@ def take_in(zsntta, shapes, tmp_path, monkeypatch):
     What is published is of as many images.
     """
     rows, labels, text, images = shapes
-    [row] = [row for row in published.table() if (row.model, row.set) == ("tiny", "shapes")]
+    [row] = [row for row in accuracy.table() if (row.model, row.set) == ("tiny", "shapes")]
     row = replace(row, images=IMAGES, accuracy=round(100 * share_of(shapes), 2))
-    monkeypatch.setattr(published, "table", lambda: (row,))
+    monkeypatch.setattr(accuracy, "table", lambda: (row,))
 
     def run(name="shapes", encoder="tiny-embedded", **changed):
         arrays = {"features": rows, "labels": labels, "text_features": text} | changed

@@ -171,7 +171,7 @@ def put(group, name: str, array: np.ndarray, how: str, count: int | None, place)
         case "hard link to text":
             group.create_dataset(name, data=array.astype(text))
             for i in range(200):
-                group.file[f"text/again{i}"] = group
+                group.file[f"text/{name}-again{i}"] = group
         case "declared" | "declared in chunks":
             more = {"chunks": True} if how.endswith("chunks") and shape else {}
             group.create_dataset(name, (count, *shape[1:]), text, **more)

@@ -20,8 +20,9 @@ from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
+    from zsntta_cli.cache.accuracy import ZeroShotAccuracy
     from zsntta_cli.cache.npz import ImportPlan
-    from zsntta_cli.cache.published import ComparedAccuracy
+    from zsntta_cli.cache.store import Features
 
 app = group("List, check, split, import, export and share features.")
 
@@ -40,7 +41,9 @@ def list_files(
     files = stored(features_dir, encoder)
     answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
     if files or answers:
-        accuracies = {file.path: judged_file(file.path) for file in files if file.header}
+        accuracies = {
+            file.path: judged_file(file.path, file.header) for file in files if file.header
+        }
         console().print(*feature_lists(files, answers, accuracies), sep="\n")
         say_suspects(accuracies)
     else:
@@ -71,8 +74,8 @@ def show(
     folder = folder_name(choice) if is_named else None
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
-        judged = judged_file(path)
-        console().print(feature_card(read(path), list(answers), judged))
+        features = read(path)
+        console().print(feature_card(features, list(answers), judged_file(path, features)))
 
 
 @app.command(cls=Command)
@@ -234,12 +237,12 @@ def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
     return new.path
 
 
-def judged_file(path: Path) -> "list[ComparedAccuracy]":
+def judged_file(path: Path, header: "Features | None" = None) -> "list[ZeroShotAccuracy]":
     """The zero-shot accuracies of a feature file beside those that are published."""
-    from zsntta_cli.cache import published
+    from zsntta_cli.cache.accuracy import zero_shots
 
     try:
-        return published.judged_file(path)
+        return zero_shots(path, header)
     except StoreError:  # of a broken file: what is wrong with it is said elsewhere
         return []
 
@@ -248,12 +251,12 @@ def say_accuracies(path: Path) -> None:
     """Say a set's zero-shot accuracy beside the published one, and what may be wrong with it."""
     accuracies = judged_file(path)
     for judged in accuracies:
-        under = f" under '{judged.shot.template}'" * (len(accuracies) > 1)
+        under = f" under '{judged.template}'" * (len(accuracies) > 1)
         say(f"note: {path.stem}{under}: {judged.line}", err=True)
     say_suspects({path: accuracies})
 
 
-def say_suspects(accuracies: "Mapping[Path, Sequence[ComparedAccuracy]]") -> None:
+def say_suspects(accuracies: "Mapping[Path, Sequence[ZeroShotAccuracy]]") -> None:
     """Warn of the accuracies that are off."""
     for path, every in accuracies.items():
         for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):

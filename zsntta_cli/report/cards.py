@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from rich.table import Table
 from rich.text import Text
 
+from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
-from zsntta_cli.cache.published import ComparedAccuracy
 from zsntta_cli.cache.soundness import row_norms
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.catalogue import DatasetEntry
@@ -41,7 +41,7 @@ def _text(value: str) -> Text:
 def feature_lists(
     files: Sequence[Stored],
     answers: Sequence[StoredAnswers] = (),
-    accuracies: Mapping[Path, Sequence[ComparedAccuracy]] | None = None,
+    accuracies: Mapping[Path, Sequence[ZeroShotAccuracy]] | None = None,
 ) -> list[Table]:
     """Feature files, unfinished extractions and TPT's answers: a table for each encoder.
 
@@ -73,14 +73,14 @@ def _feature_list(encoder_name: str) -> Table:
     return table
 
 
-def _feature_row(file: Stored, judged: Sequence[ComparedAccuracy]) -> list[str]:
+def _feature_row(file: Stored, judged: Sequence[ZeroShotAccuracy]) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
         return [file.name, "", "", file.problem, "", "", size, ""]
     classes, templates = str(len(header.class_names) or ""), "\n".join(header.texts)
-    by_template = {j.shot.template: j for j in judged}
+    by_template = {j.template: j for j in judged}
     compared = [by_template.get(template) for template in header.texts]
-    own = [f"{100 * j.shot.accuracy:.2f}{SUSPECT * j.is_suspect}" if j else "" for j in compared]
+    own = [f"{100 * j.accuracy:.2f}{SUSPECT * j.is_suspect}" if j else "" for j in compared]
     published = [f"{j.published.accuracy:.2f}" if j and j.published else "" for j in compared]
     return [
         file.name, f"{len(header):,}", classes, templates, "\n".join(own), "\n".join(published),
@@ -98,7 +98,7 @@ def _answers_row(kept: StoredAnswers) -> list[str]:
 def feature_card(
     features: Features,
     answers: Sequence[StoredAnswers] = (),
-    judged: Sequence[ComparedAccuracy] = (),
+    judged: Sequence[ZeroShotAccuracy] = (),
 ) -> Table:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
     norms = row_norms(features.image_features)
@@ -112,10 +112,7 @@ def feature_card(
         "labels": _label_counts(features.labels),
         "class names": _abridged(features.class_names),
         "prompt templates": "\n".join(features.texts) or "none",
-        **{
-            f"under '{j.shot.template}'": "; ".join(filter(None, (j.line, j.warning)))
-            for j in judged
-        },
+        **{f"under '{j.template}'": "; ".join(filter(None, (j.line, j.warning))) for j in judged},
         **{f"encoder: {key}": str(value) for key, value in features.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},

@@ -224,16 +224,16 @@ def encoder_options(choice: EncoderChoice) -> str:
 
 def simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: Path) -> str:
     """The command that replays what was extracted; nothing where none of it can be an ID set."""
-    from zsntta_cli.cache.folder import feature_path, folder_name, set_names, stored
+    from zsntta_cli.cache.folder import feature_path, folder_name, set_names
+    from zsntta_cli.cache.store import read
     from zsntta_cli.datasets import partners
 
     folder = folder_name(choice)
     names = [str(SetName.parse(spec)) for spec in sets]
-    headers = {one.name: one.header for one in stored(features_dir, folder) if one.header}
-    id_sets = [n for n in names if n in headers and headers[n].texts]
-    if not id_sets:
+    paths = {n: feature_path(features_dir, folder, n) for n in names}
+    name = next((n for n, p in paths.items() if p.exists() and read(p, rows=False).texts), "")
+    if not name:
         return ""
-    name = id_sets[0]
     known = [n for n in partners(name) if feature_path(features_dir, folder, n).exists()]
     others = [n for n in set_names(features_dir, folder) if n != name]
     ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
