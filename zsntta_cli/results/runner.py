@@ -230,9 +230,10 @@ class _Work:
 
         from joblib import Parallel, delayed
 
-        job, make = self._packed(is_local=True), delayed(_make_elsewhere)
+        job, make = self._packed(parent=os.getpid()), delayed(_make_elsewhere)
         with ctrl_c_ignored():  # by the processes that start here: this one ends them
-            results = Parallel(min(jobs, len(runs)), return_as="generator_unordered")(
+            parallel = Parallel(min(jobs, len(runs)), "loky", "generator_unordered")
+            results = parallel(
                 make(job, place, pickle.dumps(run)) for place, run in enumerate(runs)
             )
         try:
@@ -291,11 +292,11 @@ class _Work:
             for waiting in tasks:
                 ray.cancel(waiting, force=True)
 
-    def _packed(self, live: LiveSettings | None = None, is_local: bool = False) -> bytes:
+    def _packed(self, live: LiveSettings | None = None, parent: int | None = None) -> bytes:
         """What another process needs to make runs, for it to unpack once."""
         return pickle.dumps(
             _Job(
-                LoadedScripts(), self.root, self.keeping, live, Path.cwd(), is_local,
+                LoadedScripts(), self.root, self.keeping, live, Path.cwd(), parent,
                 secrets.token_hex(8),
             )
         )  # fmt: skip
@@ -309,7 +310,7 @@ class _Job(NamedTuple):
     keeping: Keeping | None
     live: LiveSettings | None  # of live runs
     folder: Path  # at which relative paths begin
-    is_local: bool  # of this machine, and to end with this process
+    parent: int | None  # the process on this machine that asks, to end with it
     token: str  # no two are the same: what was read for one may have changed for the next
 
 
@@ -335,7 +336,7 @@ def _make_elsewhere(
 def _opened(content: bytes) -> tuple[Simulator, Keeping | None, "_Noting"]:
     """What makes the runs of a packed job; it is kept for the next run."""
     job: _Job = pickle.loads(content)
-    if job.is_local:
+    if os.getppid() == job.parent:
         end_with_parent()
     with contextlib.suppress(OSError):  # on a machine without it absolute paths do
         os.chdir(job.folder)
