@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import os
 import random
 import tarfile
 from dataclasses import replace
@@ -45,7 +44,6 @@ def fetch(served, root, **how):
 # --- One file ---
 
 
-WHOLE = 10**6  # of a connection that does not break off
 NEWER = CONTENT[::-1] + b"and more"
 SERVERS = st.fixed_dictionaries({
     "ranges": st.booleans(), "heads": st.booleans(), "length": st.booleans(),
@@ -61,8 +59,8 @@ AFTER = {"same": CONTENT, "longer": NEWER, "shorter": NEWER[:10], "other": CONTE
 
 @settings(max_examples=50)
 @given(how=SERVERS, after=st.sampled_from(["same", *AFTER]))
-@example(how={"cuts": [WHOLE] * 3 + [5_000], "etag": ""}, after="longer")
-@example(how={"cuts": [WHOLE] * 5 + [0]}, after="shorter")
+@example(how={"cuts": [50_000, 5_000], "etag": ""}, after="longer")
+@example(how={"cuts": [50_000, 0]}, after="shorter")
 @example(how={"cuts": [50_000, 60_000], "length": False}, after="same")
 def test_a_file_is_the_same_to_the_bit_or_not_there(tmp_path_factory, how, after):
     """Wherever connections break off, whatever a server tells, and if the file changes then.
@@ -101,8 +99,8 @@ def test_what_was_fetched_is_said(tmp_path):
 
 
 def stops(connections):
-    """Some connections are good, all later ones break off at once."""
-    return [*[WHOLE] * connections, *[0] * 50]
+    """The first connection breaks off after some blocks, all later ones at once."""
+    return [connections * 12_000, *[0] * 50]
 
 
 def came(folder):
@@ -129,7 +127,7 @@ def test_what_came_of_another_address_is_not_gone_on_with(tmp_path):
         fetch(served, tmp_path)
     with serving(content=CONTENT[::-1]) as served:
         fetch(served, tmp_path)
-    assert served.asked[0].startswith("bytes=0-")
+    assert served.asked[-1] == ""
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"photos.bin": CONTENT[::-1]}
 
 
@@ -147,7 +145,7 @@ def test_what_a_server_refuses(tmp_path, status, asked):
 def test_a_server_that_is_not_there(tmp_path):
     with serving(content=CONTENT) as served:
         pass
-    with pytest.raises(DatasetError, match=r"cannot read .*photos.bin \(Connect call failed"):
+    with pytest.raises(DatasetError, match=r"cannot read .*photos.bin \(Connection refused"):
         fetch(served, tmp_path)
 
 
@@ -257,19 +255,6 @@ def test_what_is_there_is_not_fetched(tmp_path):
 
 
 # --- Unpacking ---
-
-
-def test_a_file_that_was_replaced_while_it_was_fetched(tmp_path):
-    source, target = tmp_path / "0.tar", tmp_path / "here" / "0.tar"
-    source.write_bytes(b"a" * 3000)
-    system, path = download.file_system(f"file://{source}")
-    target.parent.mkdir()
-    begun = f".0.tar.{download._version(f'file://{source}', system.info(path))}.begun"
-    (target.parent / begun).write_bytes(b"a" * 1200)
-    source.write_bytes(b"b" * 3000)
-    os.utime(source, (1, 1))
-    download.fetch_file(f"file://{source}", target)
-    assert target.read_bytes() == b"b" * 3000
 
 
 PHOTOS = {"top/photos/a/1.png": b"1" * 5000, "top/photos/b/2.png": b"2", "top/other/3.png": b"3"}

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from filelock import FileLock, Timeout
 
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
-from zsntta_cli.datasets.download import MissingAtStore, Unread, fetch_file
+from zsntta_cli.datasets.download import fetch_file
 from zsntta_cli.datasets.tree import COMPRESSED, is_archive, members
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch_folder, take_name, writing
@@ -87,10 +87,7 @@ class _Fetch:
         came = self.target.with_name(f"{self.target.name}.came")
         with _alone(self.target), contextlib.ExitStack() as stack:
             progress = _Progress(self, came.parent, stack)
-            try:
-                fetch_file(address, came, progress.begin, progress.reach)
-            except (MissingAtStore, Unread) as error:
-                raise DatasetError(str(error)) from error
+            fetch_file(address, came, progress.begin, progress.reach)
             try:
                 facts = self._verify(came)
             except DatasetError as error:
