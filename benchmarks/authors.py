@@ -30,6 +30,7 @@ from rich.table import Table
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
 from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.method import PairSettings
 from zsntta_cli.methods.scores import unit, zero_shot
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import build_run
@@ -176,8 +177,8 @@ def named(items: Items, line: Line) -> str:
     method, preset, values, rendering = line
     chosen = CLASSIFIERS[method]
     given = build_run(method, "", "", None, "", preset, **values).options
-    own = chosen.settings_class(**{key: vars(given)[key] for key in vars(chosen.settings_class())})
-    ours = chosen.load()(items.data, own, np.ones(len(items.data), bool))
+    own = given.classifier if isinstance(given, PairSettings) else given
+    ours = chosen(items.data, own).classify(items.data, np.ones(len(items.data), bool))
     theirs = rendering(items.data, own).argmax(axis=1)
     equal = 100 * (ours == theirs).mean()
     return f"{equal:.2f} ({accuracy(theirs, items):.2f} / {accuracy(ours, items):.2f})"
@@ -188,7 +189,7 @@ def decided(items: Items, line: Line) -> str:
     method, preset, values, rendering = line
     own = build_run(method, "", "", None, "", preset, **values).options
     threshold = ThresholdSettings()
-    ours = METHODS[method].load()(items.data, own, threshold)
+    ours = METHODS[method](items.data, own, threshold).push(items.data)
     is_noise, _, classes, *_ = *rendering(items.data, own, threshold), None, None
     shares = [f"{100 * (ours.is_noise == is_noise).mean():.2f}"]
     if classes is not None:

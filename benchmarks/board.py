@@ -121,7 +121,7 @@ def line(method: str, rows: Rows, base: Rows) -> str:
 
 def own(method: str) -> str:
     """The word list that a method has by itself."""
-    return getattr(METHODS[method].settings_class(), "words", "")
+    return METHODS[method].settings().values().get("words", "")
 
 
 def main() -> None:

@@ -58,11 +58,11 @@ def microseconds(method: str, data: StreamData, rounds: int) -> float:
     settings = build_run(method, "", "", None, "a photo of a {}.")
     if METHODS[method].needs != WORDS:
         data = replace(data, pool=replace(data.pool, more_text=None))
-    run, times = METHODS[method].load(), []  # with a BLAS of its own, maybe: limited after it
+    chosen, times = METHODS[method], []  # with a BLAS of its own, maybe: limited after it
     with threadpool_limits(1, user_api="blas"):
         for _ in range(rounds + 1):
             started = time.process_time()
-            run(data, settings.options, settings.threshold)
+            chosen(data, settings.options, settings.threshold).push(data)
             times.append(time.process_time() - started)
     return statistics.median(times[1:]) / len(data) * 1e6
 

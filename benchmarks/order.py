@@ -74,8 +74,8 @@ def stream(id_set: Features, ood_set: Features, ratio: float, order: str, seed: 
 
 def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decisions:
     chosen = METHODS[method]
-    own = RidgeSettings(ridge_order=in_order) if method == "ridge" else chosen.settings_class()
-    return chosen.load()(data, own, ThresholdSettings())
+    own = RidgeSettings(ridge_order=in_order) if method == "ridge" else chosen.settings()
+    return chosen(data, own, ThresholdSettings()).push(data)
 
 
 def figures(run: Run, rivals: Sequence[str]) -> list[float]:

@@ -39,7 +39,7 @@ def replayed(method: str, data: StreamData) -> float:
     chosen, seconds = METHODS[method], []
     for _ in range(5):
         started = time.process_time()
-        chosen.load()(data, chosen.settings_class(), ThresholdSettings())
+        chosen(data, chosen.settings(), ThresholdSettings()).push(data)
         seconds.append(time.process_time() - started)
     return 1e6 * median(seconds) / ITEMS
 

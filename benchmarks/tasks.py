@@ -86,9 +86,9 @@ def tda(_folder: Path, classes: int) -> float:
     data = StreamData(pool, np.arange(count), np.zeros(count, bool))
     method = METHODS["tda"]
     with threadpool_limits(1, "blas"):
-        method.load()(data.part(slice(20)), method.settings_class(), ThresholdSettings())
+        method(data, method.settings(), ThresholdSettings()).push(data.part(slice(20)))
         started = time.perf_counter()
-        method.load()(data, method.settings_class(), ThresholdSettings())
+        method(data, method.settings(), ThresholdSettings()).push(data)
         return (time.perf_counter() - started) / count
 
 

@@ -160,10 +160,10 @@ def steps(data: LiveData, run: RunSettings, batch_size: int) -> Iterator[int]:
     """Go through the stream, and give the number of items whenever some are decided."""
     method = METHODS[run.method]
     if method.live:
-        for decisions in method.load()(data, run.options, run.threshold):
+        for decisions in method(data, run.options, run.threshold).run():
             yield len(decisions.class_index)
         return
-    stepper, stream = method.start(data.stream, run.options, run.threshold), data.stream
+    stepper, stream = method(data.stream, run.options, run.threshold), data.stream
     text, scale = stream.pool.text_features, stream.pool.logit_scale
     for items, images in data.batches(in_batches(np.arange(len(data)), batch_size)):
         features = data.encoder.encode_images(images)

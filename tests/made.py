@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from zsntta_cli.errors import ZsnttaError
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.progress import Silent
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -61,24 +62,47 @@ from dataclasses import dataclass
 import shifts
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
+from zsntta_cli.methods.method import MethodSettings
+from zsntta_cli.settings.options import option
 
 @dataclass(frozen=True)
-class OwnSettings(Settings):
+class OwnSettings(MethodSettings):
     cut: float = option(0.5, "Where noise begins.")
 
-def run(data, options, threshold):
-    u = data.noise_score + shifts.SHIFT
-    return Decisions(data.class_index, u > options.cut, 1 - u)
+class Own(Method):
+    Settings = OwnSettings
 
-METHODS["own"] = Method(run, OwnSettings)
+    def push(self, items, learn=True):
+        u = items.noise_score + shifts.SHIFT
+        return Decisions(items.class_index, u > self.options.cut, 1 - u)
+
+METHODS["own"] = Own
 '''
 
 
 def decisions(data, settings):
     """What the method of a run decides; of a live one, an iterator of its parts."""
-    run = METHODS[settings.method].load()
-    return run(data, settings.options, settings.threshold)
+    method = METHODS[settings.method](data, settings.options, settings.threshold)
+    return method.run() if method.live else method.push(data)
+
+
+def own_method(run, settings=MethodSettings, **facts):
+    """The class of a method that decides by a function of (data, options, threshold)."""
+
+    class Own(Method):
+        """A method of a script."""
+
+        Settings = settings
+
+        def __init__(self, data, options, threshold):
+            self.given = options, threshold
+
+        def push(self, items, learn=True):
+            return run(items, *self.given)
+
+    for name, value in facts.items():
+        setattr(Own, name, value)
+    return Own
 
 
 def fails(result, *parts, code=1, stdout=""):

@@ -65,8 +65,8 @@ def near_words(seed, items=220, classes=5, sizes=(40, 15), injected=True, distin
 
 def decide(method, data, threshold, **values):
     """The decisions of a method with these settings, and the settings."""
-    options = METHODS[method].settings_class(**values)
-    return METHODS[method].load()(data, options, threshold), options
+    options = METHODS[method].settings(**values)
+    return METHODS[method](data, options, threshold).push(data), options
 
 
 def assert_same(found, expected):

@@ -8,6 +8,7 @@ The embedded encoder, `shapes` against `glyphs` at 25 % noise, clean at first (`
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -34,7 +35,7 @@ def main(root: Path, target: Path) -> None:
     pool = simulator._pool(run.encoder, run.prompt, *sources.names)
     index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
     data = StreamData(pool, index, np.zeros(len(index), bool))
-    decided = METHODS["ridge"].load()(data, run.options, run.threshold)
+    decided: Any = METHODS["ridge"](data, run.options, run.threshold).push(data)
     scores, thresholds = 1 - decided.id_score, decided.detector_threshold
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
     drawn = np.sort(np.random.default_rng(0).permutation(len(index))[:_ITEMS])

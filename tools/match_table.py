@@ -9,6 +9,7 @@ noise and all seeds; at 0 % the share of clean images that are called noise.
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def stream(
 def figure(method: str, data: StreamData, labels: NDArray[np.int64]) -> float:
     """Acc_H of a stream in percent, of a clean one the share of it that is called noise."""
     chosen = METHODS[method]
-    found = chosen.load()(data, chosen.settings_class(), ThresholdSettings())
+    found: Any = chosen(data, chosen.settings(), ThresholdSettings()).push(data)
     clean = labels >= 0
     if clean.all():
         return 100 * float(found.is_noise.mean())

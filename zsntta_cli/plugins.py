@@ -28,7 +28,7 @@ class _Table:
 
     what: str  # what a line is, in words
     lines: dict[str, Any]
-    kind: type[Any]  # of its lines
+    fault: Callable[[Any], str]  # what keeps a value from being a line, in words; "": nothing
     group: str  # of the entry points that become its lines
     complete: Callable[[], None]  # called after lines were added
     before: dict[str, Any] = field(default_factory=dict)  # the lines that must stay as they are
@@ -41,16 +41,15 @@ class _Table:
             PluginError: a line is refused; the message names it and says why.
         """
         for name, line in self.lines.items():
-            if name in self.before and self.before[name] is not line:
+            if name in self.before and self.before[name] is line:
+                continue
+            if name in self.before:
                 raise PluginError(
                     f"{whose} adds the {self.what} '{short(name)}', and there is one of this name: "
                     f"give it another one."
                 )
-            if not isinstance(line, self.kind):
-                raise PluginError(
-                    f"{whose} adds the {self.what} '{short(name)}', which is a "
-                    f"{type(line).__name__}, must be a {self.kind.__name__}."
-                )
+            if fault := self.fault(line):
+                raise PluginError(f"{whose} adds the {self.what} '{short(name)}': {fault}.")
 
 
 _tables: dict[str, _Table] = {}
@@ -61,12 +60,15 @@ _loading: list[Path] = []
 def watch(
     what: str,
     lines: dict[str, Any],
-    kind: type[Any],
+    fault: Callable[[Any], str],
     group: str,
     complete: Callable[[], None] = lambda: None,
 ) -> None:
-    """Let scripts and entry points of a group add lines to a table, and call `complete` after."""
-    _tables[what] = _Table(what, lines, kind, group, complete, dict(lines))
+    """Let scripts and entry points of a group add lines to a table, and call `complete` after.
+
+    `fault` says what keeps a value from being a line, and "" if it is one.
+    """
+    _tables[what] = _Table(what, lines, fault, group, complete, dict(lines))
 
 
 @contextmanager

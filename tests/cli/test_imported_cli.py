@@ -55,7 +55,7 @@ def test_the_package_and_its_commands_load_nothing_before_they_are_needed():
 def test_help_imports_no_method_and_a_command_no_other(tmp_path):
     asked = ("-h", "methods check -h", "simulate -h", "plot -h")
     for modules in loaded(*asked, cwd=tmp_path):
-        assert of_methods(modules) <= {"entry"}
+        assert of_methods(modules) <= {"method"}
         assert not modules & {"numpy", *HEAVY}
     [modules] = loaded("cache list", cwd=tmp_path)
     assert "zsntta_cli.cli.cache" in modules
@@ -88,11 +88,10 @@ METHOD_FILES = {  # what a named method has, beside what all share
         "detectors.linear",
         "classifiers.adapting",
         "classifiers.dmn",
-        "pairs",
     },
 }
 SHARED_FILES = {
-    "base", "classifiers.blocks", "entry", "learned", "rows", "scores", "settings", "threshold",
+    "base", "classifiers.blocks", "method", "rows", "scores", "threshold",
 }  # fmt: skip
 
 

@@ -1,7 +1,6 @@
 """`zsntta methods` and `zsntta cite` as a user has them."""
 
 import csv
-import dataclasses
 import io
 import json
 import subprocess
@@ -28,23 +27,26 @@ class PlainSettings(ZsClipSettings):
     """Decides as zs-clip does."""
 
 
-def run(data, options, threshold):
-    return zs_clip.ZsClip(data, options, threshold).push(data)
+class Plain(zs_clip.ZsClip):
+    """Decides as zs-clip does."""
+
+    Settings = PlainSettings
 
 
-METHODS["plain"] = Method(run, PlainSettings)
+METHODS["plain"] = Plain
 '''
 CHEAT = (
     HONEST
     + """
 import dataclasses
 
-def cheat(data, options, threshold):
-    decisions = run(data, options, threshold)
-    scores = decisions.id_score
-    return dataclasses.replace(decisions, id_score=scores - scores.sum() / max(len(scores), 1))
+class Cheat(Plain):
+    def push(self, items, learn=True):
+        decisions = super().push(items, learn)
+        scores = decisions.id_score
+        return dataclasses.replace(decisions, id_score=scores - scores.sum() / max(len(scores), 1))
 
-METHODS["cheat"] = Method(cheat, PlainSettings)
+METHODS["cheat"] = Cheat
 """
 )
 
@@ -83,7 +85,7 @@ def test_show_has_every_setting_with_default_and_help(methods, name):
     result = methods("show", name)
     assert (result.exit_code, result.stderr) == (0, "")
     defaults = METHODS[name].defaults
-    for field in dataclasses.fields(METHODS[name].settings_class):
+    for field in METHODS[name].fields().values():
         _, default, _, about = row(result, option_name(field))
         assert about == field.metadata["about"]
         value = defaults.get(field.name, field.default)

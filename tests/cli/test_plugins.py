@@ -11,16 +11,20 @@ from made import OWN_SCRIPT, ZSNTTA, fails
 CLASSIFIER = """
 from dataclasses import dataclass
 from zsntta_cli.methods import CLASSIFIERS, Classifier
-from zsntta_cli.settings.options import Settings, option
+from zsntta_cli.methods import MethodSettings
+from zsntta_cli.settings.options import option
 
 @dataclass(frozen=True)
-class LastSettings(Settings):
+class LastSettings(MethodSettings):
     back: int = option(1, "Classes from the end.")
 
-def classes(data, options, offered):
-    return data.class_index
+class Last(Classifier):
+    Settings = LastSettings
 
-CLASSIFIERS["last"] = Classifier(classes, LastSettings)
+    def classify(self, items, offered):
+        return items.class_index
+
+CLASSIFIERS["last"] = Last
 """
 SET = """
 import hashlib
@@ -130,12 +134,8 @@ def test_so_have_processes_that_begin_anew_and_programs(tmp_path, features, type
     assert (done.stdout, done.returncode) == ("8 {'OwnSettings'}\n", 0), done.stderr
 
 
-IMPORTS = "from zsntta_cli.methods import Classifier, Method\n"
-CLASS = f"{IMPORTS}class Own:\n    def __init__(self, data, options, threshold): ...\n"
-PUSH = (
-    "TypeError: the class of a method has push(self, items, learn=True), which returns its "
-    "decisions."
-)
+CLASS = "from zsntta_cli.methods import CLASSIFIERS, METHODS, Method\nclass Own(Method):\n"
+PUSH = "    def push(self, items, learn=True): return 3\n"
 BROKEN = {
     "x = 1\nprint(y)\n": "broken.py, line 2: NameError: name 'y' is not defined.",
     "x = 1\n\nif x\n": "broken.py, line 3: SyntaxError: expected ':' (broken.py, line 3).",
@@ -145,23 +145,14 @@ BROKEN = {
     "from zsntta_cli.cli import main\nmain()\n": "broken.py runs zsntta while it is loaded: put "
     "main() at its end under if __name__ == '__main__'.",
     "from zsntta_cli.methods import METHODS\nMETHODS['x'] = print\n": "broken.py adds the method "
-    "'x', which is a builtin_function_or_method, must be a Method.",
-    "from zsntta_cli.methods import Method\nMethod(lambda data, settings: None)\n": "broken.py, "
-    "line 2: TypeError: the function of a method is called with three arguments: run(data, "
-    "options, threshold).",
-    "from zsntta_cli.methods import Method\nMethod(lambda *given: None, dict)\n": "broken.py, "
-    "line 2: TypeError: the settings of a method must be a dataclass, not <class 'dict'>: leave "
-    "them out, or write @dataclass(frozen=True) above their class.",
-    f"{CLASS}    def pull(self, items): ...\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
-    f"{CLASS}    def push(self, items): ...\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
-    f"{CLASS}    push = 3\nMethod(Own)\n": f"broken.py, line 5: {PUSH}",
-    f"{IMPORTS}class Own:\n    def push(self, items, learn=True): ...\nMethod(Own)\n": "broken.py, "
-    "line 4: TypeError: the class of a method is made of three arguments: Method(data, options, "
-    "threshold).",
-    f"{CLASS}    def classify(self, items): ...\nClassifier(Own)\n": "broken.py, line 5: "
-    "TypeError: the class of a classifier is made of two arguments: Classifier(data, options).",
-    f"{IMPORTS}Classifier(lambda data, options: 0)\n": "broken.py, line 2: TypeError: the "
-    "function of a classifier is called with classes(data, options, offered).",
+    "'x': print is no class of a Method: write class NAME(Method).",
+    f"{CLASS}    Settings = dict\n{PUSH}METHODS['x'] = Own\n": "broken.py adds the method 'x': "
+    "Own.Settings is no class of MethodSettings.",
+    f"from zsntta_cli.methods import MethodSettings\n{CLASS}    class Settings(MethodSettings):\n"
+    f"        cut: float = 0.5\n{PUSH}METHODS['x'] = Own\n": "broken.py adds the method 'x': "
+    "Own.Settings is no dataclass: write @dataclass(frozen=True) above it.",
+    f"{CLASS}{PUSH}CLASSIFIERS['x'] = Own\n": "broken.py adds the classifier 'x': Own is no class "
+    "of a Classifier: write class NAME(Classifier).",
     OWN_SCRIPT.replace(
         '"own"', '"adand"'
     ): "broken.py adds the method 'adand', and there is one of this name: give it another one.",
@@ -192,8 +183,7 @@ def test_a_script_that_cannot_be_loaded_is_one_line(zsntta, tmp_path, monkeypatc
 def test_scripts_that_do_not_fit_or_lack_are_one_line(scripted, features, tmp_path, words, said):
     for name, source in {
         "own.py": OWN_SCRIPT, "second.py": OWN_SCRIPT, "shifts.py": "SHIFT = 0.0\n",
-        "three.py": f"{CLASS}    def push(self, items, learn=True): return 3\n"
-        "from zsntta_cli.methods import METHODS\nMETHODS['three'] = Method(Own)\n",
+        "three.py": f"{CLASS}{PUSH}METHODS['three'] = Own\n",
     }.items():  # fmt: skip
         (tmp_path / name).write_text(source)
     (tmp_path / "bytes.py").write_bytes(b"zsntta_cli \xff\x00 'mcm'")
@@ -253,13 +243,13 @@ def test_a_program_finds_it_by_its_name(installed, features, tmp_path):
     code = (
         "import zsntta_cli.methods as m\n"
         "from zsntta_cli.datasets import known\n"
-        "print(m.METHODS['installed+last'].settings_class.__name__, known('reds').images)\n"
+        "print(*m.METHODS['installed+last'].fields(), known('reds').images)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(installed)},
     )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("OwnSettingsAndLastSettings 4\n", "")
+    assert (done.stdout, done.stderr) == ("back cut 4\n", "")
 
 
 def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, installed):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from made import own_method
 from streams import stream
 
 from zsntta_cli.errors import UnknownName
@@ -19,12 +20,13 @@ from zsntta_cli.methods import (
     CLASSIFIERS,
     METHODS,
     Classifier,
-    Method,
     check_method,
     method_place,
+    own_code,
 )
 from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.method import PairSettings
 from zsntta_cli.settings import ThresholdSettings
 
 PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
@@ -44,7 +46,7 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
             assert METHODS[name] == METHODS[name]
         with contextlib.suppress(UnknownName):
             check_method(name)
-        assert (METHODS.get(name) is not None) == (name in METHODS) == (name in before)
+        assert (name in METHODS) == (name in before)
         method_place(name)
     assert len(METHODS) == len([*METHODS]) == len(before)
     assert dict(METHODS) == before
@@ -59,8 +61,7 @@ def test_no_method_stands_behind_itself():
 def test_a_pair_is_made_of_any_detector_and_classifier():
     pair = METHODS["zs-clip+tda"]
     assert METHODS["zs-clip+tda"] == pair
-    assert METHODS["zs-clip+tda"].settings_class is pair.settings_class
-    names = {f.name for f in dataclasses.fields(pair.settings_class)}
+    names = {f.name for f in pair.fields().values()}
     assert names == {f.name for s in (ZsClipSettings, TDASettings) for f in dataclasses.fields(s)}
 
 
@@ -73,30 +74,33 @@ class OwnSettings(ZsClipSettings):
 
 def own_run(data, options, threshold):
     """ZS-CLIP under another name."""
-    return METHODS["zs-clip"].load()(data, options, threshold)
+    return METHODS["zs-clip"](data, options, threshold).push(data)
 
 
-def own_classes(data, options, offered):
+class Same(Classifier):
     """The frozen model's classes."""
-    return data.class_index
+
+    Settings = TDASettings
+
+    def classify(self, items, offered):
+        return items.class_index
 
 
 @pytest.fixture
 def own(monkeypatch):
     """A method and a classifier as a script adds them."""
-    monkeypatch.setitem(METHODS, "own", Method(own_run, OwnSettings))
-    monkeypatch.setitem(CLASSIFIERS, "same", Classifier(own_classes, TDASettings))
+    monkeypatch.setitem(METHODS, "own", own_method(own_run, OwnSettings))
+    monkeypatch.setitem(CLASSIFIERS, "same", Same)
 
 
 @pytest.mark.parametrize("name", ["own+same", "own+dota", "adand+same", "oodd+same"])
 def test_what_a_script_adds_is_part_of_pairs(own, name):
     pair, data = METHODS[name], stream(1)
-    detector, classifier = name.split("+")
+    classifier = name.partition("+")[2]
     assert name not in METHODS
-    assert set(pair.own_code) == {
-        *METHODS[detector].own_code, *CLASSIFIERS[classifier].own_code,
-    }  # fmt: skip
-    decisions = pair.load()(data, pair.settings_class(), ThresholdSettings(queue=64))
+    own_classes = {"own": METHODS["own"], "same": CLASSIFIERS["same"]}
+    assert [*own_code(name)] == [own_classes[n] for n in name.split("+") if n in own_classes]
+    decisions = pair(data, pair.settings(), ThresholdSettings(queue=64)).push(data)
     if classifier == "same":
         assert np.array_equal(decisions.class_index, data.class_index)
 
@@ -104,7 +108,7 @@ def test_what_a_script_adds_is_part_of_pairs(own, name):
 def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
     """A script run twice in a notebook defines its method anew."""
     assert METHODS["own+bca"].revision == 1
-    monkeypatch.setitem(METHODS, "own", Method(own_run, OwnSettings, revision=3))
+    monkeypatch.setitem(METHODS, "own", own_method(own_run, OwnSettings, revision=3))
     assert METHODS["own+bca"].revision == 3
 
 
@@ -119,20 +123,20 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
 
 def _decided(options):
     method = METHODS["oodd+bca"]
-    assert isinstance(options, method.settings_class)
-    return method.load()(stream(2), options, ThresholdSettings(queue=64)).class_index
+    assert isinstance(options, PairSettings)
+    return method(stream(2), options, ThresholdSettings(queue=64)).push(stream(2)).class_index
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_pair_decides_in_a_copy_of_the_process():
-    options = METHODS["oodd+bca"].settings_class(oodd_items=50, bca_mean_least=0.2)
+    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
         there = processes.submit(_decided, options).result()
     assert np.array_equal(there, _decided(options))
 
 
 def test_settings_of_a_pair_go_to_a_process_that_never_heard_of_it():
-    options = METHODS["oodd+bca"].settings_class(oodd_items=50, bca_mean_least=0.2)
+    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
     program = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
     there = subprocess.run(
         [sys.executable, "-c", program],
@@ -156,11 +160,11 @@ def test_other_pairs_are_refused(name):
 def test_the_detector_decides_and_the_classifier_names(detector, classifier):
     data, threshold = stream(3), ThresholdSettings(queue=64)
     pair = METHODS[f"{detector}+{classifier}"]
-    options = pair.settings_class()
-    both = pair.load()(data, options, threshold)
-    alone = METHODS[detector].load()(data, options, threshold)
+    options = pair.settings()
+    both = pair(data, options, threshold).push(data)
+    alone = METHODS[detector](data, options.detector, threshold).push(data)
     assert np.array_equal(both.is_noise, alone.is_noise)
     assert np.array_equal(both.id_score, alone.id_score)
     offered = ~alone.is_noise & ~data.injected
-    classes = CLASSIFIERS[classifier].load()(data, options, offered)
+    classes = CLASSIFIERS[classifier](data, options.classifier).classify(data, offered)
     assert np.array_equal(both.class_index, classes)

@@ -27,7 +27,7 @@ def run(method, words=0, *, fixed=None, **values):
     more = (WORDS[:words], (words,)) if words else ()
     data = of_features(IMAGES, TEXTS, 3.0, None, *more)
     options = build_run(method, "", "", None, "", **values).options
-    return METHODS[method].load()(data, options, ThresholdSettings(fixed=fixed))
+    return METHODS[method](data, options, ThresholdSettings(fixed=fixed)).push(data)
 
 
 # A method, its settings and number of words; the ID scores and noise decisions of nine items.

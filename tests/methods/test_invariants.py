@@ -26,9 +26,8 @@ SMALL = {  # so that a short stream is enough for every stage of every method
 
 
 def options_of(method):
-    settings = METHODS[method].settings_class
-    names = {field.name for field in dataclasses.fields(settings)}
-    return settings(**{name: value for name, value in SMALL.items() if name in names})
+    names = METHODS[method].fields()
+    return METHODS[method].settings(**{k: v for k, v in SMALL.items() if k in names})
 
 
 def stream(method, seed=0, classes=CLASSES):
@@ -52,7 +51,7 @@ def stream(method, seed=0, classes=CLASSES):
 
 
 def decide(method, data):
-    return METHODS[method].load()(data, options_of(method), ThresholdSettings(queue=64))
+    return METHODS[method](data, options_of(method), ThresholdSettings(queue=64)).push(data)
 
 
 def another_future(data, now):
@@ -80,7 +79,7 @@ def assert_like(one, other):
 @pytest.mark.parametrize("now", [1, 333, 700])
 def test_the_future_changes_no_decision(method, now):
     data = stream(method)
-    block = METHODS[method].delay(options_of(method)) + 1
+    block = options_of(method).at_once
     now = max(now // block, 1) * block
     seen, other = (decide(method, d).part(slice(now)) for d in (data, another_future(data, now)))
     assert_like(seen, other)
@@ -89,7 +88,7 @@ def test_the_future_changes_no_decision(method, now):
 @pytest.mark.parametrize("method", ONLINE)
 def test_a_stream_that_ends_earlier_has_the_same_decisions(method):
     data = stream(method, 1)
-    end = 500 - 500 % (METHODS[method].delay(options_of(method)) + 1)
+    end = 500 - 500 % (options_of(method).at_once)
     assert_like(decide(method, data).part(slice(end)), decide(method, data.part(slice(end))))
 
 
@@ -137,7 +136,7 @@ def test_one_class_is_enough_and_more_classes_than_items_are_not_too_many(method
         data = matched(data, None)
     score = MATCH if classes == 1 else ThresholdSettings().score
     settings = ThresholdSettings(queue=64, score=score)
-    decisions = METHODS[method].load()(data, options_of(method), settings)
+    decisions = METHODS[method](data, options_of(method), settings).push(data)
     assert len(decisions.class_index) == items
     assert np.isfinite(decisions.id_score).all()
     assert ((decisions.class_index >= 0) & (decisions.class_index < classes)).all()
@@ -183,8 +182,8 @@ def test_what_is_near_a_class_scores_higher_than_what_is_near_none(method):
 def test_the_line_of_a_method_says_how_long_it_warms_up_and_who_decides(method):
     data = stream(method)
     data = data.part(np.flatnonzero(~data.injected))
-    decisions, line = decide(method, data), METHODS[method]
-    first, own = line.warm_up(options_of(method)), decisions.detector_threshold
+    decisions = decide(method, data)
+    first, own = options_of(method).warm_up, decisions.detector_threshold
     if own is None:
         assert first == 0
         return

@@ -132,7 +132,7 @@ def test_sotta_moves_the_running_statistics_of_every_batchnorm(resnet):
     run = live_run("sotta", update_every=32, confidence=0.0, pipeline="all", memory=64)
     tower, before = resnet.model.visual, state_of(resnet)
     layer4 = [layer for name, layer in tower.named_modules() if name.startswith("layer4")]
-    steps = METHODS["sotta"].load()(data, run.options, run.threshold)
+    steps = METHODS["sotta"](data, run.options, run.threshold).run()
     next(steps)
     next(steps)  # the first step lies between the two
     for name, layer in tower.named_modules():
@@ -205,7 +205,7 @@ def test_sottas_frozen_blocks_are_those_that_do_not_change(vit):
     data = live_data(vit, "all")
     values = {"update_every": 32, "confidence": 0.0, "pipeline": "all", "frozen_blocks": "9-11"}
     run, before = live_run("sotta", **values), state_of(vit)
-    steps = METHODS["sotta"].load()(data, run.options, run.threshold)
+    steps = METHODS["sotta"](data, run.options, run.threshold).run()
     next(steps)
     next(steps)
     state = vit.model.state_dict()

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import pickle
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from learned import equal
 from streams import COUNT, assert_same, near_words, stream
 
-from zsntta_cli.detection.stepping import is_adapted
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors.adand import AdaNDSettings
@@ -56,24 +54,24 @@ def pieces(data, bounds):
 def test_any_pieces_give_the_decisions_of_a_run(case, seed, cuts):
     method, options, threshold = CASES[case]
     data = stream(seed)
-    online = METHODS[method].start(data, options, threshold)
+    online = METHODS[method](data, options, threshold)
     joined = Decisions.joined([online.push(part) for part in pieces(data, cuts)])
-    whole = METHODS[method].load()(data, options, threshold)
+    whole = METHODS[method](data, options, threshold).push(data)
     assert_same(joined, whole)
     if whole.detector_threshold is not None and "fixed" not in case:
         decided = ~np.isnan(whole.detector_threshold)
         assert 0 < decided.sum() < COUNT
-        assert is_adapted(online)
+        assert online.adapted
 
 
 @pytest.mark.parametrize("size", [4, 16])
 @pytest.mark.parametrize("method", ["zs-clip", "adand"])
 def test_pieces_of_whole_batches_give_the_decisions_of_a_run(method, size):
-    options = METHODS[method].settings_class(batch_size=size)
+    options = METHODS[method].settings(batch_size=size)
     data = stream(2, 390)  # the last batch is not full
-    online = METHODS[method].start(data, options, QUEUE)
+    online = METHODS[method](data, options, QUEUE)
     joined = Decisions.joined([online.push(p) for p in pieces(data, range(48, 390, 48))])
-    assert_same(joined, METHODS[method].load()(data, options, QUEUE))
+    assert_same(joined, METHODS[method](data, options, QUEUE).push(data))
     with pytest.raises(AssertionError, match="ended within a batch"):
         online.push(data.part(slice(0, 1)))
 
@@ -84,7 +82,7 @@ def test_pieces_of_whole_batches_give_the_decisions_of_a_run(method, size):
 def test_another_goes_on_from_a_pickle(case, cut):
     method, options, threshold = CASES[case]
     data = stream(3)
-    first, new = (METHODS[method].start(data, options, threshold) for _ in "ab")
+    first, new = (METHODS[method](data, options, threshold) for _ in "ab")
     before, after = pieces(data, [cut])
     first.push(before)
     second = pickle.loads(pickle.dumps(first))
@@ -92,14 +90,14 @@ def test_another_goes_on_from_a_pickle(case, cut):
     learned = second.push(after)
     assert_same(learned, first.push(after))
     assert equal(first, second)
-    assert equal(new, METHODS[method].start(data, options, threshold))  # it is as it was
+    assert equal(new, METHODS[method](data, options, threshold))  # it is as it was
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_frozen_copy_never_changes_and_says_what_push_does_of_a_single_image(case):
     method, options, threshold = CASES[case]
     data = stream(4)
-    online = METHODS[method].start(data, options, threshold)
+    online = METHODS[method](data, options, threshold)
     first, rest = pieces(data, [250])
     online.push(first)
     frozen, item = copy.deepcopy(online), rest.part(slice(0, 1))
@@ -137,7 +135,7 @@ def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
 def test_every_online_method_is_made_from_its_line():
     for method in METHODS.values():
         if method.online and not method.needs:
-            online = method.start(stream(), method.settings_class(), QUEUE)
+            online = method(stream(), method.settings(), QUEUE)
             assert equal(online, copy.deepcopy(online))
 
 
@@ -149,11 +147,11 @@ ONLINE = [name for name, method in METHODS.items() if method.online]
 @pytest.mark.parametrize("name", [*ONLINE, "adand+tda", "oodd+bca", "neglabel+oga"])
 def test_every_online_method_decides_in_pieces_as_in_one_from_pickles_and_frozen(name):
     method = METHODS[name]
-    few = {f.name: SMALL[f.name] for f in fields(method.settings_class) if f.name in SMALL}
-    options, data = method.settings_class(**few), near_words(7, items=220, distinct=150)
-    whole = method.load()(data, options, QUEUE)
+    few = {f.name: SMALL[f.name] for f in method.fields().values() if f.name in SMALL}
+    options, data = method.settings(**few), near_words(7, items=220, distinct=150)
+    whole = method(data, options, QUEUE).push(data)
     for cuts in ((1, 2, 3, 64, 65, 200), (128,), ()):
-        online, parts = method.start(data, options, QUEUE), []
+        online, parts = method(data, options, QUEUE), []
         for part in pieces(data, cuts):
             parts.append(online.push(part))
             before = pickle.dumps(online)

@@ -122,7 +122,7 @@ def test_one_step_by_hand(vit):
     data, run = live_data(vit, count=COUNT), live_run("rosita", **QUICK)
     parameters = norm_parameters(vit.model.visual)
     before = [p.detach().clone() for p in parameters]
-    steps = METHODS["rosita"].load()(data, run.options, run.threshold)
+    steps = METHODS["rosita"](data, run.options, run.threshold).run()
     for item, decisions in enumerate(steps):  # noqa: B007 -- the last ones are looked at
         after = [p.detach().clone() for p in parameters]
         if not all(map(torch.equal, after, before)):

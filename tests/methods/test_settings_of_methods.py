@@ -118,8 +118,8 @@ NUMBERS = [
 @pytest.mark.parametrize(("method", "id_set", "paper", "official"), NUMBERS)
 def test_presets_have_the_numbers_of_the_paper_and_of_its_code(method, id_set, paper, official):
     for preset, expected in (("paper", paper), ("official", official)):
-        found = options(method, id_set, preset)
-        assert {name: getattr(found, name) for name in expected} == expected
+        found = options(method, id_set, preset).values()
+        assert {name: found[name] for name in expected} == expected
 
 
 def test_defaults_without_a_run():

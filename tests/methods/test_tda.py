@@ -215,17 +215,17 @@ def test_injected_items_never_enter_the_caches():
 @pytest.mark.parametrize("batch_size", [1, 16])
 def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batch_size):
     data = random_stream(4, 400, injected=True, scale=4.0)
-    options = METHODS["adand+tda"].settings_class(
+    options = METHODS["adand+tda"].settings(
         batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
     )
     run = configure(options)
-    decisions = METHODS["adand+tda"].load()(data, run.options, run.threshold)
-    detector = adand.AdaND(data, run.options, run.threshold).push(data)
+    decisions = METHODS["adand+tda"](data, run.options, run.threshold).push(data)
+    detector = adand.AdaND(data, options.detector, run.threshold).push(data)
     assert np.array_equal(decisions.is_noise, detector.is_noise)
     assert np.array_equal(decisions.id_score, detector.id_score)
     assert (decisions.class_index != detector.class_index).any()
     offered = ~detector.is_noise & ~data.injected
-    assert_best(decisions.class_index, reference(data, options, offered))
+    assert_best(decisions.class_index, reference(data, options.classifier, offered))
 
 
 def test_one_class_and_a_zero_feature_are_no_error():

@@ -86,8 +86,7 @@ def of_items(data, items, classes=None):
 
 
 def decided(data, run):
-    method = METHODS[run.method].load()
-    return Decisions.joined(list(method(data, run.options, run.threshold)))
+    return Decisions.joined(list(METHODS[run.method](data, run.options, run.threshold).run()))
 
 
 def live_run(method, preset="paper", **values):
@@ -131,7 +130,7 @@ def assert_norms_change_alone(encoder, data, run, steps, counters=False):
     """
     before = {name: t.clone() for name, t in encoder.model.state_dict().items()}
     affine = {p.data_ptr() for p in norm_parameters(encoder.model.visual)}
-    parts = METHODS[run.method].load()(data, run.options, run.threshold)
+    parts = METHODS[run.method](data, run.options, run.threshold).run()
     for _ in range(steps):
         next(parts)
     state = encoder.model.state_dict()

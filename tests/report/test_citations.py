@@ -4,11 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from made import own_method
 
 import zsntta_cli
 from zsntta_cli.datasets import CATALOGUE
-from zsntta_cli.methods import CLASSIFIERS, METHODS, Method, Pair
-from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods import CLASSIFIERS, METHODS, Pair
 from zsntta_cli.report import citations
 from zsntta_cli.report.citations import (
     _CITES,
@@ -105,7 +105,7 @@ def test_numbers_of_arxiv_are_those_of_the_settings():
     for name, line in METHODS.items():
         if isinstance(line, Pair):
             continue
-        text = line.settings_class.__doc__
+        text = line.__doc__
         numbers = re.findall(r"arXiv (\d{4}\.\d{5})", text.partition("\n")[0])
         known = {references()[cited].fields.get("eprint") for cited in line.cites}
         assert {*numbers} <= known, name
@@ -165,7 +165,7 @@ def test_what_an_encoder_cites_is_told_by_its_name(name, cited):
 
 def test_a_method_of_ones_own_brings_its_entry(monkeypatch):
     own = "@article{me2030,\n  author = {Me, I.},\n  title = {Mine},\n  year = {2030},\n}"
-    monkeypatch.setitem(METHODS, "mine", Method("x:y", ZsClipSettings, cites=(own,)))
+    monkeypatch.setitem(METHODS, "mine", own_method(print, cites=(own,)))
     text = bibtex(citations.citations(["mine"]))
     assert "% mine\n@article{me2030," in text
     assert find_reference(own).short == "Me, 2030"

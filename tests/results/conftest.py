@@ -26,14 +26,14 @@ DYING = '''"""It kills its process at its first run of many items, or at each ru
 import os, signal
 from dataclasses import dataclass
 from pathlib import Path
-from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods import METHODS, Method, MethodSettings
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
+from zsntta_cli.settings.options import option
 
 DEATH = Path(__file__).with_name("death")
 
 @dataclass(frozen=True)
-class DyingSettings(Settings):
+class DyingSettings(MethodSettings):
     cut: float = option(0.5, "Where noise begins.")
 
 def is_first():
@@ -43,12 +43,16 @@ def is_first():
         return False
     return True
 
-def run(data, options, threshold):
-    if options.cut > 0.8 or (len(data.class_index) > 2 and is_first()):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return Decisions(data.class_index, data.noise_score > options.cut, 1 - data.noise_score)
+class Dying(Method):
+    Settings = DyingSettings
 
-METHODS["dying"] = Method(run, DyingSettings)
+    def push(self, items, learn=True):
+        cut, u = self.options.cut, items.noise_score
+        if cut > 0.8 or (len(u) > 2 and is_first()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Decisions(items.class_index, u > cut, 1 - u)
+
+METHODS["dying"] = Dying
 '''
 
 

@@ -10,7 +10,7 @@ from made import fails
 from replayed import grid, kept_run
 
 from zsntta_cli.errors import StoreError, UnknownMethod
-from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods import METHODS
 from zsntta_cli.report import plots
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_lines, read_recorded, to_line
@@ -24,18 +24,22 @@ from zsntta_cli.simulation.simulator import Simulator
 OWN = '''"""A method."""
 from dataclasses import dataclass
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings, option
+from zsntta_cli.methods import Method, MethodSettings
+from zsntta_cli.settings.options import option
 
 SHIFT = 0.0
 
 @dataclass(frozen=True)
-class OwnSettings(Settings):
+class OwnSettings(MethodSettings):
     cut: float = option(0.5, "Where noise begins.")
     times: int = option(1, "How often.")
 
-def run(data, options, threshold):
-    u = data.noise_score
-    return Decisions(data.class_index, u > options.cut + SHIFT, 1 - u)
+class Own(Method):
+    Settings = OwnSettings
+
+    def push(self, items, learn=True):
+        u = items.noise_score
+        return Decisions(items.class_index, u > self.options.cut + SHIFT, 1 - u)
 '''
 
 
@@ -49,7 +53,9 @@ def register(tmp_path, monkeypatch):
         module = importlib.util.module_from_spec(spec)
         monkeypatch.setitem(sys.modules, "ownmethod", module)
         spec.loader.exec_module(module)
-        monkeypatch.setitem(METHODS, "own", Method(module.run, module.OwnSettings, **facts))
+        for name, value in facts.items():
+            setattr(module.Own, name, value)
+        monkeypatch.setitem(METHODS, "own", module.Own)
 
     return write
 
@@ -130,6 +136,6 @@ def test_a_source_is_its_script(tmp_path, register):
 
 def test_a_method_that_no_file_has_is_not_kept(monkeypatch):
     scope = {}
-    exec("def run(data, options, threshold): pass", scope)  # as in Python's own prompt
-    monkeypatch.setitem(METHODS, "own", Method(scope["run"]))
+    exec(OWN, scope)  # as in Python's own prompt
+    monkeypatch.setitem(METHODS, "own", scope["Own"])
     assert (revision("own"), source_digests("own")) == (None, {})

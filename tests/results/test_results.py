@@ -13,7 +13,7 @@ from replayed import grid
 import zsntta_cli as z
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods import METHODS
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.runner import run_all
@@ -174,7 +174,7 @@ def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     import own
 
-    monkeypatch.setitem(METHODS, "own", Method(own.run, own.OwnSettings))
+    monkeypatch.setitem(METHODS, "own", own.Own)
     keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["own"])
     [record] = run_all(features, runs, keeping=keeping)
     assert record.revision.startswith("1.1+")
@@ -182,12 +182,12 @@ def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_
     path.write_text(OWN.replace("u > 0.5", "u > 0.6"))
     assert kept_before(features, runs, keeping), "what is loaded is what it was"
     own = importlib.reload(own)
-    monkeypatch.setitem(METHODS, "own", Method(own.run, own.OwnSettings))
+    monkeypatch.setitem(METHODS, "own", own.Own)
     assert not kept_before(features, grid(features, ["own"]), keeping)
 
     made = {}
     exec(OWN, made)  # as in a notebook: no file tells what it was
-    monkeypatch.setitem(METHODS, "own", Method(made["run"], made["OwnSettings"]))
+    monkeypatch.setitem(METHODS, "own", made["Own"])
     runs = grid(features, ["own"])
     run_all(features, runs, keeping=keeping)
     assert not kept_before(features, runs, keeping)
@@ -195,16 +195,13 @@ def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_
 
 OWN = """
 from dataclasses import dataclass
+from zsntta_cli.methods import Method
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings.options import Settings
 
-@dataclass(frozen=True)
-class OwnSettings(Settings):
-    pass
-
-def run(data, options, threshold):
-    u = data.noise_score
-    return Decisions(data.class_index, u > 0.5, 1 - u)
+class Own(Method):
+    def push(self, items, learn=True):
+        u = items.noise_score
+        return Decisions(items.class_index, u > 0.5, 1 - u)
 """
 
 

@@ -141,9 +141,9 @@ run_all(Path({str(features)!r}), grid(Path({str(features)!r}), ["sleeping"], see
     (tmp_path / "sleeping.py").write_text(
         "import os, time\nfrom pathlib import Path\n"
         "from zsntta_cli.methods import METHODS, Method\n\n"
-        "def run(data, options, threshold):\n"
-        "    Path(f'{os.getpid()}.pid').touch()\n    time.sleep(999)\n\n"
-        "METHODS['sleeping'] = Method(run)\n"
+        "class Sleeping(Method):\n    def push(self, items, learn=True):\n"
+        "        Path(f'{os.getpid()}.pid').touch()\n        time.sleep(999)\n\n"
+        "METHODS['sleeping'] = Sleeping\n"
     )
     (tmp_path / "script.py").write_text(script)
     command = subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path)

@@ -1,18 +1,18 @@
 """What `zsntta methods check` finds: methods of the package hold, and who cheats is caught."""
 
-import dataclasses
 import gc
 import sys
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from made import with_some_pairs
+from made import own_method, with_some_pairs
 
-from zsntta_cli.methods import METHODS, Method
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
+from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.settings.options import Settings, option
+from zsntta_cli.settings.options import option
 from zsntta_cli.simulation.checks import CHECKS, FAILED, NOT_RUN, examine
 from zsntta_cli.simulation.sources import Sources
 
@@ -23,7 +23,7 @@ QUICK = {  # less to compute, and every stage of every method all the same
 
 
 @dataclass(frozen=True)
-class PlainSettings(Settings):
+class PlainSettings(MethodSettings):
     batch_size: int = option(1, "Items that are decided on at once.")
 
 
@@ -126,7 +126,7 @@ def failing(found):
 @pytest.fixture
 def register(monkeypatch):
     def add(run, settings=PlainSettings, **line):
-        monkeypatch.setitem(METHODS, "mine", Method(run, settings, **line))
+        monkeypatch.setitem(METHODS, "mine", own_method(run, settings, **line))
         return results("mine")
 
     return add
@@ -141,7 +141,7 @@ KINDS = {"zs-clip", "adand", "ridge", "tda", "neglabel", "dde", "etlt"}
     [n if n in KINDS else pytest.param(n, marks=pytest.mark.slow) for n in CACHED],
 )
 def test_every_method_of_the_package_holds(name):
-    fields = {field.name for field in dataclasses.fields(METHODS[name].settings_class)}
+    fields = {field.name for field in METHODS[name].fields().values()}
     found = results(name, **{k: v for k, v in QUICK.items() if k in fields})
     assert {check: found[check].evidence for check in failing(found)} == {}
     missing = {check for check, result in found.items() if result.outcome == NOT_RUN}

@@ -1,13 +1,14 @@
 """Which probabilities a run is judged by: those that its method's line says it has."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from made import own_method
 from replayed import grid
 
 from zsntta_cli.methods import BY_SCORE, METHODS
+from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.simulation.simulator import Simulator
 
 OF_NOISE, OF_CLASS = ("ece_noise", "brier_noise"), ("ece_class", "brier_class")
@@ -60,8 +61,7 @@ def test_a_score_by_the_best_match_is_no_probability(features):
 def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
     """As live methods have it."""
     frozen = replayed(features, "zs-clip").record().detection
-    line = dataclasses.replace(METHODS["zs-clip"], class_probability=BY_SCORE)
-    monkeypatch.setitem(METHODS, "zs-clip", line)
+    monkeypatch.setattr(ZsClip, "class_probability", BY_SCORE)
     by_score = replayed(features, "zs-clip")
     assert by_score.frozen_probability is None
     assert by_score.record().detection.brier_class == pytest.approx(frozen.brier_class)
@@ -69,8 +69,7 @@ def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
 
 
 def test_a_method_of_ones_own_has_none_unless_it_says_so(features, monkeypatch):
-    run = METHODS["zs-clip"].load()
-    own = type(METHODS["zs-clip"])(run, METHODS["zs-clip"].settings_class)
-    monkeypatch.setitem(METHODS, "mine", own)
+    mine = own_method(lambda data, *given: ZsClip(data, *given).push(data), ZsClip.Settings)
+    monkeypatch.setitem(METHODS, "mine", mine)
     replay = replayed(features, "mine")
     assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (False, False)

@@ -13,22 +13,19 @@ PROBE = """
 import sys
 from pathlib import Path
 from threadpoolctl import threadpool_info
-from zsntta_cli.methods import Method
+from zsntta_cli.methods.method import Behind
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
-simulator, load = Simulator(Path(sys.argv[1])), Method.load
+simulator, push = Simulator(Path(sys.argv[1])), Behind.push
 assert "scipy.linalg" not in sys.modules
 
-def probed(method):
-    run = load(method)
-    def told(*given):
-        threads = (one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
-        print(*threads, file=sys.__stdout__)
-        return run(*given)
-    return told
+def probed(*given):
+    threads = (one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+    print(*threads, file=sys.__stdout__)
+    return push(*given)
 
-Method.load = probed
+Behind.push = probed
 simulator.run(build_run("dota", "made", "pets", "sky", "a photo of a {}."))
 """
 

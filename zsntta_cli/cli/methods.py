@@ -94,7 +94,7 @@ def _methods_of(target: str) -> list[str]:
         check_method(name)
         return [name]
     if not registered:
-        raise misused(f"{path} registers no method, as METHODS[NAME] = Method(run, Settings) does")
+        raise misused(f"{path} registers no method, as METHODS[NAME] = CLASS does")
     return registered
 
 

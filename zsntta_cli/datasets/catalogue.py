@@ -508,4 +508,11 @@ ALIASES = {  # what people type, by the name here
     "ucf101": "coop-ucf101",
 }  # fmt: skip
 
-plugins.watch("data set", CATALOGUE, DatasetEntry, "zsntta.datasets")
+
+def _fault(line: object) -> str:
+    """What keeps a value from being a line of CATALOGUE, in words."""
+    is_entry = isinstance(line, DatasetEntry)
+    return "" if is_entry else f"a {type(line).__name__} is no DatasetEntry"
+
+
+plugins.watch("data set", CATALOGUE, _fault, "zsntta.datasets")

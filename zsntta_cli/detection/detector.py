@@ -14,7 +14,7 @@ from zsntta_cli.detection import inputs
 from zsntta_cli.detection.flags import Flag, FlagValue, flagged
 from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
 from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.stepping import ONE_THREAD, evidence_of, is_adapted, rescored
+from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
@@ -134,7 +134,7 @@ class OnlineDetector:
         """The knowledge before the first image."""
         threshold, options = self._settings
         data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
-        method = METHODS[self.method].start(data, options, threshold)
+        method = METHODS[self.method](data, options, threshold)
         ONE_THREAD.look_again()
         scored = rescored(method, threshold.score, model.bias, len(model.text))
         return Knowledge(model, scored, self.class_names)
@@ -332,12 +332,13 @@ class OnlineDetector:
     def warm_up(self) -> int:
         """How many images ZS-CLIP decides before the method's own rule does."""
         self._begun()
-        return METHODS[self.method].warm_up(self._settings[1])
+        warm_up: int = self._settings[1].warm_up
+        return warm_up
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule, and no longer ZS-CLIP's, decides on the next image."""
-        return self._model is not None and is_adapted(self._knows.method)
+        return self._model is not None and self._knows.method.adapted
 
     @property
     def evidence(self) -> Evidence | None:
@@ -346,7 +347,7 @@ class OnlineDetector:
         Below 0.5 (`is_sure`), images above the threshold are "unsure" and not "noise".
         """
         self._begun()
-        return evidence_of(self._knows.method)
+        return self._knows.method.evidence
 
     @property
     def stage(self) -> Stage:

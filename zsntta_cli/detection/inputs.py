@@ -1,6 +1,5 @@
 """Check what a detector is given before it is used; errors are one clear line."""
 
-import dataclasses
 import math
 import warnings
 from collections import Counter
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.soundness import TEXT_TOLERANCE
 from zsntta_cli.errors import SettingsError, first_of, near, short
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, own_code
+from zsntta_cli.methods.method import fields_of
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import LARGEST_SCALE, check, check_choice, is_bias, is_scale
@@ -185,7 +185,7 @@ def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.flo
 
 def check_method(name: str) -> None:
     """Raise SettingsError unless a method is one that judges single images here."""
-    own = [known for known, method in METHODS.items() if method.online and method.own_code]
+    own = [known for known in METHODS if own_code(known) and METHODS[known].online]
     check_choice("method", str(name), [*DETECTORS, *own])
 
 
@@ -195,17 +195,16 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     Raises:
         SettingsError: neither has a setting of that name, or a value is out of its range.
     """
-    groups: tuple[type[Any], type[Any]] = ThresholdSettings, METHODS[method].settings_class
-    names_of = {group: {f.name for f in dataclasses.fields(group)} for group in groups}
-    choices = sorted(set().union(*names_of.values()))
+    chosen = METHODS[method]
+    of_threshold, own = fields_of(ThresholdSettings), chosen.fields()
+    choices = sorted({*of_threshold, *own})
     for name in values:
         has = f"{near(name, choices)}: it has {', '.join(choices)}."
         check(name in choices, f"{short(name)} is no setting of {method}{has}")
-    threshold, options = (
-        group(**{name: _plain(values[name]) for name in names & values.keys()})
-        for group, names in names_of.items()
-    )
-    size = METHODS[method].at_once(options)
+    plain = {name: _plain(value) for name, value in values.items()}
+    threshold = ThresholdSettings(**{k: v for k, v in plain.items() if k in of_threshold})
+    options = chosen.settings(**{k: v for k, v in plain.items() if k in own})
+    size = options.at_once
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
     return threshold, options
 

@@ -23,7 +23,8 @@ from zsntta_cli.detection.learning import (
 )
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
-from zsntta_cli.methods.base import SURE, Online, Pool, StreamData
+from zsntta_cli.methods.base import SURE, Pool, StreamData
+from zsntta_cli.methods.method import Method
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,7 @@ class FrozenModel:
 class Knowledge:
     """Everything that a detector has learned, at first nothing."""
 
-    def __init__(self, model: FrozenModel, method: Online, class_names: Sequence[str]) -> None:
+    def __init__(self, model: FrozenModel, method: Method, class_names: Sequence[str]) -> None:
         self._model, self._class_names = model, class_names
         self.method, self.seen = method, 0
         self.learner = Learner(model.text.shape[1])
@@ -83,14 +84,14 @@ class Knowledge:
             rule, Verdicts.of(data, judge.push(data, learn=False), self._class_names), data
         )
 
-    def snapshot(self) -> tuple[Online, LabelledImages]:
+    def snapshot(self) -> tuple[Method, LabelledImages]:
         """The method and the answers of this moment, for decisions in hindsight."""
         return copy.deepcopy(self.method), self.learner.answers
 
     def in_hindsight(
         self,
         data: StreamData,
-        method: Online,
+        method: Method,
         answers: LabelledImages,
         passes: int | None,
         seed: int,
@@ -104,7 +105,7 @@ class Knowledge:
         usual = usual_of(units(data.features(slice(None))), verdicts.margin, answers)
         return _by_rule(learned(answers, margins, usual), verdicts, data)
 
-    def go_on_from(self, method: Online, data: StreamData, seed: int) -> None:
+    def go_on_from(self, method: Method, data: StreamData, seed: int) -> None:
         """Continue from a method that saw a folder; the last images of a random order are kept."""
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(data))
         self.method, self.seen = method, self.seen + len(data)
@@ -123,7 +124,7 @@ class Knowledge:
         """Fit the rule of the answers again, by the current knowledge."""
         self.learner.fit(lambda features: self._margins(self.method, features))
 
-    def _margins(self, judge: Online, features: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _margins(self, judge: Method, features: NDArray[np.float32]) -> NDArray[np.float64]:
         """The margins (N,) that a judge gives raw features (N, D)."""
         data = self._model.stream(features)
         return Verdicts.of(data, judge.push(data, learn=False), self._class_names).margin

@@ -7,33 +7,34 @@ from functools import partial
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.methods.base import Decisions, Evidence, Online, StreamData
+from zsntta_cli.methods.base import Decisions, Evidence, StreamData
 from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standardised
+from zsntta_cli.methods.method import Method
 from zsntta_cli.settings import MATCH
 
 _SEEN = 64  # images before the last pass: where ridge's own rule begins
 _MOST = 12  # passes
 
 
-class BestClass:
+class BestClass(Method):
     """A method with noise scores from the best class's logit (methods/match.py).
 
     With one class MCM is 1 for every image, so these are the only possible scores.
     """
 
-    def __init__(self, method: Online, bias: float | None) -> None:
+    def __init__(self, method: Method, bias: float | None) -> None:
         self.method, self.moments = method, Moments()
         self.score = None if bias is None else partial(match, bias=bias)
 
     @property
     def adapted(self) -> bool:
         """Whether the method's own rule decides."""
-        return is_adapted(self.method)
+        return self.method.adapted
 
     @property
     def evidence(self) -> Evidence | None:
         """The method's evidence for noise of another kind."""
-        return evidence_of(self.method)
+        return self.method.evidence
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items; without learning they do not change the moments."""
@@ -50,22 +51,11 @@ class BestClass:
         return self.method.push(replace(items, own_score=u), learn)
 
 
-def rescored(method: Online, score: str, bias: float | None, classes: int) -> Online:
+def rescored(method: Method, score: str, bias: float | None, classes: int) -> Method:
     """A method with the requested noise score."""
     if score == MATCH or classes == 1:
         return BestClass(method, bias if score == MATCH else None)
     return method
-
-
-def is_adapted(method: Online) -> bool:
-    """Whether a method's own rule, not that of its warm-up, decides on the next item."""
-    return bool(getattr(method, "adapted", True))
-
-
-def evidence_of(method: Online) -> Evidence | None:
-    """A method's evidence for noise of another kind now, or None if it has none."""
-    evidence: Evidence | None = getattr(method, "evidence", None)
-    return evidence
 
 
 def _logits(data: StreamData) -> Floats:
@@ -90,7 +80,7 @@ def fewest_for(warm_up: int) -> int:
     return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
 
 
-def last_pass(method: Online, data: StreamData, passes: int, seed: int) -> Decisions:
+def last_pass(method: Method, data: StreamData, passes: int, seed: int) -> Decisions:
     """Decisions on all items of a stream in its order, from the last of `passes` passes.
 
     Each pass has another random order, by the seed: a sorted folder would be the worst stream.

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,28 +249,3 @@ _KINDS = {  # of NumPy's types, where they are not floats
     "is_noise": ("b", "booleans"),
     "evidence_kind": ("iu", "integers"),
 }
-
-
-class Online(Protocol):
-    """A method that decides while its stream runs; what it has learned is its attributes.
-
-    The pieces in which a stream is pushed do not change a bit of the decisions: the products of an
-    item do not depend on the items beside it. With a batch size above 1 all pieces except the last
-    one are whole batches.
-
-    A method may have `adapted`, whether its own rule decides on the next item, not that of the
-    warm-up; and `evidence`, the Evidence at this moment. It can be pickled and deep-copied.
-    """
-
-    def push(self, items: StreamData, learn: bool = True) -> Decisions:
-        """Decide on the next items, in order, and learn from them.
-
-        Without learning each item is decided by itself, by what was learned before all of them.
-        """
-
-
-class OnlineClassifier(Protocol):
-    """A classifier that learns while its stream runs."""
-
-    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """The classes (T,) of the next items; it learns from those that are `offered` (T,)."""

@@ -4,35 +4,31 @@ All use the same features: Max-logit (arXiv 1911.11132), Energy (arXiv 2010.0375
 2211.13445), LogitGap (arXiv 2510.20134) and CLIPN (arXiv 2308.12213). Higher scores mean more ID.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import (
+    FROM_ONE,
+    FROZEN,
+    NO_TEXT,
+    SHARE,
+    Method,
+    MethodSettings,
+)
 from zsntta_cli.methods.scores import cosine_logits, softmax
-from zsntta_cli.methods.settings import FROM_ONE, SHARE, MethodSettings
-from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
 
 
 @dataclass(frozen=True)
-class MaxLogitSettings(MethodSettings):
-    """Max-logit, arXiv 1911.11132: the largest scaled cosine of an image and a class."""
-
-
-@dataclass(frozen=True)
-class EnergySettings(MethodSettings):
-    """Energy, arXiv 2010.03759: minus the free energy, log Σ exp of the scaled cosines."""
-
-
-@dataclass(frozen=True)
 class LogitGapSettings(MethodSettings):
-    """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
+    """The settings of LogitGap."""
 
     logitgap_share: float = option(
         0.2, "N: number of other classes in the gap, as a share of the classes.", within=SHARE
@@ -44,7 +40,7 @@ class LogitGapSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class McmSettings(MethodSettings):
-    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
+    """The settings of MCM."""
 
     # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
     temperature: float | None = option(
@@ -56,7 +52,7 @@ class McmSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class ClipnSettings(MethodSettings):
-    """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
+    """The settings of CLIPN."""
 
     no_text: str = option(
         "", "File .npy of 'no' text features (C, D), in the order of the classes."
@@ -65,49 +61,6 @@ class ClipnSettings(MethodSettings):
 
 _CHUNK = 1024  # images at a time: it limits memory if there are many words
 Array = NDArray[np.float32]
-
-
-def max_logit(data: StreamData, *_: object) -> Decisions:
-    """Score each item by its largest scaled cosine."""
-    return _decisions(data, scores.max_logit)
-
-
-def energy(data: StreamData, *_: object) -> Decisions:
-    """Score each item by minus the free energy at temperature 1: log Σ exp(logit)."""
-    return _decisions(data, scores.energy)
-
-
-def logit_gap(data: StreamData, options: LogitGapSettings, _: ThresholdSettings) -> Decisions:
-    """Score each item by its largest logit minus the mean of the next N, a number or a share."""
-    classes = len(data.pool.text_features)
-    others = options.logitgap_others or max(1, round(options.logitgap_share * classes))
-    return _decisions(data, partial(scores.logit_gap, others=others))
-
-
-def maximum_concept_matching(
-    data: StreamData, options: McmSettings, _: ThresholdSettings
-) -> Decisions:
-    """Score each item by max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ).
-
-    Without a temperature τ the model's logits take the place of cos / τ. They are the logit scale
-    times the cosines, so the default temperature is 1 / scale, which is 0.01 for CLIP.
-    """
-    scale = None if options.temperature is None else 1 / options.temperature
-    return _decisions(data, scores.mcm, scale=scale)
-
-
-def clipn(data: StreamData, *_: object) -> Decisions:
-    """Score each item by Σ p(class) · p("yes" | class), CLIPN's agreeing-to-differ."""
-    no = data.pool.more_text
-    assert no is not None
-    names = data.pool.text_features
-
-    def score(logits: Array) -> Array:
-        yes_logits, no_logits = logits[:, : len(names)], logits[:, len(names) :]
-        says_yes = 1 / (1 + np.exp(np.clip(no_logits - yes_logits, -80, 80)))
-        return (softmax(yes_logits) * says_yes).sum(axis=1)
-
-    return _decisions(data, score, np.concatenate([names, no]))
 
 
 def image_scores(
@@ -132,5 +85,91 @@ def image_scores(
     return scores[place]
 
 
-def _decisions(data: StreamData, *how: Any, **more: Any) -> Decisions:
-    return Decisions(data.class_index, None, image_scores(data, *how, **more))
+class Score(Method):
+    """A score of each image by itself: higher means more ID."""
+
+    online = False
+    decides = False
+    cost = "keeps nothing; multiplies each item with C texts"
+    class_probability = FROZEN
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Score the items; the classes are the frozen model's."""
+        del learn
+        return Decisions(items.class_index, None, self.scores(items))
+
+    @abstractmethod
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """The ID scores (T,)."""
+
+
+class MaxLogit(Score):
+    """Max-logit, arXiv 1911.11132: the largest scaled cosine of an image and a class."""
+
+    cites = ("hendrycks2022scaling",)
+
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """The largest logits (T,)."""
+        return image_scores(items, scores.max_logit)
+
+
+class Energy(Score):
+    """Energy, arXiv 2010.03759: minus the free energy, log Σ exp of the scaled cosines."""
+
+    cites = ("liu2020energy",)
+
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """Minus the free energies (T,) at temperature 1: log Σ exp(logit)."""
+        return image_scores(items, scores.energy)
+
+
+class LogitGap(Score):
+    """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
+
+    Settings = LogitGapSettings
+    cites = ("liang2025revisiting",)
+
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """The gaps (T,); N is a number, or a share of the classes."""
+        share, classes = self.options.logitgap_share, len(items.pool.text_features)
+        others = self.options.logitgap_others or max(1, round(share * classes))
+        return image_scores(items, partial(scores.logit_gap, others=others))
+
+
+class MCM(Score):
+    """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
+
+    Settings = McmSettings
+    cites = ("ming2022delving",)
+    is_probability = True
+
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """The scores (T,): max_c exp(cos_c / τ) / Σ_k exp(cos_k / τ).
+
+        Without a temperature τ the model's logits take the place of cos / τ. They are the logit
+        scale times the cosines, so the default temperature is 1 / scale, which is 0.01 for CLIP.
+        """
+        temperature = self.options.temperature
+        return image_scores(items, scores.mcm, scale=temperature and 1 / temperature)
+
+
+class CLIPN(Score):
+    """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
+
+    Settings = ClipnSettings
+    needs = NO_TEXT
+    cites = ("wang2023clipn",)
+    cost = "keeps nothing; multiplies each item with C more texts"
+    is_probability = True
+
+    def scores(self, items: StreamData) -> NDArray[np.float64]:
+        """CLIPN's agreeing-to-differ (T,): Σ p(class) · p("yes" | class)."""
+        names, no = items.pool.text_features, items.pool.more_text
+        assert no is not None
+
+        def agreeing_to_differ(logits: Array) -> Array:
+            yes_logits, no_logits = logits[:, : len(names)], logits[:, len(names) :]
+            says_yes = 1 / (1 + np.exp(np.clip(no_logits - yes_logits, -80, 80)))
+            return (softmax(yes_logits) * says_yes).sum(axis=1)
+
+        return image_scores(items, agreeing_to_differ, np.concatenate([names, no]))

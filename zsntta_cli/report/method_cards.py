@@ -1,10 +1,9 @@
 """Lists and cards of methods: what each is, its settings, its paper, its needs and costs.
 
-All of it comes from its entry in METHODS, the fields of its settings and its docstring.
+All of it comes from its class: its facts, the fields of its settings and its docstring.
 """
 
 import ast
-import dataclasses
 import importlib.util
 import inspect
 import re
@@ -16,15 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import methods
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Method, Pair
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Live, Method, Pair
+from zsntta_cli.methods.method import MethodSettings, PairSettings
 from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.simulation.runs import PRESETS
+from zsntta_cli.simulation.runs import PRESETS, preset_values
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.checks import CheckResult
 
+Chosen = type[Method] | Pair
 _JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- )")  # lines of a paragraph
 _NEEDS = {
     WORDS: "words: zsntta extract --words",
@@ -42,7 +43,7 @@ def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
     return [_row(name, METHODS[name]) for name in names]
 
 
-def _row(name: str, method: Method) -> dict[str, Any]:
+def _row(name: str, method: Chosen) -> dict[str, Any]:
     return {
         "method": name,
         "about": about(method),
@@ -54,10 +55,10 @@ def _row(name: str, method: Method) -> dict[str, Any]:
     }
 
 
-def _papers(method: Method) -> list[Reference]:
+def _papers(method: Chosen) -> list[Reference]:
     """The articles of a method itself: for a classifier behind ZS-CLIP only the classifier's."""
     is_alone = isinstance(method, Pair) and method.detector is METHODS["zs-clip"]
-    cites = method.both[1].cites if isinstance(method, Pair) and is_alone else method.cites
+    cites = method.classifier.cites if isinstance(method, Pair) and is_alone else method.cites
     return [paper for cited in dict.fromkeys(cites) if (paper := find_reference(cited))]
 
 
@@ -73,26 +74,20 @@ def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) ->
     return Sheet(title, tuple(heads.values()), {}, texts)
 
 
-def about(method: Method) -> str:
-    """A method in one sentence: the first line of its settings' docstring, or of its function's."""
+def about(method: Chosen) -> str:
+    """A method in one sentence: the first line of its class's docstring."""
     if not isinstance(method, Pair):
         return _sentence(method)
-    detector, classifier = method.both
-    decides = next((name for name, line in METHODS.items() if line is detector), "a detector")
-    return f"{_sentence(classifier).removesuffix('.')}; {decides} decides on noise."
+    detectors = (name for name, line in METHODS.items() if line is method.detector)
+    decides = next(detectors, "a detector")
+    return f"{_sentence(method.classifier).removesuffix('.')}; {decides} decides on noise."
 
 
-def _sentence(line: Method | Classifier) -> str:
-    for owner in (line.settings_class, line.run):
-        text = "" if isinstance(owner, str) else inspect.getdoc(owner) or ""
-        if text and not text.startswith(
-            f"{getattr(owner, '__name__', '')}("
-        ):  # a dataclass without one has that
-            return text.partition("\n")[0]
-    return ""
+def _sentence(line: type[Method] | type[Classifier]) -> str:
+    return inspect.cleandoc(line.__doc__ or "").partition("\n")[0]
 
 
-def needs(method: Method) -> str:
+def needs(method: Chosen) -> str:
     """What a method needs besides features and class names."""
     return "pixels and the encoder" if method.live else _NEEDS.get(method.needs, "")
 
@@ -100,30 +95,30 @@ def needs(method: Method) -> str:
 def method_facts(name: str) -> dict[str, Any]:
     """All facts about a method, except its settings."""
     method = METHODS[name]
-    options = method.settings_class()
+    options = method.settings()
     return {
         **_row(name, method),
         "needs": needs(method) or "nothing but features and class names",
         "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
         "decides": "yes" if method.decides else "no: a score, for --report ood",
-        "warm-up": _warm_up(method, options),
-        "delay": _delay(method.delay(options)),
+        "warm-up": _warm_up(options),
+        "delay": _delay(options.at_once - 1),
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
-        "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(method)),
+        "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(name)),
         "in pieces": "it decides as items come: zsntta detect, OnlineDetector"
         if method.online
         else "",
-        "cost": _cost(method),
+        "cost": method.cost,
         "how": _how(method),
     }
 
 
-def _warm_up(method: Method, options: Any) -> str:
-    first = method.warm_up(options)
+def _warm_up(options: MethodSettings | PairSettings) -> str:
+    first = options.warm_up
     if not first:
         return "none: its own rule decides from the first item on"
-    return f"{first:,} items, which zs-clip decides ({method.warm_up_by})"
+    return f"{first:,} items, which zs-clip decides ({options.warm_up_by})"
 
 
 def _delay(items: int) -> str:
@@ -136,32 +131,26 @@ def _values(values: Any) -> str:
     return ", ".join(f"{name.replace('_', '-')} {_text(value)}" for name, value in values.items())
 
 
-def _presets(method: Method) -> list[tuple[str, str]]:
+def _presets(name: str) -> list[tuple[str, str]]:
     """How each preset changes the settings of a method."""
-    names = {field.name for field in dataclasses.fields(method.settings_class)}
-    changes = {p: {n: v for n, v in values.items() if n in names} for p, values in PRESETS.items()}
+    names = METHODS[name].fields()
+    changes = {p: {n: v for n, v in preset_values(p, name).items() if n in names} for p in PRESETS}
     return [(preset, _values(values)) for preset, values in changes.items() if values]
 
 
-def _lines(method: Method) -> tuple[Method | Classifier, ...]:
-    return method.both if isinstance(method, Pair) else (method,)
+def _how(method: Chosen) -> str:
+    """The docstring of a method's module."""
+    if isinstance(method, Pair):
+        text = f"{_module_text(method.detector)}\n\n{_module_text(method.classifier)}"
+    else:
+        text = _module_text(method)
+    return _JOINED.sub(" ", text)
 
 
-def _cost(method: Method) -> str:
-    """The known cost in words; nothing is measured here."""
-    return "; ".join(line.cost for line in _lines(method) if line.cost)
-
-
-def _how(method: Method) -> str:
-    """The docstring of a method's module, without an import: a live method would import torch."""
-    texts = [_module_text(line.run) for line in _lines(method)]
-    return _JOINED.sub(" ", "\n\n".join(filter(None, texts)))
-
-
-def _module_text(where: Any) -> str:
-    if not isinstance(where, str):
-        return inspect.getdoc(sys.modules[where.__module__]) or ""
-    spec = importlib.util.find_spec(f"{methods.__name__}.{where.partition(':')[0]}")
+def _module_text(line: type[Method] | type[Classifier]) -> str:
+    if not (issubclass(line, Live) and line.place):
+        return inspect.getdoc(sys.modules[line.__module__]) or ""
+    spec = importlib.util.find_spec(f"{methods.__name__}.live.{line.place}")  # not torch
     assert spec is not None
     assert spec.origin is not None
     return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
@@ -170,11 +159,10 @@ def _module_text(where: Any) -> str:
 def setting_rows(name: str) -> list[dict[str, Any]]:
     """A row for each setting of a method: its default, its range and its help text."""
     method = METHODS[name]
-    fields: Sequence[Field[Any]] = dataclasses.fields(method.settings_class)
-    return [_setting(method, declared) for declared in fields]
+    return [_setting(method, declared) for declared in method.fields().values()]
 
 
-def _setting(method: Method, declared: "Field[Any]") -> dict[str, Any]:
+def _setting(method: Chosen, declared: "Field[Any]") -> dict[str, Any]:
     data = declared.metadata
     value = method.defaults.get(declared.name, declared.default)
     return {

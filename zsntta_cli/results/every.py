@@ -103,7 +103,9 @@ def _lacks_words(root: Path, library: Library, run: RunSettings, usual: str) -> 
     """Whether the words of a run are not cached, or class names lack what stands beside them."""
     if not (run.flat()["words"] or library.cached_words(run.encoder)):
         return True
-    run = replace(run, options=replace(run.options, words=usual)) if usual else run
+    if usual:
+        named = METHODS[run.method].settings(**{**run.options.values(), "words": usual})
+        run = replace(run, options=named)
     prompts, beside = library.word_prompts(run)
     needed = [(words_name(name), prompt) for name, prompt in prompts.items()]
     needed += [(run.id_set, beside)] if beside else []

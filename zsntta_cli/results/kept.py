@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from zsntta_cli.results.curves import Curves, curves_of, drawable_curves
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import changed_settings
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, declared
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,16 @@ def kept_of(replay: Replay) -> Kept:
 
 def run_key(settings: RunSettings, digests: Mapping[str, str], revision: str) -> str:
     """SHA-256 (hex) of all that determines a run's numbers."""
+    fields = declared(settings.method)
     plain = {
         "method": settings.method,
         "encoder": settings.encoder,
         "id_set": settings.id_set,
         "ood_set": settings.ood_set,
         "prompt": settings.prompt,
-        "stream": changed_settings(settings.stream),
-        "threshold": changed_settings(settings.threshold),
-        "options": changed_settings(settings.options),
+        "stream": changed_settings(vars(settings.stream), fields),
+        "threshold": changed_settings(vars(settings.threshold), fields),
+        "options": changed_settings(settings.options.values(), fields),
         "digests": dict(digests),
         "revision": revision,
     }

@@ -89,7 +89,7 @@ def the_future(run: RunSettings) -> str:
     if method.offline:
         raise _NotRun("it is declared offline: it sees the whole stream before it decides")
     images = _Images.drawn(_items(run))
-    whole, together = images.decisions(run), max(method.at_once(run.options), 1)
+    whole, together = images.decisions(run), run.options.at_once
     cuts, slight = [cut for cut in _cuts(run) if cut >= together], 0
     for cut in cuts:
         others = {
@@ -105,7 +105,7 @@ def the_future(run: RunSettings) -> str:
             slight += bool(_difference(before, after, share=0))
     if slight > _SLIGHT:
         raise _Failed(f"{slight} of {3 * len(cuts)} other futures change a decision before them")
-    delay = method.delay(run.options)
+    delay = run.options.at_once - 1
     late = f"; it is declared to decide up to {counted(delay, 'item')} late" if delay else ""
     return f"{len(cuts)} cuts in {_items(run):,} items: two other futures, and none{late}"
 
@@ -141,13 +141,13 @@ CHECKS: dict[str, Callable[[RunSettings], str]] = {
 
 def _items(run: RunSettings) -> int:
     """Enough items for the method's own rule to decide on half of them, in whole rounds."""
-    wanted = 2 * METHODS[run.method].warm_up(run.options) + 300
+    wanted = 2 * run.options.warm_up + 300
     return min(max(wanted, _SHORTEST), _LONGEST) // _ROUND * _ROUND
 
 
 def _cuts(run: RunSettings) -> list[int]:
     """Where to cut: after the first item, after the warm-up, between, before the last item."""
-    items, warm_up = _items(run), METHODS[run.method].warm_up(run.options)
+    items, warm_up = _items(run), run.options.warm_up
     cuts = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
     return sorted(cut for cut in cuts if cut < items)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -163,10 +164,11 @@ class LiveSession:
         forget_peak()
         started, parts = time.perf_counter(), list[Decisions]()
         name = f"{settings.method}: {settings.ood_set or settings.id_set}"
-        run = METHODS[settings.method].load()
+        chosen: Any = METHODS[settings.method]  # a live one
+        method = chosen(live, settings.options, settings.threshold)
         with (
             self.reporter.track(name, len(live)) as advance,
-            closing(run(live, settings.options, settings.threshold)) as steps,
+            closing(method.run()) as steps,
         ):
             try:
                 for part in steps:

@@ -149,13 +149,13 @@ def _of_method(run: RunSettings, sizes: SetSizes, tests: int, injected: int) -> 
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)
-    if phrase := method.note(run.options, sizes.classes, sizes.dim):
+    if phrase := run.options.note(sizes.classes, sizes.dim):
         yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
     items = tests + injected
-    if 0 < items <= (first := method.warm_up(run.options)):
+    if 0 < items <= (first := run.options.warm_up):
         text = (
             f"{name} decides as {_warm_up_rule(run)} does throughout: a stream of {items:,} items "
-            f"ends before its detector decides, after {first:,} items ({method.warm_up_by})."
+            f"ends before its detector decides, after {first:,} items ({run.options.warm_up_by})."
         )
         if injected and "noise" in method.defaults:
             text += (

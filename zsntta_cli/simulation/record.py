@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__
-from zsntta_cli.methods import BY_SCORE, METHODS, Method
+from zsntta_cli.methods import BY_SCORE, METHODS, Method, Pair
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
@@ -75,6 +75,7 @@ class Record:
         plain = dataclasses.asdict(dataclasses.replace(self, features={}))
         plain["features"] = self.features  # plain as they are: a copy takes 0.1 ms
         del plain["settings"]["preset"]  # a value of the record's own
+        plain["settings"]["options"] = self.settings.options.values()
         for group in ("accuracies", "detection", "flags"):
             plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
         return plain
@@ -133,7 +134,7 @@ class Replay:
         return slice(None) if tests.all() else tests
 
     @property
-    def _method(self) -> Method:
+    def _method(self) -> type[Method] | Pair:
         return METHODS[self.settings.method]
 
     def _repeated(self) -> dict[str, float]:

@@ -3,12 +3,14 @@
 import dataclasses
 import functools
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import Field
 from numbers import Real
 from typing import Any
 
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, UnknownMethod, short
 from zsntta_cli.methods import find_method
+from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check, value_type
 from zsntta_cli.settings.prompts import cached_prompt
@@ -17,14 +19,15 @@ from zsntta_cli.simulation.runs import RunSettings
 _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 
 
-def changed_settings(group: Any) -> dict[str, Any]:
-    """The settings of a group that differ from their defaults."""
+def changed_settings(
+    values: Mapping[str, Any], fields: Mapping[str, "Field[Any]"]
+) -> dict[str, Any]:
+    """The settings, of those that some fields declare, which differ from their defaults."""
     changed = {}
-    for field in dataclasses.fields(group):
-        value = getattr(group, field.name)
-        if value != field.default:
-            is_number = value_type(field)[0] is float and isinstance(value, Real)
-            changed[field.name] = float(value) if is_number else value
+    for name, value in values.items():
+        if value != fields[name].default:
+            is_number = value_type(fields[name])[0] is float and isinstance(value, Real)
+            changed[name] = float(value) if is_number else value
     return changed
 
 
@@ -49,29 +52,33 @@ def run_from_record(settings: Any, files: Collection[str] = ()) -> RunSettings:
     chosen = find_method(method)
     if chosen is None:
         raise UnknownMethod(method, tuple(files))
-    classes: dict[str, type[Any]] = {
-        "stream": StreamSettings, "threshold": ThresholdSettings, "options": chosen.settings_class,
-    }  # fmt: skip
-    groups = {what: _read_group(what, classes[what], settings.get(what, {})) for what in classes}
+    groups = {
+        what: _read_group(what, maker, names, settings.get(what, {}))
+        for what, maker, names in (
+            ("stream", StreamSettings, fields_of(StreamSettings)),
+            ("threshold", ThresholdSettings, fields_of(ThresholdSettings)),
+            ("options", chosen.settings, chosen.fields()),
+        )
+    }
     return RunSettings(method, **places, prompt=cached_prompt(prompt), **groups)
 
 
-def _read_group(what: str, declaring: type[Any], values: Any) -> Any:
-    """A group of settings of a record, which has no other than its class declares."""
+def _read_group(what: str, maker: Callable[..., Any], names: Collection[str], values: Any) -> Any:
+    """A group of settings of a record, which has no others than these names."""
     _check_object(what, values)
-    _check_no_others(what, values, [field.name for field in dataclasses.fields(declaring)])
+    _check_no_others(what, values, names)
     remembered: Callable[..., Any] = _remembered
     try:
-        return remembered(declaring, **values)
+        return remembered(maker, **values)
     except TypeError:  # a list, say, which its check refuses
-        return declaring(**values)
+        return maker(**values)
 
 
 # By type, too: to Python 1, 1.0 and true are one, and to a check they are not. Thousands of records
 # mostly share the same groups.
 @functools.lru_cache(maxsize=4096, typed=True)
-def _remembered(group: type[Any], /, **values: Any) -> Any:
-    return group(**values)
+def _remembered(maker: Callable[..., Any], /, **values: Any) -> Any:
+    return maker(**values)
 
 
 def _check_object(what: str, given: Any) -> None:

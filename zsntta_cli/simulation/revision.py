@@ -5,9 +5,8 @@ import hashlib
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from zsntta_cli.methods import METHODS
+from zsntta_cli.methods import METHODS, own_code
 
 RULES = 1  # of streams, scores and thresholds: goes up where a number changes or a metric comes
 
@@ -18,9 +17,8 @@ def revision(method: str) -> str | None:
     A method in a user's script also has the script's digest; it is None if no file has the source,
     so that nothing can be kept.
     """
-    chosen = METHODS[method]
-    numbers = f"{RULES}.{chosen.revision}"
-    if not chosen.own_code:
+    numbers = f"{RULES}.{METHODS[method].revision}"
+    if not own_code(method):
         return numbers
     files = source_digests(method)
     digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
@@ -33,15 +31,15 @@ def source_digests(method: str) -> Mapping[str, str]:
     It is empty for a method of this package, and if no file has the source.
     """
     try:
-        return _digests(METHODS[method].own_code)
+        return _digests(own_code(method))
     except (OSError, TypeError):
         return {}
 
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
-def _digests(own_code: tuple[Any, ...]) -> Mapping[str, str]:
+def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
     digests: dict[str, str] = {}
-    for path in dict.fromkeys(Path(inspect.getsourcefile(part) or "") for part in own_code):
+    for path in dict.fromkeys(Path(inspect.getsourcefile(part) or "") for part in classes):
         name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
         digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
     return digests

@@ -4,19 +4,20 @@ A setting has the same name in all classes, so that a flat mapping (a preset, th
 command line) determines where each value belongs.
 """
 
-import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.errors import NotOfMethods, first_of, near
 from zsntta_cli.methods import METHODS, check_method
+from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check_choice, option_name
 
-# `official` follows the paper's released code where that differs from the paper's text.
+# `official` follows the paper's released code where that differs from the paper's text; each method
+# has its own values beside its equations.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
     "official": {
@@ -24,20 +25,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "rounded_odds": True,
         "degenerate": "zero",
         "fixed_on": "noise-score",
-        "reevaluate": False,
-        "late_start": True,
-        "frozen_blocks": "9-11",
-        "word_prompts": "speech",
-        "mined_share": 0.15,
-        "grouping": "random",
-        "oga_short_means": True,
-        "onzeta_mix_items": 0,
-        "oodd_temperature": 1.0,
-        "adaneg_shots": 9,
-        "adaneg_sure": 0.5,
-        "dde_exclusion": 0.0,
-        "dde_doubled": True,
-        "dde_cells": "grid",
     },
 }
 # By preset and ID set, at any corruption. A part of a set has a name of its own, and no line here:
@@ -67,30 +54,18 @@ class RunSettings:
     prompt: str
     stream: StreamSettings = field(default_factory=StreamSettings)
     threshold: ThresholdSettings = field(default_factory=ThresholdSettings)
-    options: Any = field(
-        default_factory=lambda: METHODS["zs-clip"].settings_class()
-    )  # its method's, or recorded ones
+    options: Any = field(default_factory=lambda: METHODS["zs-clip"].settings())  # its method's
     preset: str = field(default="", compare=False)  # that was asked for; its values stand above
 
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
-        return _flat(self.stream, self.threshold, self.options)
-
-
-def _flat(*groups: Any) -> dict[str, Any]:
-    return {k: v for group in groups for k, v in vars(group).items()}
+        return {**vars(self.stream), **vars(self.threshold), **self.options.values()}
 
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:
     """The settings that a run of a method has: of the stream, the threshold and its own."""
-    settings_class: Any = METHODS[method].settings_class
-    return _declared(settings_class)
-
-
-@functools.cache
-def _declared(own: Any) -> Mapping[str, "Field[Any]"]:
-    groups = (StreamSettings, ThresholdSettings, own)
-    return {f.name: f for group in groups for f in dataclasses.fields(group)}
+    own = METHODS[method].fields()
+    return {**fields_of(StreamSettings), **fields_of(ThresholdSettings), **own}
 
 
 def setting_names() -> tuple[str, ...]:
@@ -143,36 +118,38 @@ def build_run(
     name = SetName.parse(id_set)
     family = chosen.imagenet if name.family == IMAGENET else {}
     of_set = _OF_SETS.get((preset, name.base), {})
-    flat = {**chosen.defaults, **family, **PRESETS[preset], **of_set, **values}
-    stream = _pick(StreamSettings, flat)
+    of_preset = preset_values(preset, method)
+    flat = {**chosen.defaults, **family, **of_preset, **of_set, **values}
+    stream = _pick(StreamSettings, fields_of(StreamSettings), flat)
+    threshold = _pick(ThresholdSettings, fields_of(ThresholdSettings), flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
-        stream, _pick(ThresholdSettings, flat), _pick(chosen.settings_class, flat), preset,
+        stream, threshold, _pick(chosen.settings, chosen.fields(), flat), preset,
     )  # fmt: skip
+
+
+def preset_values(preset: str, method: str) -> dict[str, Any]:
+    """The values of a preset, with those that are a method's own."""
+    own = METHODS[method].official if preset == "official" else {}
+    return {**PRESETS[preset], **own}
 
 
 def preset_of(run: RunSettings) -> str:
     """The preset that a run's settings follow: `official` with all of its values, else `paper`."""
-    return _preset_of(run.stream, run.threshold, run.options)
+    flat = run.flat()
+    official = preset_values("official", run.method)
+    return "official" if all(flat[key] == value for key, value in official.items()) else "paper"
 
 
-@functools.lru_cache(maxsize=10_000)  # asked for each of thousands of runs
-def _preset_of(*groups: Any) -> str:
-    flat = _flat(*groups)
-    of_run = {key: value for key, value in PRESETS["official"].items() if key in flat}
-    is_official = bool(of_run) and all(flat[key] == value for key, value in of_run.items())
-    return "official" if is_official else "paper"
-
-
-def _pick(settings: Any, flat: Mapping[str, Any]) -> Any:
-    names = tuple(field.name for field in dataclasses.fields(settings) if field.name in flat)
+def _pick(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
+    names = tuple(name for name in fields if name in flat)
     values = [flat[name] for name in names]
     try:
-        return _checked(settings, names, *values)
+        return _checked(maker, names, *values)
     except TypeError:  # a value that cannot be hashed is none, which a call without a cache says
-        return _checked.__wrapped__(settings, names, *values)
+        return _checked.__wrapped__(maker, names, *values)
 
 
 @functools.lru_cache(maxsize=10_000, typed=True)  # the paper's tables are thousands of runs
-def _checked(settings: type[Any], names: tuple[str, ...], *values: Any) -> Any:
-    return settings(**dict(zip(names, values, strict=True)))
+def _checked(maker: Callable[..., Any], names: tuple[str, ...], *values: Any) -> Any:
+    return maker(**dict(zip(names, values, strict=True)))

@@ -140,13 +140,12 @@ class Simulator:
 
     def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
         method = METHODS[settings.method]
-        run = method.load()
         # A method's products are small: a second BLAS thread gains nothing and stalls them where
         # the machine is busy.
         with self._blas(settings.method).limit(limits=1, user_api="blas"):
             try:
                 with redirect_stdout(sys.stderr):  # what an own method prints is no result
-                    decisions = run(data, settings.options, settings.threshold)
+                    decisions = method(data, settings.options, settings.threshold).push(data)
             except SystemExit as error:
                 message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
                 raise SettingsError(message) from error

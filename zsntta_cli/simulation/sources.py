@@ -127,7 +127,7 @@ class Library:
             return self._words(settings)
         if needs == NO_TEXT:
             names = self.text(settings.encoder, settings.prompt, settings.id_set)
-            return MoreText(_read_no_text(settings.options.no_text, names.shape))
+            return MoreText(_read_no_text(settings.flat()["no_text"], names.shape))
         return None
 
     def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
@@ -183,7 +183,7 @@ class Library:
 
     def _word_lists(self, settings: RunSettings) -> dict[str, str]:
         """The lists that are named, or else the only one cached, with their prompts."""
-        named = [name.strip() for name in settings.options.words.split(",") if name.strip()]
+        named = [name.strip() for name in settings.flat()["words"].split(",") if name.strip()]
         lists: dict[str, str] = {}
         for name in named or [self._only_words(settings)]:
             lists |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}

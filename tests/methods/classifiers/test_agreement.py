@@ -19,13 +19,12 @@ from zsntta_cli.methods.classifiers.dota import DOTASettings
 from zsntta_cli.methods.classifiers.oga import OGASettings
 from zsntta_cli.methods.classifiers.onzeta import OnZetaSettings
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.simulation.runs import PRESETS
 
 
 def official(settings):
     """What the released code of a method takes."""
-    values = {k: v for k, v in PRESETS["official"].items() if hasattr(settings, k)}
-    return replace(settings, **values)
+    [kind] = [kind for kind in CLASSIFIERS.values() if kind.Settings is type(settings)]
+    return replace(settings, **kind.official)
 
 
 CASES = {
@@ -69,7 +68,7 @@ def stream(classes, items, dim, seed=0, scale=30.0):
 
 def classes(module, data, options, offered):
     """The classes (T,) by a classifier of the package, which has its module's name."""
-    return CLASSIFIERS[module.__name__.rpartition(".")[2]].load()(data, options, offered)
+    return CLASSIFIERS[module.__name__.rpartition(".")[2]](data, options).classify(data, offered)
 
 
 def some(items, seed, share=0.7):
@@ -132,7 +131,7 @@ def test_a_stream_in_pieces_is_classified_as_in_one_and_another_goes_on_from_a_p
     data, offered = stream(10, 260, 24, 3, 12.0), some(260, 3)
     whole = classes(module, data, options, offered)
     for cuts in (range(1, 260), (7, 64, 65, 200), (128, 256)):
-        online, parts = line.start(data, options), []
+        online, parts = line(data, options), []
         for start, stop in itertools.pairwise((0, *cuts, 260)):
             part = slice(start, stop)
             parts.append(online.classify(data.part(part), offered[part]))
@@ -145,12 +144,14 @@ def test_a_stream_in_pieces_is_classified_as_in_one_and_another_goes_on_from_a_p
 @pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "tda"])
 def test_alone_it_is_behind_zs_clip(name):
     data = replace(stream(5, 120, 10), injected=some(120, 1, 0.1))
-    alone, settings = METHODS[name], METHODS[name].settings_class()
+    alone, settings = METHODS[name], METHODS[name].settings()
     threshold = ThresholdSettings(queue=64)
-    one, other = (METHODS[n].load()(data, settings, threshold) for n in (name, f"zs-clip+{name}"))
+    one, other = (
+        METHODS[n](data, settings, threshold).push(data) for n in (name, f"zs-clip+{name}")
+    )
     assert np.array_equal(one.class_index, other.class_index)
     assert np.array_equal(
-        one.is_noise, METHODS["zs-clip"].load()(data, settings, threshold).is_noise
+        one.is_noise, METHODS["zs-clip"](data, settings.detector, threshold).push(data).is_noise
     )
     assert alone.decides
     assert name in METHODS

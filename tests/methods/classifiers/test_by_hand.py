@@ -22,7 +22,7 @@ def classes(module, features, options, scale):
 
 def of_stream(module, data, options, offered):
     """The classes (T,) by a classifier of the package, which has its module's name."""
-    return CLASSIFIERS[module.__name__.rpartition(".")[2]].load()(data, options, offered)
+    return CLASSIFIERS[module.__name__.rpartition(".")[2]](data, options).classify(data, offered)
 
 
 def test_onzetas_weights_even_the_classes_out():

@@ -7,15 +7,20 @@ import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.methods.classifiers import lame, stata, transclip
-from zsntta_cli.methods.classifiers.lame import LAMESettings
+from zsntta_cli.methods.classifiers.lame import LAME, LAMESettings
 from zsntta_cli.methods.classifiers.stata import (
+    StatA,
     StatASettings,
     fit_to_texts,
     solve,
     spread_about_texts,
 )
-from zsntta_cli.methods.classifiers.transclip import TransCLIPSettings
+from zsntta_cli.methods.classifiers.transclip import (
+    TransCLIP,
+    TransCLIPSettings,
+    fit_to_items,
+    spread_of_a_unit_vector,
+)
 
 ITEMS = np.array([
     [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],
@@ -26,7 +31,7 @@ TEXTS = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.6, 0.8]])
 LOGITS = 10 * FEATURES @ TEXTS.T
 RULES = {
     "stata": (StatASettings, spread_about_texts, fit_to_texts),
-    "transclip": (TransCLIPSettings, transclip.spread_of_a_unit_vector, transclip.fit_to_items),
+    "transclip": (TransCLIPSettings, spread_of_a_unit_vector, fit_to_items),
 }
 GAUSSIANS = {
     ("stata", 0): [[0.99554, 0.002944], [0.682217, 0.300165], [0.050186, 0.94644],
@@ -42,7 +47,7 @@ GAUSSIANS = {
     ("transclip", 3): [[0.995577, 0.002644], [0.691665, 0.288136], [0.048974, 0.947017],
                        [0.755426, 0.244553], [0.000676, 0.998706]],
 }  # fmt: skip
-LAME = {
+SMOOTHED = {
     1: [[0.994922, 0.003877], [0.740453, 0.248383], [0.027496, 0.970636], [0.635922, 0.364067],
         [0.000545, 0.999131]],
     2: [[0.994969, 0.003872], [0.732193, 0.256618], [0.02865, 0.969499], [0.636234, 0.363756],
@@ -61,12 +66,12 @@ def test_gaussians_of_five_items(name, steps):
     np.testing.assert_allclose(z.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("steps", LAME)
+@pytest.mark.parametrize("steps", SMOOTHED)
 def test_lame_of_five_items(steps):
     options = LAMESettings(lame_neighbours=2, lame_steps=steps)
-    y = lame._solve(options, FEATURES, LOGITS)
+    y = LAME(of_features(FEATURES, TEXTS, 1.0), options).solve(FEATURES, LOGITS)
     # It ends where the energy changes by 1e-8 of itself, the numbers where nothing changes.
-    np.testing.assert_allclose(y[:, :2], LAME[steps], atol=1e-6 if steps < 100 else 1e-4)
+    np.testing.assert_allclose(y[:, :2], SMOOTHED[steps], atol=1e-6 if steps < 100 else 1e-4)
 
 
 def test_the_variance_of_transclip_starts_at_one_over_the_dims():
@@ -90,12 +95,12 @@ def test_lame_goes_on_after_its_first_step():
     data = of_features(items, np.eye(2, 4), 10.0)
     for steps, expected in ((1, [0, 0, 1]), (2, [0, 0, 0]), (100, [0, 0, 0])):
         options = LAMESettings(lame_neighbours=1, lame_strength=2.0, lame_steps=steps)
-        assert lame.classes(data, options, np.ones(3, bool)).tolist() == expected
+        assert LAME(data, options).classify(data, np.ones(3, bool)).tolist() == expected
 
 
-@pytest.mark.parametrize("module", [stata, transclip, lame])
+@pytest.mark.parametrize("kind", [StatA, TransCLIP, LAME])
 @pytest.mark.parametrize("items", [1, 3])
-def test_few_items_and_one_class_are_solved_for(module, items):
-    settings = {stata: StatASettings, transclip: TransCLIPSettings, lame: LAMESettings}[module]
+def test_few_items_and_one_class_are_solved_for(kind, items):
     one_class = of_features(FEATURES[:items], TEXTS[:1], 10.0)
-    assert not module.classes(one_class, settings(block=2), np.ones(items, bool)).any()
+    classifier = kind(one_class, kind.Settings(block=2))
+    assert not classifier.classify(one_class, np.ones(items, bool)).any()

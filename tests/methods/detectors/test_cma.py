@@ -77,4 +77,4 @@ def test_an_image_of_anything_is_less_id_than_by_its_classes_alone():
 
 def test_it_asks_for_its_list_of_texts():
     assert METHODS["cma"].needs == WORDS
-    assert METHODS["cma"].settings_class().words == "cma"
+    assert METHODS["cma"].settings().words == "cma"

@@ -57,8 +57,8 @@ def test_the_gaussians_change_classes_and_second_choices_change_them_again():
 def test_a_batch_waits_for_its_last_item_and_no_longer():
     data, method = near_words(5), METHODS["dde"]
     kept = {"batch_size": 40, "dde_words": 5}
-    options = method.settings_class(**kept)
-    assert method.delay(options) == 39
+    options = method.settings(**kept)
+    assert options.at_once - 1 == 39
     whole = decide("dde", data, QUEUE, **kept)[0]
     before = decide("dde", data.part(slice(120)), QUEUE, **kept)[0]
     np.testing.assert_array_equal(whole.is_noise[:120], before.is_noise)

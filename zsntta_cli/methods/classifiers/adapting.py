@@ -1,6 +1,6 @@
 """What the classifiers that adapt share: an item, and the loop over the items of a stream."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
+from zsntta_cli.methods.method import Classifier
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +23,7 @@ class Item(NamedTuple):
     label: int  # the zero-shot class
 
 
-class Adapting(ABC):
+class Adapting(Classifier):
     """A classifier that learns from the items of a stream, one after another."""
 
     @abstractmethod

@@ -14,14 +14,14 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
 class BCASettings(MethodSettings):
-    """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples.
+    """The settings of BCA.
 
     The values are those of another implementation; the authors' code does not confirm them.
     """
@@ -41,7 +41,11 @@ class BCASettings(MethodSettings):
 
 
 class BCA(Adapting):
-    """The classifier while the stream runs."""
+    """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples."""
+
+    Settings = BCASettings
+    cites = ("zhou2025bayesian",)
+    cost = "keeps a mean of D numbers and a prior of C numbers for each class"
 
     def __init__(self, data: StreamData, options: BCASettings) -> None:
         self.options, self.scale = options, float(data.pool.logit_scale)

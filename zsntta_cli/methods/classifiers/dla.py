@@ -16,19 +16,23 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
-from zsntta_cli.methods.settings import FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
 class DLASettings(MethodSettings):
-    """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
+    """The settings of DLA."""
 
     dla_strength: float = option(0.8, "α: strength of the lowering.", within=FROM_ZERO)
 
 
 class DLA(Adapting):
-    """The classifier while the stream runs."""
+    """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
+
+    Settings = DLASettings
+    cites = ("wu2026dynamic",)
+    cost = "keeps two numbers for each class"
 
     def __init__(self, data: StreamData, options: DLASettings) -> None:
         self.options = options

@@ -12,14 +12,14 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
 class DMNSettings(MethodSettings):
-    """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
+    """The settings of DMN."""
 
     dmn_shots: int = option(50, "Images that are kept for each class.", within=FROM_ONE)
     dmn_sharpness: float = option(
@@ -28,7 +28,11 @@ class DMNSettings(MethodSettings):
 
 
 class DMN(Adapting):
-    """The classifier while the stream runs."""
+    """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
+
+    Settings = DMNSettings
+    cites = ("zhang2024dual",)
+    cost = "keeps dmn-shots images of each class"
 
     def __init__(self, data: StreamData, options: DMNSettings) -> None:
         texts = data.pool.text_features.astype(np.float64)

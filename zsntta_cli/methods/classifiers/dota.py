@@ -15,13 +15,13 @@ from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import Range, option
 
 
 @dataclass(frozen=True)
 class DOTASettings(MethodSettings):
-    """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels.
+    """The settings of DOTA.
 
     The paper chooses values for each set; these are from another implementation.
     """
@@ -44,7 +44,15 @@ _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a cla
 
 
 class DOTA(Adapting):
-    """The classifier while the stream runs."""
+    """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels."""
+
+    Settings = DOTASettings
+    cites = ("han2025dota",)
+    revision = 2
+    cost = (
+        "keeps a mean and a covariance of D² numbers for each class, whose mean is inverted "
+        "again with each item"
+    )
 
     def __init__(self, data: StreamData, options: DOTASettings) -> None:
         self.options = options

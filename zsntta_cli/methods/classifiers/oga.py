@@ -15,13 +15,13 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
 class OGASettings(MethodSettings):
-    """OGA, arXiv 2501.04352: each class has a Gaussian, learned from its most certain samples.
+    """The settings of OGA.
 
     The values are those of its released code for all sets.
     """
@@ -41,7 +41,16 @@ _NOTHING = 1e-12  # variance below which there is only rounding
 
 
 class OGA(Adapting):
-    """The classifier while the stream runs."""
+    """OGA, arXiv 2501.04352: each class has a Gaussian, learned from its most certain samples."""
+
+    Settings = OGASettings
+    cites = ("fuchs2025online",)
+    revision = 2
+    official = {"oga_short_means": True}
+    cost = (
+        "keeps oga-shots images of each class and a covariance of D² numbers, whose inverse is "
+        "computed again with each image that is kept"
+    )
 
     def __init__(self, data: StreamData, options: OGASettings) -> None:
         self.options = options

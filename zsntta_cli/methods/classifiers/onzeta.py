@@ -16,14 +16,14 @@ import numpy as np
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
 class OnZetaSettings(MethodSettings):
-    """OnZeta, arXiv 2408.13320: class weights and visual proxies are learned online.
+    """The settings of OnZeta.
 
     The values are its paper's for ImageNet.
     """
@@ -47,7 +47,13 @@ class OnZetaSettings(MethodSettings):
 
 
 class OnZeta(Adapting):
-    """The classifier while the stream runs."""
+    """OnZeta, arXiv 2408.13320: class weights and visual proxies are learned online."""
+
+    Settings = OnZetaSettings
+    cites = ("qian2024online",)
+    revision = 2
+    official = {"onzeta_mix_items": 0}
+    cost = "keeps a proxy of D numbers and a weight for each class"
 
     def __init__(self, data: StreamData, options: OnZetaSettings) -> None:
         """Only if `onzeta-mix-items` is 0, the number of items of the stream matters."""

@@ -8,16 +8,13 @@ released code (AGPL-3.0) was not used.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats
 from zsntta_cli.methods.classifiers.transduction import (
+    BlockClassifier,
     GaussianBlockSettings,
-    classes_by_block,
     neighbour_graph,
 )
 from zsntta_cli.methods.scores import softmax, unit
@@ -25,7 +22,7 @@ from zsntta_cli.methods.scores import softmax, unit
 
 @dataclass(frozen=True)
 class StatASettings(GaussianBlockSettings):
-    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
+    """The settings of StatA."""
 
 
 LEAST = 1e-10  # smallest variance, and smallest sum of assignments
@@ -33,13 +30,16 @@ _INNER_STEPS = 5  # assignments between two fits
 _SHARPNESS = 50.0  # divisor of the log densities
 
 
-def classes(
-    data: StreamData, options: StatASettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
-    texts = data.pool.text_features.astype(np.float64)
-    solver = partial(solve, options, texts, spread_about_texts, fit_to_texts)
-    return classes_by_block(data, options, offered, solver)
+class StatA(BlockClassifier):
+    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
+
+    Settings = StatASettings
+    cites = ("zanella2025realistic",)
+    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
+
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """The assignments (N, C) of a block's items."""
+        return solve(self.options, self.texts, spread_about_texts, fit_to_texts, features, logits)
 
 
 def solve(

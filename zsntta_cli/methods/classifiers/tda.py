@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import entropy_of
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, Classifier, Method, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import check, option
@@ -29,7 +29,7 @@ from zsntta_cli.settings.options import check, option
 
 @dataclass(frozen=True)
 class TDASettings(MethodSettings):
-    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
+    """The settings of TDA."""
 
     # It concerns only the threshold; the caches are always updated item by item.
     batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
@@ -144,8 +144,12 @@ class Cache:
         return label * self.shots + k
 
 
-class TDA:
-    """The classifier while the stream runs."""
+class TDA(Classifier):
+    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class."""
+
+    Settings = TDASettings
+    cites = ("karmanov2024efficient",)
+    cost = "keeps positive-shots + negative-shots images of each class; compares items with all"
 
     def __init__(self, data: StreamData, options: TDASettings) -> None:
         self.options = o = options
@@ -175,8 +179,16 @@ class TDA:
         return adapted
 
 
-class TDAAlone:
-    """TDA as published: ZS-CLIP's rule decides on noise, and every sample is offered."""
+class TDAAlone(Method):
+    """TDA, arXiv 2403.18293: two caches of samples that speak for, or against, a class.
+
+    As published: ZS-CLIP's rule decides on noise, and every sample is offered.
+    """
+
+    Settings = TDASettings
+    cites = TDA.cites
+    cost = TDA.cost
+    is_probability = True
 
     def __init__(
         self, data: StreamData, options: TDASettings, threshold: ThresholdSettings

@@ -5,30 +5,32 @@ which starts at 1 / D, and are fitted to a block's items alone; no term holds th
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats
 from zsntta_cli.methods.classifiers.stata import LEAST, Gaussians, solve
-from zsntta_cli.methods.classifiers.transduction import GaussianBlockSettings, classes_by_block
+from zsntta_cli.methods.classifiers.transduction import BlockClassifier, GaussianBlockSettings
 from zsntta_cli.methods.scores import unit
 
 
 @dataclass(frozen=True)
 class TransCLIPSettings(GaussianBlockSettings):
+    """The settings of TransCLIP."""
+
+
+class TransCLIP(BlockClassifier):
     """TransCLIP as in StatA's paper: Gaussians of one variance are fitted to a block alone."""
 
+    Settings = TransCLIPSettings
+    revision = 2
+    cites = "zanella2024boosting", "zanella2025realistic"
+    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
 
-def classes(
-    data: StreamData, options: TransCLIPSettings, offered: NDArray[np.bool_]
-) -> NDArray[np.int32]:
-    """Classify T items block by block; the detector calls those that are `offered` (T,) clean."""
-    texts = data.pool.text_features.astype(np.float64)
-    solver = partial(solve, options, texts, spread_of_a_unit_vector, fit_to_items)
-    return classes_by_block(data, options, offered, solver)
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """The assignments (N, C) of a block's items."""
+        spread = spread_of_a_unit_vector
+        return solve(self.options, self.texts, spread, fit_to_items, features, logits)
 
 
 def spread_of_a_unit_vector(_z: Floats, features: Floats, *_: Floats) -> Floats:

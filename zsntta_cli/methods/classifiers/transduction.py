@@ -4,7 +4,7 @@ An item is classified together with the earlier and later items of its block of 
 class is known up to N - 1 items after it arrives.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, MethodSettings
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSettings
 from zsntta_cli.settings.options import option
 
 ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that a block classifier classifies
@@ -46,26 +46,33 @@ class GaussianBlockSettings(BlockSettings):
     block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
 
 
-# From unit features (N, D) and logits (N, C) of items to their probabilities (N, C).
-Solver = Callable[[Floats, Floats], Floats]
+class BlockClassifier(Classifier):
+    """A classifier of whole blocks of items, which keeps nothing between them."""
 
+    online = False
 
-def classes_by_block(
-    data: StreamData, options: BlockSettings, offered: NDArray[np.bool_], solve: Solver
-) -> NDArray[np.int32]:
-    """Classify T items block by block; items that are left out have the frozen model's class.
+    def __init__(self, data: StreamData, options: BlockSettings) -> None:
+        self.options = options
+        self.texts = data.pool.text_features.astype(np.float64)  # (C, D) unit norm
 
-    The detector calls those that are `offered` (T,) clean. Injected noise is always left out.
-    """
-    is_included = ~data.injected if options.block_takes == ALL_ITEMS else offered
-    class_index = data.class_index.copy()
-    for part in blocks(len(data), options.block):
-        rows = np.flatnonzero(is_included[part])
-        if len(rows):
-            frozen = Frozen.of(data, part)
-            probability = solve(frozen.features[rows], frozen.logits[rows])
-            class_index[part][rows] = probability.argmax(axis=1)
-    return class_index
+    @abstractmethod
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """The probabilities (N, C) of items, from their unit features (N, D) and logits (N, C)."""
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items block by block; items that are left out have the frozen model's class.
+
+        The detector calls those that are `offered` (T,) clean. Injected noise is always left out.
+        """
+        is_included = ~items.injected if self.options.block_takes == ALL_ITEMS else offered
+        class_index = items.class_index.copy()
+        for part in blocks(len(items), self.options.block):
+            rows = np.flatnonzero(is_included[part])
+            if len(rows):
+                frozen = Frozen.of(items, part)
+                probability = self.solve(frozen.features[rows], frozen.logits[rows])
+                class_index[part][rows] = probability.argmax(axis=1)
+        return class_index
 
 
 def nearest_others(features: Floats, count: int) -> tuple[NDArray[np.intp], Floats]:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import FROM_ONE, FROZEN, WORD_LIST, WORDS, Method, MethodSettings
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import energy
-from zsntta_cli.methods.settings import FROM_ONE, WORDS, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
@@ -20,9 +20,9 @@ from zsntta_cli.settings.options import option
 
 @dataclass(frozen=True)
 class CmaSettings(MethodSettings):
-    """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
+    """The settings of CMA."""
 
-    words: str = option("cma", WORDS)
+    words: str = option("cma", WORD_LIST)
     cma_times: int = option(
         1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
     )
@@ -52,8 +52,15 @@ class Neutral:
         return share
 
 
-class CMA:
-    """CMA while the stream runs: it learns only its threshold."""
+class CMA(Method):
+    """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
+
+    Settings = CmaSettings
+    needs = WORDS
+    cites = ("lee2025concept",)
+    cost = "keeps the last N_q scores; k C texts more in the product with the texts"
+    is_probability = True
+    class_probability = FROZEN
 
     def __init__(
         self, data: StreamData, options: CmaSettings, threshold: ThresholdSettings

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.detectors.ridge import otsu
+from zsntta_cli.methods.method import ABOVE_ZERO, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.methods.settings import ABOVE_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
@@ -26,7 +26,7 @@ from zsntta_cli.settings.options import Range, option
 
 @dataclass(frozen=True)
 class EtltSettings(MethodSettings):
-    """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
+    """The settings of ETLT."""
 
     etlt_penalty: float = option(
         1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
@@ -40,15 +40,35 @@ class EtltSettings(MethodSettings):
 Floats = NDArray[np.float64]
 
 
-def run(data: StreamData, options: EtltSettings, threshold: ThresholdSettings) -> Decisions:
-    """Call an item noise iff its fitted value is above the split, or above a fixed threshold."""
-    test = ~data.injected
-    v = fitted(unit(data.features(slice(None))).astype(float), data.noise_score, test, options)
-    value = OnlineThreshold(threshold).latest if threshold.fixed is not None else split(v[test])
-    return Decisions(
-        data.class_index, (v > value) | data.injected, 1 - v,
-        detector_threshold=np.full(len(v), value),
-    )  # fmt: skip
+class ETLT(Method):
+    """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
+
+    Settings = EtltSettings
+    offline = True
+    online = False
+    cites = "fan2022simple", "fan2024test"
+    cost = "solves one least-squares problem on D dims over the whole stream"
+    class_probability = FROZEN
+
+    def __init__(
+        self, _data: StreamData, options: EtltSettings, threshold: ThresholdSettings
+    ) -> None:
+        self.options = options
+        self.fixed = None if threshold.fixed is None else OnlineThreshold(threshold).latest
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Call an item noise iff its fitted value is above the split, or above a fixed threshold.
+
+        `items` are the whole stream, so that nothing is learned for later ones.
+        """
+        del learn
+        test, x = ~items.injected, unit(items.features(slice(None))).astype(float)
+        v = fitted(x, items.noise_score, test, self.options)
+        value = split(v[test]) if self.fixed is None else self.fixed
+        return Decisions(
+            items.class_index, (v > value) | items.injected, 1 - v,
+            detector_threshold=np.full(len(v), value),
+        )  # fmt: skip
 
 
 def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: EtltSettings) -> Floats:

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import FROM_ONE, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import mcm, unit
-from zsntta_cli.methods.settings import FROM_ONE, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, check, option
@@ -28,7 +28,7 @@ from zsntta_cli.settings.options import Range, check, option
 
 @dataclass(frozen=True)
 class OoddSettings(MethodSettings):
-    """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
+    """The settings of OODD."""
 
     batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
     oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
@@ -52,8 +52,14 @@ class OoddSettings(MethodSettings):
 _BLOCK = 256  # items whose features are read at once, or one batch
 
 
-class OODD:
-    """OODD while the stream runs, in pieces of whole batches."""
+class OODD(Method):
+    """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
+
+    Settings = OoddSettings
+    cites = ("yang2025oodd",)
+    cost = "keeps N items of D numbers; compares each item with all of them"
+    official = {"batch_size": 64, "oodd_temperature": 1.0}  # as released
+    class_probability = FROZEN
 
     def __init__(
         self, data: StreamData, options: OoddSettings, threshold: ThresholdSettings

@@ -35,8 +35,8 @@ from zsntta_cli.methods.base import (
     StreamData,
 )
 from zsntta_cli.methods.detectors.ridge_order import Order
+from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, Method, MethodSettings
 from zsntta_cli.methods.scores import TOP
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
@@ -54,7 +54,7 @@ _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute devia
 
 @dataclass(frozen=True)
 class RidgeSettings(MethodSettings):
-    """Ridge: our noise detector without labels, with the same values for all sets and encoders."""
+    """The settings of Ridge."""
 
     warm_up_by = "ridge-first"
     ridge_first: int = option(
@@ -184,11 +184,19 @@ class Rule:
         return logits
 
 
-class Ridge:
-    """The detector while a stream runs, in pieces of any size.
+class Ridge(Method):
+    """Ridge: our noise detector without labels, with the same values for all sets and encoders.
+
+    The detector while a stream runs, in pieces of any size.
 
     Injected noise is not learned; the other items are decided as if it were not in the stream.
+
     """
+
+    Settings = RidgeSettings
+    cites = ("zsntta",)
+    cost = "keeps 4 D numbers, 9 for each of M items and 6 for each class"
+    revision = 3
 
     def __init__(
         self, data: StreamData, options: RidgeSettings, threshold: ThresholdSettings

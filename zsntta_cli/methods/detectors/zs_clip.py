@@ -8,7 +8,7 @@ clean iff S(x) >= λ                            noise iff u > λ
 from dataclasses import dataclass
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.settings import FROM_ONE, MethodSettings
+from zsntta_cli.methods.method import FROM_ONE, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
@@ -16,15 +16,19 @@ from zsntta_cli.settings.options import option
 
 @dataclass(frozen=True)
 class ZsClipSettings(MethodSettings):
-    """ZS-CLIP, Sec. 2: frozen CLIP with an online threshold on its noise score."""
+    """The settings of ZS-CLIP."""
 
     batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
 
 
-class ZsClip:
-    """ZS-CLIP while a stream runs: it learns only its threshold."""
+class ZsClip(Method):
+    """ZS-CLIP, Sec. 2: frozen CLIP with an online threshold on its noise score."""
 
-    adapted = True  # there is no other rule
+    Settings = ZsClipSettings
+    cites = "cao2025noisy", "ming2022delving", "li2023robustness"
+    cost = "keeps the last N_q scores"
+    is_probability = True
+    class_probability = FROZEN
 
     def __init__(
         self, _data: StreamData, options: ZsClipSettings, threshold: ThresholdSettings

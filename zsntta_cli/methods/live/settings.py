@@ -1,17 +1,26 @@
-"""The settings of each live method.
+"""The settings and the facts of each live method.
 
-They stand beside the methods, whose files import torch: a plan, a table of results and a help page
-need the settings alone.
+Their equations stand in the other files here, which import torch: a plan, a table of results and a
+help page need the settings and the facts alone.
 """
 
 from dataclasses import dataclass
 
-from zsntta_cli.methods.detectors.adand import AdaNDSettings
-from zsntta_cli.methods.settings import ABOVE_ZERO, FROM_ONE, FROM_ZERO, SHARE, MethodSettings
+from zsntta_cli.methods.detectors.adand import AdaND, AdaNDSettings
+from zsntta_cli.methods.method import (
+    ABOVE_ZERO,
+    BY_SCORE,
+    FROM_ONE,
+    FROM_ZERO,
+    SHARE,
+    Live,
+    MethodSettings,
+)
 from zsntta_cli.settings.options import Range, check, option
 
 PIPELINES = ("normal", "gt", "all")
 BY_IMAGE, BY_STREAM = "image", "stream"
+_SGD = {"optimizer": "sgd"}  # on ImageNet, as published
 _LEARNING_RATE = {"adam": 1e-4, "sgd": 2.5e-4}  # Tent's, by optimiser
 _UNEVEN = (
     "tent-batch-size is {} and batch-size {}: with adapted detector features it must be a multiple."
@@ -31,7 +40,7 @@ class PipelineSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class TentSettings(PipelineSettings):
-    """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
+    """The settings of Tent."""
 
     batch_size: int = option(64, "Items that are decided on at once.", within=FROM_ONE)
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
@@ -49,7 +58,7 @@ class TentSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class SottaSettings(PipelineSettings):
-    """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
+    """The settings of SoTTA."""
 
     memory: int = option(64, "Samples in the memory, balanced by pseudo-class.", within=FROM_ONE)
     confidence: float = option(  # appendix
@@ -79,7 +88,7 @@ class SottaSettings(PipelineSettings):
 
 @dataclass(frozen=True)
 class TptSettings(PipelineSettings):
-    """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
+    """The settings of TPT."""
 
     views: int = option(
         64, "Views of an image: the image itself and augmented ones.", within=FROM_ONE
@@ -125,7 +134,7 @@ class OpenSetSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class UnientSettings(OpenSetSettings):
-    """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
+    """The settings of UniEnt."""
 
     unient_marginal: float = option(
         0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
@@ -140,7 +149,7 @@ class UnientSettings(OpenSetSettings):
 
 @dataclass(frozen=True)
 class OsttaSettings(OpenSetSettings):
-    """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
+    """The settings of OSTTA."""
 
     ostta_marginal: float = option(
         0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
@@ -149,7 +158,7 @@ class OsttaSettings(OpenSetSettings):
 
 @dataclass(frozen=True)
 class RositaSettings(MethodSettings):
-    """ROSITA, arXiv 2406.00481: one step for each sure image, by its class and its neighbours."""
+    """The settings of ROSITA."""
 
     learning_rate: float = option(1e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO)  # SGD
     rosita_neighbours: int = option(
@@ -165,7 +174,7 @@ class RositaSettings(MethodSettings):
 
 @dataclass(frozen=True)
 class AdaNDTentSettings(AdaNDSettings):
-    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
+    """The settings of AdaNDTent."""
 
     tent_batch_size: int = option(64, "Samples of the stream in a step of Tent.", within=FROM_ONE)
     optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
@@ -189,3 +198,88 @@ class AdaNDTentSettings(AdaNDSettings):
     def tent(self) -> TentSettings:
         """The settings of Tent."""
         return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+
+
+class Tent(Live):
+    """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
+
+    Settings = TentSettings
+    place = "tent"
+    imagenet = _SGD
+    cites = ("wang2021tent",)
+    cost = "takes a forward pass for each item, and a backward pass if it passes the filter"
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class SoTTA(Live):
+    """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
+
+    Settings = SottaSettings
+    place = "sotta"
+    official = {"late_start": True, "frozen_blocks": "9-11"}
+    cites = ("gong2023sotta",)
+    cost = "takes a pass for each item; two passes forward and back on the memory every L items"
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class TPT(Live):
+    """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
+
+    Settings = TptSettings
+    place = "tpt"
+    imagenet = {"augmix": False}
+    cites = ("shu2022test",)
+    cost = "encodes the views of each item that passes the filter, and tunes the prompts on them"
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class ROSITA(Live):
+    """ROSITA, arXiv 2406.00481: one step for each sure image, by its class and its neighbours."""
+
+    Settings = RositaSettings
+    place = "rosita"
+    cites = ("sreenivas2025effectiveness",)
+    cost = (
+        "takes two forward passes for each item, and one more and one back if it is sure; "
+        "keeps up to rosita-neighbours images of each class and rosita-undesired"
+    )
+
+
+class UniEnt(Live):
+    """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
+
+    Settings = UnientSettings
+    place = "unient"
+    imagenet = _SGD
+    cites = ("gao2024unified",)
+    cost = "takes a forward and a backward pass for each item; fits two Gaussians to each batch"
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class OSTTA(Live):
+    """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
+
+    Settings = OsttaSettings
+    place = "ostta"
+    imagenet = _SGD
+    cites = ("lee2023towards",)
+    cost = "takes two forward passes for each item, one by the original encoder, and one back"
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class AdaNDTent(Live):
+    """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
+
+    Settings = AdaNDTentSettings
+    place = "adand_tent"
+    defaults = AdaND.defaults
+    imagenet = _SGD
+    official = AdaND.official
+    cites = AdaND.cites + Tent.cites
+    cost = "keeps the same as adand; takes a forward and a backward pass for each clean item"
+    is_probability = True

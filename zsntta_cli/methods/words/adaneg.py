@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, GAP, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.neglabel import NegLabelSettings, decided
+from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, decided
 from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
@@ -31,7 +31,7 @@ from zsntta_cli.settings.options import option
 
 @dataclass(frozen=True)
 class AdaNegSettings(NegLabelSettings):
-    """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt.
+    """The settings of AdaNeg.
 
     The score by texts tells which images are sure by an online threshold; `official` fixes it.
     """
@@ -55,8 +55,15 @@ class AdaNegSettings(NegLabelSettings):
 Array = NDArray[np.float32]
 
 
-class AdaNeg:
-    """AdaNeg while the stream runs."""
+class AdaNeg(Method):
+    """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt."""
+
+    Settings = AdaNegSettings
+    needs = WORDS
+    cites = ("zhang2024adaneg",)
+    cost = "keeps up to adaneg-shots images of each class and of each word"
+    official = {**NegLabel.official, "adaneg_shots": 9, "adaneg_sure": 0.5}
+    is_probability = True
 
     def __init__(
         self, data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.gaussians import ClassGaussians
 from zsntta_cli.methods.words.tanl import ActivationRing, largest
@@ -35,7 +35,7 @@ from zsntta_cli.settings.options import Range, option
 
 @dataclass(frozen=True)
 class DdeSettings(WordSettings):
-    """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes.
+    """The settings of DDE.
 
     The settings are its paper's; `official` has its released code's. The paper chooses the number
     of words and the gate for each set. These are ImageNet's, but with 100 words for other sets.
@@ -72,8 +72,26 @@ Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 
-class DDE:
-    """DDE while the stream runs, in pieces of whole batches."""
+class DDE(Method):
+    """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes."""
+
+    Settings = DdeSettings
+    needs = WORDS
+    imagenet = {"dde_words": 500}
+    cites = ("zhu2026dual",)
+    cost = (
+        "keeps the activations of all words by dde-cache images of each kind (400 MB for 10,000 "
+        "words) and D²/2 numbers for each class with items, or D² if dde-exclusion is above 0; "
+        "multiplies each item with M words too"
+    )
+    official = {
+        "word_prompts": "speech",
+        "mined_share": 0.15,
+        "dde_exclusion": 0.0,
+        "dde_doubled": True,
+        "dde_cells": "grid",
+    }
+    is_probability = True
 
     def __init__(
         self, data: StreamData, options: DdeSettings, threshold: ThresholdSettings

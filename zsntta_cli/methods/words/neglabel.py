@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import FROM_ONE, FROZEN, SHARE, WORD_LIST, WORDS, Method
 from zsntta_cli.methods.ood_scores import image_scores
-from zsntta_cli.methods.settings import FROM_ONE, SHARE, WORDS
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.vocabulary import Vocabulary, WordSettings
 from zsntta_cli.settings import ThresholdSettings
@@ -16,7 +16,7 @@ from zsntta_cli.settings.options import Range, option
 
 @dataclass(frozen=True)
 class NegLabelSettings(WordSettings):
-    """NegLabel, arXiv 2403.20078: the class names against words that are far from them.
+    """The settings of NegLabel.
 
     The settings are its paper's; `official` has its released code's.
     """
@@ -39,9 +39,9 @@ class NegLabelSettings(WordSettings):
 
 @dataclass(frozen=True)
 class CspSettings(NegLabelSettings):
-    """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
+    """The settings of CSP, which differ in their defaults."""
 
-    words: str = option("csp", WORDS)
+    words: str = option("csp", WORD_LIST)
     mined_share: float | None = option(
         0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
     )
@@ -55,8 +55,17 @@ class CspSettings(NegLabelSettings):
     )
 
 
-class NegLabel:
-    """NegLabel or CSP while the stream runs: it learns only its threshold."""
+class NegLabel(Method):
+    """NegLabel, arXiv 2403.20078: the class names against words that are far from them."""
+
+    Settings = NegLabelSettings
+    needs = WORDS
+    cites = ("jiang2024negative",)
+    cost = "keeps the last N_q scores; multiplies each item with M words too"
+    revision = 2
+    official = {"word_prompts": "speech", "mined_share": 0.15, "grouping": "random"}
+    is_probability = True
+    class_probability = FROZEN
 
     def __init__(
         self, data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings
@@ -67,6 +76,15 @@ class NegLabel:
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its threshold; keep ZS-CLIP's class."""
         return decided(items.class_index, id_scores(items, self.vocabulary), self.threshold, learn)
+
+
+class CSP(NegLabel):
+    """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
+
+    Settings = CspSettings
+    cites = ("chen2024conjugated",)
+    cost = "keeps the last N_q scores; multiplies each item with the mined words too"
+    revision = 1
 
 
 def id_scores(items: StreamData, vocabulary: Vocabulary) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, FROZEN, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, energy
-from zsntta_cli.methods.settings import FROM_ONE, FROM_ZERO, GAP, SHARE
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
 from zsntta_cli.methods.words.vocabulary import (
     WordSettings,
@@ -34,7 +34,7 @@ from zsntta_cli.settings.options import Range, option
 
 @dataclass(frozen=True)
 class TanlSettings(WordSettings):
-    """TANL, arXiv 2603.25250: the words that noise activates more than ID images do.
+    """The settings of TANL.
 
     The images of the stream so far choose them: the paper's α = 1.
     """
@@ -135,8 +135,17 @@ class Texts:
         return cls(np.concatenate([names, words]), len(names))
 
 
-class TANL:
-    """TANL while the stream runs."""
+class TANL(Method):
+    """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
+
+    Settings = TanlSettings
+    needs = WORDS
+    cites = ("zhang2026activation",)
+    cost = "keeps the activations of all words by the last L images of each kind"
+    revision = 2
+    official = {"word_prompts": "speech", "mined_share": 0.15}
+    is_probability = True
+    class_probability = FROZEN
 
     def __init__(
         self, data: StreamData, options: TanlSettings, threshold: ThresholdSettings

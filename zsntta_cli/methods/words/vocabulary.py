@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Pool
 from zsntta_cli.methods.classifiers.blocks import blocks
+from zsntta_cli.methods.method import FROM_ONE, SHARE, WORD_LIST, MethodSettings
 from zsntta_cli.methods.scores import energy
-from zsntta_cli.methods.settings import FROM_ONE, SHARE, WORDS, MethodSettings
 from zsntta_cli.settings.options import Range, option
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class WordSettings(MethodSettings):
     """The choice of the words of a list that are negatives."""
 
-    words: str = option("", WORDS)
+    words: str = option("", WORD_LIST)
     word_prompts: str = option(
         "run",
         "Prompts of your own word lists: the run's, or by part of speech.",

@@ -1,0 +1,272 @@
+"""What a method is: a class with its settings, its facts and its equations in one file.
+
+`Method(data, settings, threshold)` is made before the first item, and `push(items)` decides on the
+next ones. A `Classifier` only names classes; a `Pair` is a detector with a classifier behind it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, fields, replace
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from zsntta_cli.settings.options import Range, Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from zsntta_cli.methods.base import Decisions, Evidence, StreamData
+
+WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the class names
+FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
+
+FROM_ONE, FROM_ZERO, ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
+SHARE = Range(least=0, most=1)
+WORD_LIST = (
+    "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
+    "cached (ridge: none)."
+)
+GAP = (
+    "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "
+    "from."
+)
+
+
+@dataclass(frozen=True)
+class MethodSettings(Settings):
+    """The base class of a method's settings, with what depends on them alone."""
+
+    warm_up_by: ClassVar[str] = ""  # the settings that determine the warm-up, in words
+
+    def values(self) -> dict[str, Any]:
+        """The settings by name."""
+        return dict(vars(self))
+
+    @property
+    def at_once(self) -> int:
+        """The number of items that are decided together."""
+        return int(vars(self).get("batch_size", 1))
+
+    @property
+    def warm_up(self) -> int:
+        """The number of first items on which ZS-CLIP decides."""
+        return 0
+
+    def note(self, classes: int, dim: int) -> str:
+        """What is to be said before a run on C classes of D dims; "" if there is nothing."""
+        del classes, dim
+        return ""
+
+
+@cache
+def fields_of(settings: Any) -> Mapping[str, "Field[Any]"]:
+    """The fields of a class of settings, by name."""
+    return {field.name: field for field in fields(settings)}
+
+
+class _Described:
+    """The facts that methods and classifiers have in common."""
+
+    Settings: ClassVar[type[MethodSettings]] = MethodSettings  # which has no field
+    online: ClassVar[bool] = True  # False: it gets a stream in one piece
+    official: ClassVar[Mapping[str, Any]] = {}  # its values in the preset `official`
+    revision: ClassVar[int] = 1  # goes up when decisions change; older results are then not shown
+    cites: ClassVar[tuple[str, ...]] = ()  # keys of report/references.bib, or new entries
+    cost: ClassVar[str] = ""  # in words: the memory that it takes, and the work for an item
+
+    @classmethod
+    def fields(cls) -> Mapping[str, "Field[Any]"]:
+        """The fields of its settings, by name."""
+        settings: Any = cls.Settings
+        return fields_of(settings)
+
+    @classmethod
+    def settings(cls, **values: Any) -> MethodSettings:
+        """Its settings; those that are not given have their defaults."""
+        return cls.Settings(**values)
+
+
+class Method(_Described, ABC):
+    """A method of noisy test-time adaptation: it says which items are noise, and names the others.
+
+    What it has learned is its attributes, so it can be pickled and deep-copied. The pieces in which
+    a stream is pushed do not change its decisions; with a batch size above 1 all pieces except the
+    last one are whole batches.
+    """
+
+    live: ClassVar[bool] = False  # it encodes images, and may change the encoder
+    offline: ClassVar[bool] = False  # a reference: it sees the whole stream before it decides
+    decides: ClassVar[bool] = True  # False: it gives a score without a decision rule
+    needs: ClassVar[str] = ""  # WORDS, NO_TEXT, or nothing
+    defaults: ClassVar[Mapping[str, Any]] = {}  # they replace those of streams and thresholds
+    imagenet: ClassVar[Mapping[str, Any]] = {}  # defaults for ID sets of that family
+    is_probability: ClassVar[bool] = False  # whether its ID score is a share, in [0, 1]
+    # The probability that the chosen class is right: MCM, where classes are the frozen model's
+    # (FROZEN), the ID score itself (BY_SCORE), or none.
+    class_probability: ClassVar[str] = ""
+
+    def __init__(self, data: "StreamData", settings: Any, threshold: Any) -> None:
+        """Start before the first item; `data` is a stream that may be empty.
+
+        `settings` are of its class Settings, `threshold` the ThresholdSettings.
+        """
+        del data, threshold
+        self.options = settings
+
+    @abstractmethod
+    def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
+        """Decide on the next items, in order, and learn from them.
+
+        Without learning each item is decided by itself, by what was learned before all of them.
+        """
+
+    @property
+    def adapted(self) -> bool:
+        """Whether its own rule decides on the next item, not that of the warm-up."""
+        return True
+
+    @property
+    def evidence(self) -> "Evidence | None":
+        """The evidence for noise of another kind at this moment, if it has one."""
+        return None
+
+
+class Live(Method):
+    """A method that encodes images; `data` is a LiveData."""
+
+    live = True
+    online = False
+    place: ClassVar[str] = ""  # the module in methods/live with its function `run`
+
+    def __init__(self, data: Any, settings: Any, threshold: Any) -> None:
+        """Take what `run` needs."""
+        self.data, self.options, self.threshold = data, settings, threshold
+
+    def run(self) -> "Iterator[Decisions]":
+        """Yield the decisions on all items, in order, as they are made."""
+        module = import_module(f"zsntta_cli.methods.live.{self.place}")  # which imports torch
+        decided: Iterator[Decisions] = module.run(self.data, self.options, self.threshold)
+        return decided
+
+    def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
+        """A live method works on the images of its stream alone."""
+        raise NotImplementedError
+
+
+class Classifier(_Described, ABC):
+    """A classifier that learns from the items of a stream that a detector calls clean."""
+
+    def __init__(self, data: "StreamData", settings: Any) -> None:
+        """Start before the first item, as a method does."""
+        del data
+        self.options = settings
+
+    @abstractmethod
+    def classify(self, items: "StreamData", offered: "NDArray[np.bool_]") -> "NDArray[np.int32]":
+        """The classes (T,) of the next items; it learns from those that are `offered` (T,)."""
+
+
+@dataclass(frozen=True)
+class PairSettings:
+    """The settings of a detector and of its classifier, which has the detector's where both do."""
+
+    detector: MethodSettings
+    classifier: MethodSettings
+
+    def values(self) -> dict[str, Any]:
+        """The settings of both by name."""
+        return {**self.classifier.values(), **self.detector.values()}
+
+    @property
+    def at_once(self) -> int:
+        """A number of items that is whole batches of one and whole blocks of the other."""
+        return math.lcm(self.detector.at_once, self.classifier.at_once)
+
+    @property
+    def warm_up(self) -> int:
+        """The detector's."""
+        return self.detector.warm_up
+
+    @property
+    def warm_up_by(self) -> str:
+        """The detector's."""
+        return self.detector.warm_up_by
+
+    def note(self, classes: int, dim: int) -> str:
+        """What is to be said of either."""
+        notes = (part.note(classes, dim) for part in (self.detector, self.classifier))
+        return "; ".join(note for note in notes if note)
+
+
+class Behind(Method):
+    """A detector and the classifier behind it while their stream runs."""
+
+    def __init__(self, detector: Method, classifier: Classifier) -> None:
+        self.detector, self.classifier = detector, classifier
+
+    def push(self, items: "StreamData", learn: bool = True) -> "Decisions":
+        """Decide on noise as the detector does; the classifier learns from clean samples."""
+        decisions = self.detector.push(items, learn)
+        assert decisions.is_noise is not None
+        offered = ~decisions.is_noise & ~items.injected & learn
+        return replace(decisions, class_index=self.classifier.classify(items, offered))
+
+    @property
+    def adapted(self) -> bool:
+        """The detector's."""
+        return self.detector.adapted
+
+    @property
+    def evidence(self) -> "Evidence | None":
+        """The detector's."""
+        return self.detector.evidence
+
+
+class Pair:
+    """A detector with a classifier behind it, with the facts that the class of a method has."""
+
+    live, decides, class_probability = False, True, ""
+
+    def __init__(self, detector: type[Method], classifier: type[Classifier]) -> None:
+        self.detector, self.classifier = detector, classifier
+        self.online = detector.online and classifier.online
+        self.offline, self.needs = detector.offline, detector.needs
+        self.defaults, self.imagenet = detector.defaults, detector.imagenet
+        self.official = {**classifier.official, **detector.official}
+        self.revision = detector.revision + classifier.revision - 1
+        self.is_probability = detector.is_probability
+        self.cites = detector.cites + classifier.cites
+        self.cost = "; ".join(filter(None, (detector.cost, classifier.cost)))
+
+    def fields(self) -> Mapping[str, "Field[Any]"]:
+        """The fields of the settings of both, by name."""
+        return {**self.classifier.fields(), **self.detector.fields()}
+
+    def settings(self, **values: Any) -> PairSettings:
+        """The settings of both; those that are not given have their defaults."""
+        detector, classifier = self.detector.fields(), self.classifier.fields()
+        of_detector = {k: v for k, v in values.items() if k in detector or k not in classifier}
+        own = self.detector.settings(**of_detector)
+        shared = {k: v for k, v in {**values, **own.values()}.items() if k in classifier}
+        return PairSettings(own, self.classifier.settings(**shared))
+
+    def __call__(self, data: "StreamData", settings: Any, threshold: Any) -> Behind:
+        """Start both before the first item."""
+        classifier = self.classifier(data, settings.classifier)
+        return Behind(self.detector(data, settings.detector, threshold), classifier)
+
+
+def fault(line: object, kind: type[_Described]) -> str:
+    """What keeps a line of METHODS or CLASSIFIERS from being one, in words; "" if it is one."""
+    what = getattr(line, "__name__", type(line).__name__)
+    if not (isinstance(line, type) and issubclass(line, kind)):
+        return f"{what} is no class of a {kind.__name__}: write class NAME({kind.__name__})"
+    settings = line.Settings
+    if not (isinstance(settings, type) and issubclass(settings, MethodSettings)):
+        return f"{what}.Settings is no class of MethodSettings"
+    if settings.__annotations__ and "__dataclass_fields__" not in vars(settings):
+        return f"{what}.Settings is no dataclass: write @dataclass(frozen=True) above it"
+    return ""
