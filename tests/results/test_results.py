@@ -100,7 +100,7 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     """A record that another version made, whose method decided otherwise."""
     keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["zs-clip", "adand"])
     run_all(features, runs, keeping=keeping)
-    monkeypatch.setitem(METHODS, "adand", dataclasses.replace(METHODS["adand"], revision=2))
+    monkeypatch.setattr(METHODS["adand"], "revision", 2)
     assert [run.method for run in kept_before(features, runs, keeping)] == ["zs-clip"]
     [_, adand] = run_all(features, runs, keeping=keeping)
     assert len(counted) == 3
