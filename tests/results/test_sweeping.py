@@ -71,24 +71,19 @@ def test_a_sweep_gives_the_records_of_one_process(ray_cluster, features, tmp_pat
 
 
 @pytest.mark.slow
-def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, dying):
+def test_runs_of_a_lost_worker_are_made_again(ray_cluster, features, tmp_path, dying, monkeypatch):
     runs = many(features, ["dying", "zs-clip"])
     records = sweep(features, runs, tmp_path / "ray.sqlite")
     assert dying.with_name("death").exists(), "a worker was killed"
     assert plain(records) == plain(run_all(features, runs))
     assert len(kept(features, runs, tmp_path / "ray.sqlite")) == 12
-
-
-@pytest.mark.slow
-def test_a_run_that_kills_its_workers_ends_alone(
-    ray_cluster, features, tmp_path, dying, monkeypatch
-):
+    # And a run that kills its worker each time ends alone, with workers that know the script.
     monkeypatch.setattr(runner, "_RETRIES", 1)
     [killer] = grid(features, ["dying"], cut=[0.9])
     runs, failures = [killer, *many(features, ["zs-clip"])], {}
-    records = sweep(features, runs, tmp_path / "ray.sqlite", failures)
+    records = sweep(features, runs, tmp_path / "more.sqlite", failures)
+    assert failures.keys() == {killer}, set(failures.values())
     assert [record.settings for record in records] == runs[1:]
-    assert failures.keys() == {killer}
     assert failures[killer].startswith("the Ray cluster lost it, 2 times where a worker died")
 
 
