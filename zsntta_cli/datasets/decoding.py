@@ -7,6 +7,7 @@ conversion makes all above 255 white. What Pillow cannot read is refused with it
 """
 
 import contextlib
+import importlib.metadata
 import io
 import warnings
 from collections.abc import Iterator
@@ -18,8 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import PIL
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
-from PIL.Image import Transpose
+from PIL import Image, ImageOps, UnidentifiedImageError
 from PIL.ImageFile import ImageFile
 
 from zsntta_cli.settings import LARGE_MEGAPIXELS, MOST_MEGAPIXELS
@@ -36,19 +36,14 @@ _BLACK = 1 / 16  # likewise of floats from 0 to 1: where all are less, these are
 _HEIF = (
     b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1",
 )  # fmt: skip
-_NO_HEIF = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
 # What may lie in the place of a picture, by how it begins.
 _OTHERS = {
     b"version https://git-lfs": "it is a git-lfs pointer: git lfs pull fetches the file itself",
     b"<!doctype html": "it is a web page",
     b"<html": "it is a web page",
 }
+
 _ORIENTATION = 274  # EXIF's tag
-_TURNS = {
-    2: Transpose.FLIP_LEFT_RIGHT, 3: Transpose.ROTATE_180, 4: Transpose.FLIP_TOP_BOTTOM,
-    5: Transpose.TRANSPOSE, 6: Transpose.ROTATE_270, 7: Transpose.TRANSVERSE,
-    8: Transpose.ROTATE_90,
-}  # fmt: skip
 
 _most: float | None = None  # megapixels, in a run that has its own limit in place of Pillow's
 _asked = False  # whether a person named it
@@ -94,12 +89,14 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         Exception: it cannot be read; of a damaged file Pillow raises nearly anything.
     """
     if isinstance(source, Image.Image):
-        return _shown(source, _is_of_16(source), [])
+        return _shown(source, _is_of_16(source))
     with _opened(source) as image:
-        notes, is_of_16 = _about_size(image), _is_of_16(image)
+        megapixels, is_of_16 = image.width * image.height / _MILLION, _is_of_16(image)
+        is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
         if small:
             image.draft("RGB", small)
-        return _shown(image, is_of_16, notes)
+        note = f"{LARGE}: {megapixels:,.4g} megapixels" if is_told else ""
+        return _shown(image, is_of_16, note)
 
 
 def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
@@ -111,7 +108,7 @@ def as_extracted(source: bytes | Path, shown: bool = False) -> Image.Image:
     with _readable(source) as image:
         is_of_16 = _is_of_16(image)
         if shown:
-            return _shown(image, is_of_16, []).image
+            return _shown(image, is_of_16).image
         return _to_8_bits(image, is_of_16)[0].convert("RGB")
 
 
@@ -133,11 +130,7 @@ def reader() -> str:
 
 @cache
 def _heif_version() -> str:
-    if find_spec("pillow_heif") is None:
-        return "none"
-    from importlib.metadata import version
-
-    return version("pillow-heif")
+    return importlib.metadata.version("pillow-heif") if find_spec("pillow_heif") else "none"
 
 
 def _readable(source: bytes | Path) -> ImageFile:
@@ -147,29 +140,19 @@ def _readable(source: bytes | Path) -> ImageFile:
         OSError: it is no picture, in words that say what it is instead where that is known.
     """
     data = source if isinstance(source, bytes) else source.read_bytes()
-    with contextlib.suppress(UnidentifiedImageError, KeyError):  # of a damaged head
+    if data[4:8] == b"ftyp" and data[8:12] in _HEIF and find_spec("pillow_heif"):
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
+    try:
         return Image.open(io.BytesIO(data))
-    if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
-        _register_heif()
-        with contextlib.suppress(UnidentifiedImageError):
-            return Image.open(io.BytesIO(data))
-    raise OSError(_what_else(data))
-
-
-def _what_else(data: bytes) -> str:
-    """What a file is that Pillow does not know."""
-    beginning = data[:64].lstrip().lower()
-    what = next((what for start, what in _OTHERS.items() if beginning.startswith(start)), "")
-    return what or ("it is no picture of a known kind" if data else "it is empty")
-
-
-def _register_heif() -> None:
-    """Have Pillow read HEIC photos: OSError where what reads them is not installed."""
-    if find_spec("pillow_heif") is None:
-        raise OSError(_NO_HEIF)
-    from pillow_heif import register_heif_opener
-
-    register_heif_opener()
+    except (UnidentifiedImageError, KeyError) as error:  # a KeyError of a damaged head
+        beginning = data[:64].lstrip().lower()
+        what = next((what for start, what in _OTHERS.items() if beginning.startswith(start)), "")
+        if data[4:8] == b"ftyp" and data[8:12] in _HEIF and not find_spec("pillow_heif"):
+            what = "it is a HEIC photo: pip install 'zsntta[heic]' reads them"
+        empty = "it is no picture of a known kind" if data else "it is empty"
+        raise OSError(what or empty) from error
 
 
 def _opened(source: bytes | Path) -> ImageFile:
@@ -181,44 +164,24 @@ def _opened(source: bytes | Path) -> ImageFile:
     return image
 
 
-def _about_size(image: Image.Image) -> list[str]:
-    megapixels = image.width * image.height / _MILLION
-    is_told = _most is not None and not _asked and megapixels > LARGE_MEGAPIXELS
-    return [f"{LARGE}: {megapixels:,.4g} megapixels"] if is_told else []
-
-
-def _shown(image: Image.Image, is_of_16: bool, notes: list[str]) -> Decoded:
+def _shown(image: Image.Image, is_of_16: bool, note: str = "") -> Decoded:
+    """A picture turned as its EXIF says, in 8 bits, its transparent pixels on white."""
     image.load()  # first: Pillow turns TIFF itself
-    turned = _upright(image)
-    plain, note = _to_8_bits(turned, is_of_16)
-    return Decoded(_on_white(turned, plain), "; ".join([*notes, note] if note else notes))
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    """The image turned as its EXIF says; as it lies where that is damaged."""
     try:
-        turn = _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+        is_turned = image.getexif().get(_ORIENTATION, 1) != 1
+        turned = ImageOps.exif_transpose(image) if is_turned else image
     except Exception:  # of damaged EXIF Pillow raises nearly anything, and the pixels are whole
-        turn = None
-    return image if turn is None else image.transpose(turn)
-
-
-def _on_white(image: Image.Image, plain: Image.Image) -> Image.Image:
-    """The image in RGB, transparent pixels on white; `plain` is the same in 8 bits."""
-    if _is_of_numbers(image):
-        clear = image.info.get("transparency")  # of PNG: the grey that is not shown
-        if isinstance(clear, int):
-            plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
-        return plain.convert("RGB")
-    if not plain.has_transparency_data:
-        if plain.mode != "RGB":
-            return plain.convert("RGB")
-        plain.load()  # as convert does, which would also copy it
-        return plain
-    rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
-    white = Image.new("RGB", image.size, "white")
-    white.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
-    return white
+        turned = image
+    plain, how = _to_8_bits(turned, is_of_16)
+    clear = turned.info.get("transparency")
+    if _is_of_numbers(turned) and isinstance(clear, int):  # of PNG: the grey that is not shown
+        plain.paste(255, mask=Image.fromarray(np.asarray(turned) == clear))
+    elif plain.has_transparency_data:
+        rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
+        plain = Image.new("RGB", plain.size, "white")
+        plain.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
+    image = plain if plain.mode == "RGB" else plain.convert("RGB")
+    return Decoded(image, "; ".join(filter(None, [note, how])))
 
 
 def _is_of_numbers(image: Image.Image) -> bool:
@@ -245,46 +208,39 @@ def _to_8_bits(image: Image.Image, is_of_16: bool) -> tuple[Image.Image, str]:
     upper = np.array(image)
     bits = _depth(int(upper[..., :3].max()) * 256 + 255)
     if bits < 16:
-        upper[..., :3] = _table(max(2 ** (bits - 8) - 1, 1))[upper[..., :3]]
+        upper[..., :3] = _pixels(upper[..., :3], 0, max(2 ** (bits - 8) - 1, 1))
         image = Image.fromarray(upper)
     return image, f"{BROUGHT} from {bits}"
 
 
-def _scaled(values: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
+def _scaled(numbers: NDArray[Any]) -> tuple[NDArray[np.uint8], str]:
     """Numbers (H, W) as pixels, and what they were brought to 8 bits from.
 
     Whole numbers from 0 to 65,535 have the range of the fewest usual bits that hold them (8, 10, 12
     or 16), floats from 0 to 1 that one. Other numbers have no range that is known: theirs is
     from the smallest to the largest. What is not finite is at its end, and what is no number black.
     """
+    values = numbers.astype(np.float64)
     finite = values[np.isfinite(values)]
     if not finite.size:
         raise OSError("not one of its pixels is a finite number")
     low, high = float(finite.min()), float(finite.max())
-    is_unit = values.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1
-    is_whole = values.dtype.kind != "f" or bool((finite == np.floor(finite)).all())
-    if not is_unit and is_whole and low >= 0 and high <= 65_535:
-        bits = _depth(int(high))
+    bits = _depth(int(high)) if low >= 0 and high <= 65_535 else 0
+    if numbers.dtype.kind == "f" and low >= 0 and _BLACK <= high <= 1:
+        first, last, how = 0.0, 1.0, "values 0 to 1"
+    elif bits and bool((finite == np.floor(finite)).all()):
+        first, last = 0.0, 2.0**bits - 1
         how = str(bits) if bits > 8 else "values 0 to 255"
-        return _table(2**bits - 1)[_finite(values, 0, 0, high).astype(np.uint16)], how
-    first, last = (0.0, 1.0) if is_unit else (low, high)
-    shares = (_finite(values, first, low, high) - first) / ((last - first) or 1)
-    pixels = np.floor(shares * 255 + 0.5).astype(np.uint8)
-    return pixels, f"values {first:,.4g} to {last:,.4g}"
+    else:
+        first, last, how = low, high, f"values {low:,.4g} to {high:,.4g}"
+    return _pixels(np.nan_to_num(values, nan=first, posinf=high, neginf=low), first, last), how
 
 
-def _finite(values: NDArray[Any], first: float, low: float, high: float) -> NDArray[Any]:
-    """Numbers that are all finite, in double precision but of 16 bits."""
-    if values.dtype.itemsize == 2:
-        return values
-    return np.nan_to_num(values.astype(np.float64), nan=first, posinf=high, neginf=low)
+def _pixels(values: NDArray[Any], first: float, last: float) -> NDArray[np.uint8]:
+    """Numbers from `first` to `last` as pixels from 0 to 255."""
+    shares = (values - first) / ((last - first) or 1)
+    return np.floor(shares * 255 + 0.5).astype(np.uint8)
 
 
 def _depth(largest: int) -> int:
     return next(bits for bits in _DEPTHS if largest < 2**bits)
-
-
-@cache
-def _table(top: int) -> NDArray[np.uint8]:
-    """Pixels (top + 1,) of whole numbers from 0 to `top`."""
-    return ((np.arange(top + 1) * 255 + top // 2) // top).astype(np.uint8)
