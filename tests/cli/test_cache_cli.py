@@ -49,15 +49,13 @@ def test_list_says_what_is_broken_or_unfinished(zsntta):
     path, _ = write("half")
     path.write_bytes(path.read_bytes()[:2000])
     Path("features/toy/text.h5").write_text("no HDF5")
-    parts = Path("features/toy/.digits.parts")
-    parts.mkdir()
-    for name in ("identity.json", "000000000.npz", "000000512.npz"):
-        (parts / name).touch()
+    for name in (".digits.rows", ".digits.rows.json"):
+        Path("features/toy", name).touch()
     result = zsntta("cache", "list")
     assert result.exit_code == 0
     assert row(result, "half")[3].startswith("broken: ")
     assert row(result, "text")[3].startswith("broken: ")
-    assert row(result, "digits")[3] == "unfinished: 2 parts"
+    assert row(result, "digits")[3] == "unfinished"
     assert row(result, "pets")[1] == "40"
 
 

@@ -205,10 +205,10 @@ def test_encoders_names_the_papers_and_those_that_are_cached(cached):
 def test_a_resumed_extraction_with_other_threads_says_what_it_makes_again(tmp_path):
     """Features depend on the threads of the CPU in their last bits."""
     code = (
-        "import sys; from zsntta_cli.extraction import extractor, parts\n"
-        "write = parts.Parts.write\n"
-        "def once(*a):\n    write(*a)\n    raise KeyboardInterrupt\n"
-        "if sys.argv.pop(1) == 'stop': parts.Parts.write = once\n"
+        "import sys; from zsntta_cli.extraction.unfinished import Unfinished\n"
+        "keep = Unfinished.keep\n"
+        "def once(*a):\n    keep(*a)\n    raise KeyboardInterrupt\n"
+        "if sys.argv.pop(1) == 'stop': Unfinished.keep = once\n"
         "from zsntta_cli.cli import main; main()"
     )
     command = ["extract", "--dataset", "digits", "--limit", "90", "--batch-size", "10", *TINY]

@@ -13,10 +13,10 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 def extractor(tmp_path, tiny):
     """Make an extractor of small batches with the embedded encoder, or another under its name."""
 
-    def make(root=tmp_path / "features", encoder=tiny, processes=None, reporter=None, **settings):
+    def make(root=tmp_path / "features", encoder=tiny, reporter=None, **settings):
         settings = ExtractSettings(**{"batch_size": 8, "workers": 2} | settings)
         choice, reporter = EncoderChoice("tiny"), reporter or Notes()
-        return Extractor(choice, lambda: encoder, root, settings, reporter, lambda: processes)
+        return Extractor(choice, lambda: encoder, root, settings, reporter)
 
     return make
 

@@ -16,13 +16,13 @@ from zsntta_cli.datasets import words as word_lists
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import StoreError
-from zsntta_cli.extraction import words as embedding
+from zsntta_cli.extraction import extractor as embedding
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
 
 TINY = EncoderChoice("tiny")
-PART = BATCH * embedding._BATCHES_A_PART
+PART = BATCH * embedding._KEPT
 WORDS = [f"word {i}" for i in range(3 * PART + 100)]
 TEMPLATES = [PROMPT, join_templates("{}", "the {}")]
 pytestmark = pytest.mark.usefixtures("noon")
@@ -66,7 +66,7 @@ def interrupt(root, at):
         extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
 
 
-ALL, A_PART = -(-len(WORDS) // BATCH), embedding._BATCHES_A_PART  # batches of a prompt, of a part
+ALL, A_PART = -(-len(WORDS) // BATCH), embedding._KEPT  # batches of a prompt, of a part
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from feature_files import PETS
-from made import IMAGE_BOMB, PROMPT, damaged, refused
+from made import IMAGE_BOMB, PROMPT, refused
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
@@ -18,7 +18,7 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
-from zsntta_cli.extraction.parts import Parts
+from zsntta_cli.extraction.unfinished import Unfinished
 from zsntta_cli.settings import ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
 
@@ -86,7 +86,7 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert not path.exists()
     resumed = extractor()
-    assert resumed.dataset(glyphs()).encoded == 70 - 32, "one part of four batches was finished"
+    assert resumed.dataset(glyphs()).encoded == 70 - 32, "four batches were kept"
     assert resumed.reporter.advanced[0] == 32
     assert store.read(path).digest == reference.digest
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
@@ -225,7 +225,7 @@ def test_of_two_extractions_of_one_set_the_second_waits(extractor, tmp_path, tin
 
 @pytest.mark.parametrize("room", [20_000, 50_000])
 def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
-    """Full at the first part (33 kB), or at the feature file (72 kB) that holds them all."""
+    """Full at the third batch (8 kB each), or at the feature file (72 kB) that holds them all."""
     whole = extractor(tmp_path / "whole").dataset(glyphs())
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))  # stands in for a full disk
@@ -237,38 +237,40 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert not path.exists()
     assert not list(path.parent.rglob("*.tmp"))
-    assert extractor().dataset(glyphs()).encoded == (70 if room == 20_000 else 0)
+    left = extractor().dataset(glyphs()).encoded
+    assert left == (54 if room == 20_000 else 22), "two batches, or one keep, and what fitted"
     assert store.read(path).digest == store.read(whole.path).digest
 
 
-@pytest.fixture
-def parts(tmp_path):
-    made = Parts(tmp_path / "pets.h5", {"encoder": 1}, [range(6)])
-    made.write(range(6), PETS, np.ones(6, bool))
-    return made
+def test_damaged_rows_of_a_stopped_run_are_never_too_many(tmp_path):
+    """Half a batch is made again, and so are rows that are more than the file has."""
+
+    def unfinished(shape=(6, 4)):
+        return Unfinished(tmp_path / "pets.h5", {"batch_size": 2}, shape, "float16", notes.append)
+
+    notes, file = [], tmp_path / ".pets.rows"
+    rows = np.arange(24, dtype=np.float16).reshape(6, 4)
+    unfinished().keep(rows[:2])
+    for more, done in ((b"", 2), (b"x" * 7, 2), (b"x" * 8, 2), (b"x" * 15, 2), (b"x" * 16, 4)):
+        file.write_bytes(rows[:2].tobytes() + more)
+        assert unfinished().done == done
+    file.write_bytes(rows[:2].tobytes() + b"x" * 9)
+    taken_up = unfinished()
+    taken_up.keep(rows[2:])
+    np.testing.assert_array_equal(taken_up.rows, rows)
+    assert notes == []
+    file.write_bytes(rows.tobytes() + b"x")
+    assert unfinished().done == 0
+    assert "made again (made by another version)" in notes[0]
 
 
-def test_damaged_parts_say_what_to_delete(parts, tmp_path):
-    [path] = tmp_path.rglob("*.npz")
-    content, generator = path.read_bytes(), np.random.default_rng(0)
-    told = whole = 0
-    for _ in range(300):
-        path.write_bytes(damaged(content, generator))
-        try:
-            found = np.concatenate(list(parts.blocks()))
-        except StoreError as error:
-            told += "delete it, the same command makes it again" in str(error)
-        else:
-            assert np.array_equal(found, PETS)
-            whole += 1
-    assert told + whole == 300
-    assert told > 100
-
-
-def test_a_part_of_another_shape_is_refused(parts):
-    parts.write(range(6), PETS[:5], np.ones(6, bool))
-    with refused("is broken"):
-        parts.readable()
+def test_an_image_that_cannot_be_read_has_no_row(tmp_path):
+    unfinished = Unfinished(tmp_path / "pets.h5", {"batch_size": 6}, PETS.shape, "float16", print)
+    rows = PETS.copy()
+    rows[1] = np.nan
+    unfinished.keep(rows)
+    assert unfinished.readable().tolist() == [True, False, True, True, True, True]
+    np.testing.assert_array_equal(np.concatenate([*unfinished.blocks()]), np.delete(PETS, 1, 0))
 
 
 @pytest.mark.slow

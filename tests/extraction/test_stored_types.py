@@ -43,18 +43,15 @@ def test_a_file_of_the_other_type_is_kept_until_it_is_to_be_replaced(extractor):
     assert extractor(store="float32", overwrite=True).dataset(shapes(), [PROMPT]).encoded == 40
 
 
-def test_parts_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monkeypatch):
-    monkeypatch.setattr(extraction, "_BATCHES_A_PART", 1)
-    stopped, written = extractor(), []
+def test_rows_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monkeypatch):
+    stopped = extractor()
 
-    def stop_at_the_third(parts, *part, write=extraction.Parts.write):
-        write(parts, *part)
-        written.append(part)
-        if len(written) == 3:
-            raise KeyboardInterrupt
+    def stop(unfinished, rows, keep=extraction.Unfinished.keep):
+        keep(unfinished, rows)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(extraction.Parts, "write", stop_at_the_third)
+        patch.setattr(extraction.Unfinished, "keep", stop)
         with pytest.raises(KeyboardInterrupt):
             stopped.dataset(shapes(), [PROMPT])
     again = extractor(store="float32")

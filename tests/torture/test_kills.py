@@ -30,7 +30,7 @@ def test_extractions(tmp_path):
 
 @pytest.mark.slow
 def test_parts(tmp_path):
-    """64 parts by four processes, two of which are killed: those of an undisturbed extraction."""
+    """Parts by four processes, two of which are killed: joined, the bytes of a whole extraction."""
     script = ROOT / "tests" / "whole" / "kill_parts.py"
     done = subprocess.run(
         [sys.executable, script, tmp_path, str(ROUNDS)], env=environment(),

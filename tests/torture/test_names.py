@@ -37,7 +37,7 @@ def stage(place):
 
 
 @given(name=NAMES.filter(lambda name: "/" not in name and name not in ("", ".", "..")),
-       kind=st.sampled_from(["set", "encoder", "parts", "class", "image"]))  # fmt: skip
+       kind=st.sampled_from(["set", "encoder", "rows", "class", "image"]))  # fmt: skip
 @example(name="a\nb\x1b[31m", kind="set")
 @example(name="[/bold]", kind="set")
 @examples(1, 60)
@@ -46,7 +46,7 @@ def test_names_on_the_disk(zsntta, stage, name, kind):
     made = stage / "features" / "made"
     path = {
         "set": made / f"{name}.h5", "encoder": stage / "features" / name / "pets.h5",
-        "parts": made / f".{name}.parts" / "0.npz", "class": stage / "pictures" / name / "1.png",
+        "rows": made / f".{name}.rows", "class": stage / "pictures" / name / "1.png",
         "image": stage / "pictures" / "cat" / f"{name}.png",
     }[kind]  # fmt: skip
     source = made / "pets.h5" if path.suffix == ".h5" else stage / "pictures" / "cat" / "1.png"

@@ -30,6 +30,7 @@ from zsntta_cli.settings import ExtractSettings
 KILLS = int(sys.argv[2]) if len(sys.argv) > 2 else 100
 KILLS_A_FILE = 6  # then the extraction may finish, and its file is compared
 SETTINGS = ExtractSettings(batch_size=4, workers=2)
+BATCH = 4 * 512 * 2  # bytes: half a batch may be cut off
 BEFORE, ASSEMBLY, AFTER = "before", "in", "after"  # where in its work a child died
 WRITE = store.write
 
@@ -97,8 +98,10 @@ class Victim:
         return {b"": BEFORE, b"a": ASSEMBLY, b"ab": AFTER}[said]
 
 
-def parts_of(path: Path) -> set[str]:
-    return {part.name for part in path.with_name(f".{path.stem}.parts").glob("*.npz")}
+def kept_at(path: Path) -> int:
+    """Bytes of finished rows."""
+    rows = path.with_name(f".{path.stem}.rows")
+    return rows.stat().st_size if rows.exists() else 0
 
 
 def main() -> None:
@@ -111,12 +114,12 @@ def main() -> None:
     path = feature_path(folder / "killed", "tiny", "pets")
     print(f"undisturbed: {encoding:.3f} s and {assembly:.3f} s", file=sys.stderr)
     for kill in range(KILLS):
-        kept, in_assembly = parts_of(path), kill % KILLS_A_FILE >= KILLS_A_FILE // 2
+        kept, in_assembly = kept_at(path), kill % KILLS_A_FILE >= KILLS_A_FILE // 2
         seconds = chance.uniform(0, assembly if in_assembly else encoding / 3)
         where = Victim(*work, folder / "killed").kill(seconds, in_assembly)
         landed[where] += 1
         assert path.exists() == (where == AFTER) or where == ASSEMBLY
-        assert path.exists() or kept <= parts_of(path), "a finished part is lost"
+        assert path.exists() or kept - BATCH < kept_at(path), "finished rows are lost"
         if path.exists() or (kill + 1) % KILLS_A_FILE == 0 or kill + 1 == KILLS:
             Victim(*work, folder / "killed").finish()
             assert path.read_bytes() == reference.read_bytes()

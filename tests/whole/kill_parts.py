@@ -1,7 +1,8 @@
-"""Make 64 parts by four processes of which two are killed, and compare with undisturbed ones.
+"""Make 16 parts by four processes of which two are killed, join them, and compare with a whole set.
 
 All is real but for the encoder, which costs nothing. Two kills a round land at random times, and
-two more processes take the place of the killed.
+two more processes take the place of the killed. Each makes all parts in an order of its own: what
+another one makes or has made is waited for, and taken.
 Usage: kill_parts.py FOLDER [ROUNDS]
 """
 
@@ -19,38 +20,45 @@ from forks import TINY, Means, Noon, forked, was_killed
 from web_writer import write_web_set
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import part_path, parts_folder
-from zsntta_cli.extraction.plan import ExtractPlan
-from zsntta_cli.extraction.sharded import PartMaker, PartsJob
+from zsntta_cli.cache.folder import feature_path, part_path, parts_folder
+from zsntta_cli.cache.parts import join_parts
+from zsntta_cli.datasets import load_images
+from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.progress import Silent
 from zsntta_cli.settings import ExtractSettings
 
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 50
-PARTS, WORKERS, KILLED = 64, 4, 2
+PARTS, WORKERS, KILLED = 16, 4, 2
 SETTINGS = ExtractSettings(batch_size=4, workers=1)
 
 
-def maker(folder: Path, root: str) -> PartMaker:
-    spec = f"pets={folder / 'pets'}"
-    job = PartsJob(spec, PARTS, ExtractPlan((spec,)), TINY, "cpu", folder / root, SETTINGS)
-    return PartMaker(job, load=Means)
+def extractor(folder: Path, root: str) -> Extractor:
+    return Extractor(TINY, Means, folder / root, SETTINGS, Silent())
 
 
-def start(folder: Path, root: str) -> int:
-    """Begin a process that makes all parts that lack; gives its number."""
-    return forked(lambda: [*maker(folder, root).make_all()])
+def start(folder: Path, root: str, first: int) -> int:
+    """Begin a process that makes all parts, from some part on; gives its number."""
+
+    def make_all() -> None:
+        images = load_images(f"pets={folder / 'pets'}", Path())
+        for index in (*range(first, PARTS + 1), *range(1, first)):
+            extractor(folder, root).part(images, index, PARTS, ["a photo of a {}."])
+
+    return forked(make_all)
 
 
-def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) -> int:
+def disturbed(folder: Path, path: Path, seconds: float, chance: random.Random) -> int:
     """Make all parts with two kills on the way; gives how many parts there were at the kills."""
-    processes = [start(folder, root) for _ in range(WORKERS)]
+    firsts = [1 + i * PARTS // WORKERS for i in range(WORKERS)]
+    processes = [start(folder, "killed", first) for first in firsts]
     made = 0
-    for _ in range(KILLED):
+    for first in firsts[:KILLED]:
         time.sleep(chance.uniform(0, seconds / KILLED))
         victim = processes.pop(0)
         os.kill(victim, signal.SIGKILL)
         os.waitpid(victim, 0)
-        made = len(list(parts_folder(maker(folder, root).path).glob("0*.h5")))
-        processes.append(start(folder, root))
+        made = len(list(parts_folder(path).glob("0*.h5")))
+        processes.append(start(folder, "killed", first))
     assert not any([*map(was_killed, processes)])
     return made
 
@@ -58,28 +66,23 @@ def disturbed(folder: Path, root: str, seconds: float, chance: random.Random) ->
 def main() -> None:
     store.datetime = Noon
     folder, chance, landed = Path(sys.argv[1]), random.Random(0), Counter()
-    labels = [i % 3 for i in range(3 * PARTS)]
-    write_web_set(folder / "pets", labels, ["cat", "dog", "ox"], form="png", a_shard=3)
+    labels = [i % 3 for i in range(12 * PARTS)]
+    write_web_set(folder / "pets", labels, ["cat", "dog", "ox"], form="png", a_shard=50)
+    images = load_images(f"pets={folder / 'pets'}", Path())
+    whole = extractor(folder, "whole").dataset(images, ["a photo of a {}."]).path.read_bytes()
     started = time.monotonic()
-    whole = [start(folder, "whole") for _ in range(WORKERS)]
-    assert not any([*map(was_killed, whole)])
+    assert not any([was_killed(start(folder, "undisturbed", 1))])
     seconds = time.monotonic() - started
-    undisturbed = maker(folder, "whole")
-    undisturbed.join()
-    digest = store.read(undisturbed.path).digest
+    path = feature_path(folder / "killed", "tiny", "pets")
     for _ in range(ROUNDS):
-        made = disturbed(folder, "killed", seconds, chance)
+        made = disturbed(folder, path, seconds, chance)
         landed["before" if not made else "after" if made == PARTS else "within"] += 1
-        killed = maker(folder, "killed")
-        killed.join()
-        assert store.read(killed.path).digest == digest
-        for index in range(1, PARTS + 1):
-            as_it_was, again = (part_path(m.path, index) for m in (undisturbed, killed))
-            assert as_it_was.read_bytes() == again.read_bytes(), f"part {index} is another"
-        lying = {path.name for path in parts_folder(killed.path).iterdir()}
-        names = {f"{index:05d}" for index in range(1, PARTS + 1)}
-        files = {f"{name}.h5" for name in names} | {f".{name}.lock" for name in names}
-        assert lying <= files | {"identity.json"}, lying
+        digest = join_parts(path).digest
+        assert path.read_bytes() == whole
+        files = {part_path(path, index, PARTS).name for index in range(1, PARTS + 1)}
+        locks = {f".{name.removesuffix('.h5')}.lock" for name in files}
+        lying = {file.name for file in parts_folder(path).iterdir()}
+        assert files <= lying <= files | locks, lying
         shutil.rmtree(folder / "killed")
     where = ", ".join(f"{count} {place}" for place, count in sorted(landed.items()))
     print(f"{ROUNDS} rounds ({where} the work), digest {digest}")

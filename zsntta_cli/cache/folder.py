@@ -52,9 +52,9 @@ def feature_path(root: Path, encoder_name: str, name: str) -> Path:
     return encoder_folder(root, encoder_name) / f"{name}.h5"
 
 
-def parts_path(path: Path) -> Path:
-    """The folder with the work in progress of a feature file."""
-    return path.with_name(f".{path.stem}.parts")
+def rows_path(path: Path) -> Path:
+    """The rows of a feature file that is being made."""
+    return path.with_name(f".{path.stem}.rows")
 
 
 def parts_folder(path: Path) -> Path:
@@ -62,9 +62,9 @@ def parts_folder(path: Path) -> Path:
     return path.with_name(f"{path.stem}.parts")
 
 
-def part_path(path: Path, index: int) -> Path:
+def part_path(path: Path, index: int, of: int) -> Path:
     """The feature file of a part, by its number from 1, of the set that is joined at `path`."""
-    return parts_folder(path) / f"{index:05d}.h5"
+    return parts_folder(path) / f"{index:05d}-of-{of:05d}.h5"
 
 
 def lock_path(path: Path) -> Path:
@@ -117,8 +117,8 @@ def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
             if _is_feature_file(path):
                 contents.append(_file(path))
-            elif path.name.startswith(".") and path.suffix == ".parts":
-                contents.append(_unfinished(path))
+            elif path.name.startswith(".") and path.suffix == ".rows":
+                contents.append(Stored(path, path.stat().st_size, problem="unfinished"))
             elif path.suffix == ".parts" and not path.with_suffix(".h5").exists():
                 contents.append(_not_joined(path))
     return sorted(contents, key=lambda entry: (entry.encoder_name, entry.name, entry.problem))
@@ -230,9 +230,3 @@ def _not_joined(path: Path) -> Stored:
     parts = list(path.glob("[0-9]*.h5"))
     size = sum(part.stat().st_size for part in parts)
     return Stored(path, size, problem=f"{len(parts)} parts, not joined")
-
-
-def _unfinished(path: Path) -> Stored:
-    parts = list(path.glob("*.npz"))
-    size = sum(part.stat().st_size for part in parts)
-    return Stored(path, size, problem=f"unfinished: {len(parts)} parts")

@@ -1,184 +1,115 @@
-"""Sets in parts: what all parts must agree in, and how one set is made of them.
+"""Sets in parts: whole batches each, so that joined they are what one extraction would have made.
 
-The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part (`00003.h5` is part 3)
-and `identity.json`, which is written once and says the encoder, the set and the number of parts.
-A joined set is a feature file like any other, and does not depend on the number of its parts; the
-parts stay where they are until somebody removes them.
+The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part, `00003-of-00064.h5`,
+which describes the whole set. The parts stay where they are until somebody removes them.
 """
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path, parts_folder
-from zsntta_cli.cache.identity import check_same, difference
+from zsntta_cli.cache.identity import SAME_ENCODER, check_same
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets.names import SIZES, SKIPPED
-from zsntta_cli.errors import MissingParts, StoreError, first_line
-from zsntta_cli.files import read_input, write_whole
-
-_IDENTITY = "identity.json"
-_LARGEST = 2**20  # bytes of identity.json
-_MOST = 1_000_000  # parts
-_SHARDS = "shards"  # in the source of a set that was joined, their number
+from zsntta_cli.datasets.names import SKIPPED
+from zsntta_cli.errors import MissingParts, SettingsError, StoreError
 
 
-class PartsIdentity(NamedTuple):
-    """The values in which all parts of a set agree."""
-
-    encoder: Mapping[str, Any]
-    source: Mapping[str, Any]  # of the whole set: its name and a digest of its shards
-    of: int
-
-    def difference(self, other: "PartsIdentity") -> str:
-        """Say in which value another identity differs; empty if they agree."""
-        if self.of != other.of:
-            return f"{self.of:,} parts, not {other.of:,}"
-        if differs := difference(self.encoder, other.encoder):
-            return f"another encoder: {differs}"
-        if differs := difference(self.source, other.source, sorted({*self.source, *other.source})):
-            return f"other images: {differs}"
-        return ""
-
-
-def claim_parts(path: Path, identity: PartsIdentity) -> None:
-    """Write the identity of the parts of the set at `path`, or check it against the one there.
+def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
+    """The rows of part `index`, from 1, of `of` parts of a set: whole batches.
 
     Raises:
-        StoreError: the parts there are of another encoder or other images, or of another number.
+        SettingsError: there are more parts than batches.
     """
-    file = parts_folder(path) / _IDENTITY
-    if not file.exists():
-        write_whole(file, json.dumps(identity._asdict(), sort_keys=True).encode())
-    # Read it in any case: of two processes that begin at once, the later one has written it.
-    if what := read_identity(path).difference(identity):
-        raise StoreError(
-            f"{file.parent} has parts that do not go with this one ({what}): remove the folder, or "
-            f"take another --features-dir."
+    batches = -(-images // batch_size)
+    if of > batches:
+        raise SettingsError(
+            f"part is {index}/{of}, but {images:,} images are {batches} batches of {batch_size}: "
+            f"take N of {batches} or less, or a smaller --batch-size."
         )
-
-
-def read_identity(path: Path) -> PartsIdentity:
-    """Read the identity of the parts of the set at `path`.
-
-    Raises:
-        StoreError: there are no parts, or the identity file is broken.
-    """
-    file = parts_folder(path) / _IDENTITY
-    if not file.exists():
-        raise StoreError(f"no parts at {file.parent}", remedy="extract-parts")
-    try:
-        content = read_input(file, _LARGEST)
-    except OSError as error:
-        raise StoreError(f"cannot read {file} ({first_line(error)}).") from error
-    try:
-        values = json.loads(content)
-        identity = PartsIdentity(dict(values["encoder"]), dict(values["source"]), int(values["of"]))
-        if not (isinstance(identity.source["digest"], str) and 1 <= identity.of <= _MOST):
-            raise ValueError("no digest, or no number of parts")
-        return identity
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise StoreError(f"{file} is broken: remove it and extract again.") from error
-
-
-def read_part(path: Path, index: int, identity: PartsIdentity) -> Features | None:
-    """Read the description of part `index` of the set at `path`; None if there is no such part.
-
-    Raises:
-        StoreError: it exists, but is broken or not the part that is meant.
-    """
-    file = part_path(path, index)
-    if not file.exists():
-        return None
-    features = store.read(file, rows=False)
-    then = f"remove it, and extract part {index}/{identity.of}"
-    if features.part is None or (features.part.index, features.part.of) != (index, identity.of):
-        what = f"part {features.part.index} of {features.part.of}" if features.part else "no part"
-        raise StoreError(f"{file} is {what}: {then}.")
-    check_same(file, features.identity, identity.encoder, then=then)
-    if features.part.set_digest != identity.source["digest"]:
-        raise StoreError(f"{file} is of other images: {then}.")
-    return features
+    first, last = (i * batches // of * batch_size for i in (index - 1, index))
+    return range(first, min(last, images))
 
 
 def join_parts(path: Path) -> Features:
-    """Join the parts of `path` into one set, write it, and return its description.
+    """Join the parts of the set at `path`, and return the set's description.
 
     Raises:
-        StoreError: parts are missing, broken or of another encoder, set or number; or `path` is a
-            set that was not joined from parts.
+        StoreError: parts are missing, broken, or of another encoder, set or size of batches; or
+            another set is at `path`.
     """
-    identity = read_identity(path)
-    every = {i: read_part(path, i, identity) for i in range(1, identity.of + 1)}
-    missing = tuple(i for i, part in every.items() if part is None)
-    if missing:
-        raise MissingParts(path.stem, str(parts_folder(path)), missing, identity.of)
-    check_not_whole(path)
-    parts = [part for part in every.values() if part]
-    first = store.read(parts[0].path)
-    for other in parts[1:]:
-        _check_alike(first, other)
+    files = _files(path)
+    parts = [store.read(file, rows=False) for file in files]
+    first = parts[0]
+    for part in parts[1:]:
+        then = "remove the part that is wrong, and extract it"
+        check_same(part.path, part.identity, first.identity, then=then)
+        for what, of_part, of_first in (
+            ("set", _source(part), _source(first)), ("size or type", _form(part), _form(first)),
+        ):  # fmt: skip
+            keys = sorted({*of_part, *of_first})
+            check_same(part.path, of_part, of_first, keys, what=what, then=then)
     labels = np.concatenate([part.labels for part in parts])
-    has_labels = bool((labels >= 0).any())
+    skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
     whole = replace(
-        first, path=path, labels=labels, image_features=first.image_features[:0], part=None,
-        source={**_shared(parts), **identity.source, "images": len(labels)},
-        class_names=first.class_names if has_labels else (),
-        texts=first.texts if has_labels else {}, created=max(part.created for part in parts),
+        store.read(files[0]), path=path, labels=labels, part=None, digest="",
+        source={**_source(first), **({SKIPPED: skipped} if skipped else {})},
+        created=max(part.created for part in parts),
     )  # fmt: skip
-    files = [part.path for part in parts]
+    if path.exists():
+        _check_replaceable(path, whole)
     ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
-    return replace(
-        whole, digest=store.write(whole, ids, (store.read(file).image_features for file in files))
-    )
+    return replace(whole, digest=store.write(whole, ids, _rows(files)))
 
 
-def is_joined(path: Path) -> bool:
-    """Whether the set at `path` exists and was joined from parts."""
-    return path.exists() and _SHARDS in store.read(path, rows=False).source
-
-
-def check_not_whole(path: Path) -> None:
-    """Refuse to replace a set that was extracted whole by parts.
+def _files(path: Path) -> list[Path]:
+    """The files of all parts of the set at `path`, in order.
 
     Raises:
-        StoreError: there is such a set.
+        MissingParts: one is missing. StoreError: there are none, or those of several divisions.
     """
-    if path.exists() and not is_joined(path):
-        raise StoreError(
-            f"{path} is there and was not made in parts: remove it, or take another --features-dir."
-        )
+    folder = parts_folder(path)
+    files = sorted(folder.glob("[0-9]*-of-*[0-9].h5"))
+    if not files:
+        raise StoreError(f"no parts at {folder}", remedy="extract-parts")
+    divisions = {file.stem.partition("-of-")[2] for file in files}
+    if len(divisions) > 1:
+        listed = " and ".join(str(int(of)) for of in sorted(divisions))
+        raise StoreError(f"{folder} has parts of {listed}: remove those that are not meant.")
+    of = int(divisions.pop())
+    expected = [part_path(path, index, of) for index in range(1, of + 1)]
+    if missing := tuple(i for i, file in enumerate(expected, 1) if file not in files):
+        raise MissingParts(path.stem, str(folder), missing, of)
+    return expected
 
 
-def _shared(parts: Sequence[Features]) -> dict[str, Any]:
-    """The source values that all parts share, and the images that any of them left out.
+def _source(part: Features) -> dict[str, object]:
+    return {key: value for key, value in part.source.items() if key != SKIPPED}
 
-    The range of image sizes is left out: each part found it from a sample of its own images.
-    """
-    first, *rest = (part.source for part in parts)
-    same = {
-        key: value
-        for key, value in first.items()
-        if key != SIZES and all(source.get(key) == value for source in rest)
+
+def _form(part: Features) -> dict[str, object]:
+    """What all parts have alike beside their encoder and set."""
+    return {
+        "batch-size": part.machine.get("batch_size"),
+        "type": str(part.image_features.dtype),
+        "classes": part.class_names,
     }
-    skipped = [i for part in parts for i in part.source.get(SKIPPED, ())]
-    return {**same, **({SKIPPED: skipped} if skipped else {})}
 
 
-def _check_alike(first: Features, other: Features) -> None:
-    """Refuse a part whose features are of another form than those of the first part."""
-    of_first, of_other = (
-        (part.kind, part.dim, part.image_features.dtype.name, part.normalized, part.class_names)
-        for part in (first, other)
-    )
-    if of_first != of_other:
-        raise StoreError(
-            f"{other.path} and {first.path} do not go together: kind, dims, type or classes are "
-            f"others. Remove the one that is wrong and extract it."
-        )
+def _check_replaceable(path: Path, whole: Features) -> None:
+    """Refuse to replace a file that is not the one that parts are joined to."""
+    there = store.read(path, rows=False)
+    then = "remove it, or take another --features-dir"
+    check_same(path, there.identity, whole.identity, SAME_ENCODER, then=then)
+    check_same(path, there.source, whole.source, whole.source, what="set", then=then)
+    if {*there.texts} - {*whole.texts}:
+        raise StoreError(f"{path} is there, and has text features that its parts lack: {then}.")
+
+
+def _rows(files: list[Path]) -> Iterator[NDArray[np.floating]]:
+    return (store.read(file).image_features for file in files)

@@ -119,16 +119,12 @@ class WantedOptions:
 class EncodingOptions:
     """How images are encoded and stored."""
 
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda (all GPUs), cuda:1, cuda:0,cuda:2 …")
-    ] = "auto"
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto"
     batch_size: Annotated[
         int,
         typer.Option(help="Images in an encoder pass: the last bits of features depend on it."),
     ] = _EXTRACT.batch_size
-    workers: Annotated[int, typer.Option(help="Threads that read images, for each device.")] = (
-        _EXTRACT.workers
-    )
+    workers: Annotated[int, typer.Option(help="Threads that read images.")] = _EXTRACT.workers
     store: Annotated[
         str,
         typer.Option(

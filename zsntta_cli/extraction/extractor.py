@@ -1,20 +1,18 @@
 """Encode a data set into a feature file: once, resumable, one process at a time for each file.
 
-The work is divided into parts of a few batches, and the bounds of batches do not depend on where an
-earlier run stopped: a resumed extraction gives the same bytes as an uninterrupted one.
+The bounds of batches do not depend on where an earlier run stopped, or on the part of a set that is
+made: a resumed extraction and joined parts have the features of an uninterrupted one.
 """
 
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
@@ -23,22 +21,13 @@ from zsntta_cli.cache.folder import (
     feature_path,
     folder_name,
     part_path,
-    parts_folder,
     set_names,
     stored,
 )
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
-from zsntta_cli.cache.parts import (
-    PartsIdentity,
-    check_not_whole,
-    claim_parts,
-    is_joined,
-    join_parts,
-    read_identity,
-    read_part,
-)
+from zsntta_cli.cache.parts import part_rows
 from zsntta_cli.cache.store import Features, PartOf, Text
-from zsntta_cli.datasets.images import ImageSet
+from zsntta_cli.datasets.images import ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
     DATASET,
     NOISE,
@@ -49,25 +38,20 @@ from zsntta_cli.datasets.names import (
     noise_name,
     words_name,
 )
-from zsntta_cli.datasets.sharding import SetPart, ShardedSet
 from zsntta_cli.datasets.sizes import image_sizes, in_words
+from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
-from zsntta_cli.encoders.text import prompt_features
+from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, SettingsError, counted, short
-from zsntta_cli.extraction.existing import (
-    existing_features,
-    other_type,
-)
-from zsntta_cli.extraction.jobs import Encoded, encode_parts, job_for, no_features
-from zsntta_cli.extraction.parts import Parts, discard_parts, equal_parts, locked, locked_if_free
-from zsntta_cli.extraction.processes import Processes
-from zsntta_cli.extraction.words import embed_words, word_set, write_words
+from zsntta_cli.errors import DatasetError, EncoderError, counted, short
+from zsntta_cli.extraction.existing import existing_features, other_type
+from zsntta_cli.extraction.unfinished import Unfinished, discard, locked
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import FLOAT16, EncoderChoice, ExtractSettings
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
 
-_BATCHES_A_PART = 4  # a killed run loses at most this much
+_KEPT = 4  # batches, of images or words: a killed run loses at most these
+_SECONDS_TO_TELL = 60  # of work that is announced
 
 
 @dataclass(frozen=True)
@@ -89,8 +73,6 @@ class Extracted:
 
 def summary(extracted: Extracted) -> str:
     """One line on the result for a set."""
-    if not extracted.images:
-        return f"{extracted.path}: no {extracted.unit}: there are fewer shards than parts"
     what = counted(extracted.images, extracted.unit.removesuffix("s"))
     if not extracted.encoded:
         return f"{extracted.path}: {what}, there already"
@@ -121,7 +103,6 @@ class Extractor:
     root: Path
     settings: ExtractSettings
     reporter: Reporter
-    find_processes: Callable[[], Processes | None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
         self._encoder: Encoder | None = None
@@ -139,16 +120,6 @@ class Extractor:
             self._encoder = loaded
         return self._encoder
 
-    @cached_property
-    def processes(self) -> Processes | None:
-        """The processes that encode on several devices, if any; chosen at the first use."""
-        return self.find_processes()
-
-    def close(self) -> None:
-        """Stop the processes, if they were used."""
-        if processes := vars(self).get("processes"):
-            processes.close()
-
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
 
@@ -159,7 +130,7 @@ class Extractor:
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             if existing is not None:
-                discard_parts(path)
+                discard(path)
                 self._say_other_batches(existing)
                 self._add_texts(existing, templates)
                 extracted = Extracted(path, len(existing), 0, 0.0)
@@ -169,101 +140,30 @@ class Extractor:
             self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
         return extracted
 
-    def part(
-        self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
-    ) -> Extracted:
-        """Extract one part of a set; the first with a shard also gets text features for `prompts`.
+    def part(self, images: ImageSet, index: int, of: int, templates: Sequence[str]) -> Extracted:
+        """Extract part `index`, from 1, of `of` of a set: whole batches, so its bits are the set's.
 
-        A part that exists already is left as it is, and no image is read.
+        The first part also gets class text features. A part that is there is left as it is.
 
         Raises:
-            DatasetError: an image or shard is broken. StoreError: there are parts of another set,
-                number or encoder.
+            DatasetError: an image is broken. StoreError: the part's file is of another set or
+                encoder.
         """
-        whole = feature_path(self.root, self._folder, sharded.name)
-        with locked(part_path(whole, index), self.reporter.note):
-            return self._part(whole, sharded, index, of, prompts)
-
-    def part_if_free(
-        self, sharded: ShardedSet, index: int, of: int, prompts: Callable[[ImageSet], Sequence[str]]
-    ) -> Extracted | None:
-        """Extract one part as `part` does; None if another process works on it."""
-        whole = feature_path(self.root, self._folder, sharded.name)
-        with locked_if_free(part_path(whole, index)) as is_free:
-            return self._part(whole, sharded, index, of, prompts) if is_free else None
-
-    def _part(
-        self,
-        whole: Path,
-        sharded: ShardedSet,
-        index: int,
-        of: int,
-        prompts: Callable[[ImageSet], Sequence[str]],
-    ) -> Extracted:
-        """Extract one part of the set at `whole` while its lock is held."""
-        path, source = part_path(whole, index), sharded.identity()
-        if self._has_part(whole, index, of, source):
-            discard_parts(path)
-            return Extracted(path, len(store.read(path, rows=False)), 0, 0.0)
-        claim_parts(whole, PartsIdentity(self.encoder.identity, source, of))
-        check_not_whole(whole)
-        part = sharded.part(index, of)
-        run = sharded.shards_of(index, of)
-        templates = prompts(part.images) if run and run.start == 0 else ()
-        return self._extract(path, DATASET, part.images, templates, part=part)
-
-    def _has_part(self, whole: Path, index: int, of: int, source: Mapping[str, Any]) -> bool:
-        """Whether a part exists; StoreError if it belongs to another set of parts."""
-        if not part_path(whole, index).exists():
-            return False
-        identity = read_identity(whole)
-        claim_parts(whole, PartsIdentity(identity.encoder, source, of))
-        check_same(parts_folder(whole), identity.encoder, self._request, self._request)
-        part = read_part(whole, index, identity)
-        if part and not self._has_type(part):
-            raise other_type(part.path, part.image_features.dtype, self.settings.store)
-        return part is not None
-
-    def joined(self, sharded: ShardedSet, of: int) -> Extracted:
-        """Join the parts of a set; StoreError if one is missing or does not fit."""
-        path = feature_path(self.root, self._folder, sharded.name)
+        path = part_path(feature_path(self.root, self._folder, images.name), index, of)
+        rows = part_rows(len(images), index, of, self.settings.batch_size)
         with locked(path, self.reporter.note):
-            claim_parts(path, read_identity(path)._replace(source=sharded.identity(), of=of))
-            return Extracted(path, len(join_parts(path)), 0, 0.0)
-
-    def is_joined(self, name: str) -> bool:
-        """Whether the file of a set exists, was joined from parts, and is to stay."""
-        try:
-            path = feature_path(self.root, self._folder, name)
-        except SettingsError:  # no name of a set: who loads its images says so
-            return False
-        return not self.settings.overwrite and is_joined(path)
-
-    def joined_before(
-        self, sharded: ShardedSet, templates: Sequence[str]
-    ) -> tuple[Extracted, bool]:
-        """A set that was joined from parts, with text features for further templates.
-
-        Also return whether it has classes.
-
-        Raises:
-            StoreError: it is of other images or of another encoder.
-        """
-        path = feature_path(self.root, self._folder, sharded.name)
-        with locked(path, self.reporter.note):
-            existing = store.read(path)
-            check_same(path, existing.identity, self._request, self._request)
-            identity = sharded.identity()
-            check_same(
-                path,
-                existing.source,
-                identity,
-                identity,
-                what="set of images",
-                then="--overwrite replaces it",
-            )
-            self._add_texts(existing, templates)
-        return Extracted(path, len(existing), 0, 0.0), bool(existing.texts)
+            existing = self._existing(path, images)
+            if existing is not None:
+                discard(path)
+                size = "batch_size"
+                check_same(
+                    path, existing.machine, {size: self.settings.batch_size}, [size],
+                    what="size of batches", then="remove it, or take the same --batch-size",
+                )  # fmt: skip
+                return Extracted(path, len(existing), 0, 0.0)
+            texts = templates if index == 1 else ()
+            whole = PartOf(index, of, str(images.identity()["digest"]))
+            return self._extract(path, DATASET, images, texts, rows=rows, part=whole)
 
     def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
         """Extract a pool of `count` noise images, or extend an existing pool.
@@ -277,14 +177,14 @@ class Extractor:
                 check_same(path, pool.identity, self._request, self._request)
                 if len(pool) >= count and self._has_type(pool):
                     return Extracted(path, len(pool), 0, 0.0)
-            return self._extract(path, NOISE, make(self.encoder.image_size), (), pool)
+            return self._extract(path, NOISE, make(self.encoder.image_size), (), pool=pool)
 
     def words(
         self, name: str, words: Sequence[str], templates: Sequence[str], limit: int | None = None
     ) -> Extracted:
         """Embed a word list: a feature file without images, whose class names are the words."""
         path = feature_path(self.root, self._folder, words_name(name))
-        images = word_set(path.stem, words, limit)
+        images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words, limit=limit)
         with locked(path, self.reporter.note):
             existing = self._existing(path, images)
             cached = existing.texts if existing is not None else {}
@@ -293,15 +193,56 @@ class Extractor:
                 _ = self.encoder  # its loading is no word's time
             started = time.monotonic()
             for template in missing:
-                identity = {**self._identity(images, WORDS), "template": template}
-                text = embed_words(path, images, template, identity, self.encoder, self.reporter)
+                unfinished = self._embedded(path, images, template)
+                text = Text(template, np.array(unfinished.rows))
                 if existing is None and template == missing[0]:
-                    write_words(path, images, self.encoder, text)
+                    self._write_words(path, images, text)
                 else:
                     store.add_texts(path, [text])
-            discard_parts(path)
+                unfinished.discard()
+            discard(path)
             seconds = time.monotonic() - started
             return Extracted(path, len(words), len(words) * bool(missing), seconds, unit="words")
+
+    def _write_words(self, path: Path, words: ImageSet, text: Text) -> None:
+        """Write the feature file of a list, with its features under one template."""
+        rows = np.empty((0, self.encoder.embed_dim), np.float16)
+        features = Features(
+            path, WORDS, words.name, self.encoder.identity, words.identity(), rows, words.labels,
+            tuple(words.class_names), {text.template: text}, machine=machine_facts(ENCODING),
+        )  # fmt: skip
+        store.write(features, ())
+
+    def _embedded(self, path: Path, words: ImageSet, template: str) -> Unfinished:
+        """Embed all words of a list under a template, in batches; finished ones are reused."""
+        names = words.class_names
+        unfinished = Unfinished(
+            path,
+            {"encoder": self.encoder.identity, "source": words.identity(), "template": template,
+             "batch_size": BATCH},
+            (len(names), self.encoder.embed_dim), "float32", self.reporter.note,
+        )  # fmt: skip
+        first = unfinished.done
+        batches = [names[i : i + BATCH] for i in range(first, len(names), BATCH)]
+        with self.reporter.track(words.name, len(names), "words") as advance:
+            advance(first)
+
+            def embed(batch: Sequence[str]) -> NDArray[np.float32]:
+                started = time.monotonic()
+                features = prompt_features(self.encoder.encode_texts, template, batch)
+                if batch is batches[0]:
+                    seconds = (time.monotonic() - started) / len(batch) * (len(names) - first)
+                    self._announce(words.name, len(names) - first, seconds)
+                advance(len(batch))
+                return features
+
+            _fill(unfinished, map(embed, batches))
+        return unfinished
+
+    def _announce(self, name: str, words: int, seconds: float) -> None:
+        """Report how long the work will take, if it takes long."""
+        if seconds >= _SECONDS_TO_TELL:
+            self.reporter.note(f"{name}: {words:,} words, about {seconds / 60:,.0f} minutes")
 
     def match_class_names(self) -> None:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
@@ -377,88 +318,85 @@ class Extractor:
         kind: str,
         images: ImageSet,
         templates: Sequence[str],
+        *,
+        rows: range | None = None,
         pool: Features | None = None,
-        part: SetPart | None = None,
+        part: PartOf | None = None,
     ) -> Extracted:
         """Encode what is not kept yet, and write the file; `pool` is one to extend.
 
-        The file of a part of a set has only its images.
+        Of a part, the file has the images at `rows` alone, and the description of the whole set.
         """
-        size, encoder = self.settings.batch_size, self.encoder
+        size, encoder, dtype = self.settings.batch_size, self.encoder, self.settings.store
         started = time.monotonic()  # the encoder is loaded: its time is no image's
-        no_rows = no_features(encoder, self.settings.store)
-        same = pool is not None and pool.identity == encoder.identity and self._has_type(pool)
-        kept = pool.image_features[:] if pool and same else no_rows
-        kept = kept[: len(kept) // size * size]  # whole batches only: the same bits
-        rows = range(len(kept), len(images))
-        ranges, layout = equal_parts(rows, size * _BATCHES_A_PART)
-        if part is not None:
-            ranges, layout = part.rows, {"part": part.index, "of": part.of, "batch_size": size}
-        identity = {**self._identity(images, kind), **layout}
-        parts = Parts(path, identity, ranges, self.reporter.note)
-        encoded = self._encode_missing(images, parts)
-        readable = np.append(np.ones(len(kept), bool), parts.readable())
-        if not readable.any() and len(images):
+        chosen = images if rows is None else pick_rows(images, np.arange(rows.start, rows.stop))
+        identity = {"encoder": encoder.identity, "source": images.identity(), "batch_size": size}
+        shape = len(chosen), encoder.embed_dim
+        unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
+        if pool and pool.identity == encoder.identity and self._has_type(pool):
+            whole_batches = len(pool) // size * size
+            if unfinished.done < whole_batches:
+                unfinished.keep(pool.image_features[unfinished.done : whole_batches])
+        todo = len(chosen) - unfinished.done
+        with self.reporter.track(images.name, len(chosen)) as advance:
+            advance(unfinished.done)
+            _fill(unfinished, self._encoded(chosen, unfinished.done, advance))
+        readable = unfinished.readable()
+        if not readable.any() and len(chosen):
             raise DatasetError(f"not one image of '{images.name}' could be read.")
-        skipped = tuple(itertools.compress(images.sample_ids, ~readable))
-        blocks = itertools.chain([kept] if len(kept) or not len(images) else [], parts.blocks())
-        texts = self._texts(
-            images.name, images.class_names, templates if images.class_names else ()
-        )
+        names = images.class_names
+        texts = self._texts(images.name, names, templates if names else ())
+        skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
+        sizes = in_words(image_sizes(images)) if kind == DATASET else ""
+        beside = {**images.facts, SIZES: sizes, SKIPPED: skipped}
         features = Features(
-            path,
-            kind,
-            images.name,
-            identity=encoder.identity,
-            source={**images.identity(), **_beside(images, kind), **_left_out(skipped)},
-            image_features=no_rows,
-            labels=images.labels[readable],
-            class_names=tuple(images.class_names),
-            texts={text.template: text for text in texts},
-            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
-            part=PartOf(part.index, part.of, str(part.set_identity["digest"])) if part else None,
+            path, kind, images.name, encoder.identity,
+            {**images.identity(), **{key: value for key, value in beside.items() if value}},
+            np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
+            tuple(names), {text.template: text for text in texts},
+            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size), part=part,
+        )  # fmt: skip
+        ids = list(itertools.compress(chosen.sample_ids, readable))
+        store.write(features, ids, unfinished.blocks())
+        unfinished.discard()
+        return Extracted(path, int(readable.sum()), todo, time.monotonic() - started, skipped)
+
+    def _encoded(
+        self, images: ImageSet, first: int, advance: Callable[[int], None]
+    ) -> Iterator[NDArray[np.floating]]:
+        """The features (B, D) of batches from image `first` on, NaN for what cannot be read.
+
+        Raises:
+            EncoderError: a feature is not finite.
+        """
+        settings, dim = self.settings, self.encoder.embed_dim
+        size = settings.batch_size
+        batches = [range(i, min(i + size, len(images))) for i in range(first, len(images), size)]
+        loaded = load_batches(
+            images, batches, self.encoder.resize, settings.workers, settings.skip_broken
         )
-        store.write(features, list(itertools.compress(images.sample_ids, readable)), blocks)
-        parts.discard()
-        seconds = time.monotonic() - started
-        return Extracted(path, int(readable.sum()), encoded, seconds, skipped)
-
-    def _encode_missing(self, images: ImageSet, parts: Parts) -> int:
-        """Encode the missing parts and keep each; return the number of images encoded."""
-        missing = parts.missing()
-        todo = sum(len(rows) for rows in missing)
-        with self.reporter.track(images.name, len(images)) as advance:
-            advance(len(images) - todo)
-            with closing(self._encode(images, missing, advance)) as encoded:
-                for rows, features, readable in encoded:
-                    parts.write(rows, features, readable)
-        return todo
-
-    def _identity(self, images: ImageSet, kind: str) -> Mapping[str, Any]:
-        """What parts must agree in; a pool of noise may grow while its parts stay."""
-        source = images.fingerprint if kind == NOISE else images.identity()
-        store = self.settings.store
-        type_of_rows = {} if store == FLOAT16 else {"store": store}
-        return {"encoder": self.encoder.identity, "source": source, **type_of_rows}
-
-    def _encode(
-        self, images: ImageSet, missing: Sequence[range], advance: Callable[[int], None]
-    ) -> Encoded:
-        """The features of the missing parts, of several devices if there is more than one part."""
-        processes = self.processes if len(missing) > 1 else None
-        if processes is None:
-            return encode_parts(images, self.encoder, self.settings, missing, advance)
-        return processes.encode(job_for(images, self.choice, self.settings), missing, advance)
+        for pixels, is_readable in loaded:
+            rows = np.full((len(is_readable), dim), np.nan, settings.store)
+            if len(pixels):
+                with np.errstate(over="ignore"):
+                    rows[is_readable] = self.encoder.encode_pixels(pixels)
+            if not np.isfinite(rows[is_readable]).all():
+                raise EncoderError(
+                    f"the encoder gives features that are not finite in {settings.store}."
+                )
+            advance(len(rows))
+            yield rows
 
 
-def _left_out(skipped: Sequence[str]) -> dict[str, object]:
-    return {SKIPPED: skipped} if skipped else {}
+def _fill(unfinished: Unfinished, batches: Iterable[NDArray[np.floating]]) -> None:
+    """Keep batches as they come, some at a time."""
+    waiting = iter(batches)
+    while group := list(itertools.islice(waiting, _KEPT)):
+        unfinished.keep(np.concatenate(group))
 
 
-def _beside(images: ImageSet, kind: str) -> dict[str, object]:
-    """What a file says about its images besides their identity."""
-    sizes = in_words(image_sizes(images)) if kind == DATASET else ""
-    return {**images.facts, **({SIZES: sizes} if sizes else {})}
+def _no_image(_: int) -> Image.Image:
+    raise AssertionError("a word list has no images")
 
 
 def _gpu_name(encoder: Encoder) -> str | None:

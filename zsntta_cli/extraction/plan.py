@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,11 @@ from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name
-from zsntta_cli.datasets.sharding import ShardedSet
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.weights import misspelt
 from zsntta_cli.errors import DatasetError, EncoderError, SettingsError, StoreError, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
-from zsntta_cli.extraction.processes import Processes
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import (
     NO_NOISE,
@@ -99,13 +96,8 @@ def extract(
             datasets.known(str(name))
     if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
         reporter.note("warning: these are random weights: features mean nothing.")
-    first, *_ = device.split(",")
-    extractor = Extractor(
-        choice, partial(load_planned_encoder, choice, first, reporter), root, settings, reporter,
-        partial(processes_for, device),
-    )  # fmt: skip
-    with closing(extractor):
-        yield from _extract(plan, extractor, failures)
+    load = partial(load_planned_encoder, choice, device, reporter)
+    yield from _extract(plan, Extractor(choice, load, root, settings, reporter), failures)
 
 
 def load_planned_encoder(choice: EncoderChoice, device: str, reporter: Reporter) -> Encoder:
@@ -123,11 +115,7 @@ def _extract(
     largest_id_set = 0
     for spec in plan.datasets:
         try:
-            if extractor.is_joined(str(SetName.parse(spec))):
-                sharded = sharded_set(spec, plan, extractor.reporter)
-                extracted, is_id = extractor.joined_before(sharded, templates)
-            else:
-                extracted, is_id = _extract_set(spec, plan, extractor)
+            extracted, is_id = _extract_set(spec, plan, extractor)
         except _OF_ONE_SET as error:
             if failures is None:
                 raise
@@ -142,21 +130,38 @@ def _extract(
     extractor.match_class_names()
 
 
-def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Extracted, bool]:
-    """Extract a whole named set, and return whether it can be an ID set."""
-    images = limited(load_planned_images(spec, plan, extractor.reporter), plan.limit)
-    is_id = datasets.has_text(images)
-    prompts = plan.templates or (prompts_of(images) if is_id else ())
-    return extractor.dataset(images, prompts), is_id
-
-
-def sharded_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> ShardedSet:
-    """A set of a plan as runs of its images.
+def extract_part(
+    plan: ExtractPlan,
+    choice: EncoderChoice,
+    device: str,
+    root: Path,
+    settings: ExtractSettings,
+    reporter: Reporter,
+    index: int,
+    of: int,
+) -> Extracted:
+    """Extract part `index`, from 1, of `of` parts of the one set of a plan; `cache join` joins all.
 
     Raises:
-        DatasetError: the name is unknown, or files are missing or broken.
+        DatasetError: an image is broken. StoreError: the part's file is of another set or encoder.
     """
-    return ShardedSet(limited(load_planned_images(spec, plan, reporter), plan.limit))
+    [spec] = plan.datasets
+    images, prompts = planned_set(spec, plan, reporter)
+    load = partial(load_planned_encoder, choice, device, reporter)
+    return Extractor(choice, load, root, settings, reporter).part(images, index, of, prompts)
+
+
+def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> tuple[Extracted, bool]:
+    """Extract a whole named set, and return whether it can be an ID set."""
+    images, prompts = planned_set(spec, plan, extractor.reporter)
+    return extractor.dataset(images, prompts), datasets.has_text(images)
+
+
+def planned_set(spec: str, plan: ExtractPlan, reporter: Reporter) -> tuple[ImageSet, Sequence[str]]:
+    """The images of a set of a plan, and the prompts under which its classes are embedded."""
+    images = limited(load_planned_images(spec, plan, reporter), plan.limit)
+    of_set = prompts_of(images) if datasets.has_text(images) else ()
+    return images, plan.templates or of_set
 
 
 def load_planned_images(spec: str, plan: ExtractPlan, reporter: Reporter) -> ImageSet:
@@ -269,21 +274,3 @@ def wanted_partners(plan: ExtractPlan) -> list[str]:
     if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
         return []
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
-
-
-def processes_for(device: str) -> Processes | None:
-    """A process for each device of a `--device`; None if there is one, which is this process's."""
-    names = devices(device)
-    return Processes(names) if len(names) > 1 else None
-
-
-def devices(name: str) -> list[str]:
-    """The devices that are meant: `cuda:0,cuda:2` are two, `cuda` is all GPUs of the machine."""
-    import torch
-
-    names = name.split(",")
-    if len({device.partition(":")[0] for device in names}) > 1:
-        raise SettingsError(f"device is '{name}': all must be of one type, or features differ.")
-    if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
-        return [f"cuda:{i}" for i in range(torch.cuda.device_count())]
-    return names

@@ -1,0 +1,241 @@
+"""`extract --part I/N` and `cache join`: joined parts are what one extraction would have made."""
+
+import os
+import signal
+import sys
+from contextlib import chdir
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import PROMPT, TINY, fails, refused
+
+from zsntta_cli import datasets
+from zsntta_cli.cache import store
+from zsntta_cli.cache.folder import feature_path, part_path
+from zsntta_cli.cache.parts import join_parts, part_rows
+from zsntta_cli.datasets.images import limited
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError
+from zsntta_cli.extraction import cluster
+from zsntta_cli.extraction.connection import Connection
+from zsntta_cli.extraction.plan import ExtractPlan
+from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+
+def glyphs(count=70):
+    return limited(datasets.load_images("glyphs", Path()), count)
+
+
+def made(extractor, root, of, images, **options):
+    """The path of a set, all parts of which are made, the last one first."""
+    for index in range(of, 0, -1):
+        extractor(root, **options).part(images, index, of, [PROMPT])
+    return feature_path(root, "tiny", images.name)
+
+
+@given(count=st.integers(1, 3000), of=st.integers(1, 70), size=st.integers(1, 200))
+@settings(max_examples=100, deadline=None)
+def test_parts_are_whole_batches_of_all_images(count, of, size):
+    if of > -(-count // size):
+        with refused(f"part is 1/{of}, but", "take N of", error=SettingsError):
+            part_rows(count, 1, of, size)
+        return
+    runs = [part_rows(count, index, of, size) for index in range(1, of + 1)]
+    assert [i for run in runs for i in run] == list(range(count))
+    assert all(run and run.start % size == 0 for run in runs)
+    batches = [-(-len(run) // size) for run in runs]
+    assert max(batches) - min(batches) <= 1
+
+
+@pytest.mark.usefixtures("noon")
+@pytest.mark.parametrize("of", [1, 4, 9])
+def test_joined_parts_are_the_bytes_of_a_whole_extraction(extractor, tmp_path, of):
+    """Seventy images are nine batches."""
+    whole = extractor(tmp_path / "whole").dataset(glyphs(), [PROMPT]).path
+    joined = made(extractor, tmp_path / "parts", of, glyphs())
+    join_parts(joined)
+    assert joined.read_bytes() == whole.read_bytes()
+    assert extractor(tmp_path / "parts").dataset(glyphs(), [PROMPT]).encoded == 0
+    join_parts(joined)
+    assert joined.read_bytes() == whole.read_bytes()
+
+
+def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(extractor, tmp_path):
+    path = made(extractor, tmp_path, 2, glyphs())
+    again = extractor(tmp_path)
+    assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0
+    assert again._encoder is None, "the encoder was loaded for nothing"
+    with refused("made from other images: images 70, now 40", remedy="overwrite"):
+        extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
+    with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
+        extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
+    assert store.read(part_path(path, 1, 2)).part == store.PartOf(
+        1, 2, str(glyphs().identity()["digest"])
+    )
+
+
+def test_a_stopped_part_goes_on(extractor, tmp_path, tiny, monkeypatch):
+    whole = extractor(tmp_path / "whole").dataset(glyphs(), [PROMPT]).path
+    calls = iter(range(5))
+
+    def stop(batch):
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return type(tiny).encode_pixels(tiny, batch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tiny, "encode_pixels", stop)
+        with pytest.raises(KeyboardInterrupt):
+            extractor().part(glyphs(), 1, 1, [PROMPT])
+    assert extractor().part(glyphs(), 1, 1, [PROMPT]).encoded == 70 - 32
+    path = feature_path(tmp_path / "features", "tiny", "glyphs")
+    assert join_parts(path).digest == store.read(whole).digest
+    assert sorted(p.name for p in path.with_suffix(".parts").iterdir()) == [
+        ".00001-of-00001.lock", "00001-of-00001.h5",
+    ]  # fmt: skip
+
+
+def test_broken_images_are_left_out_of_their_part(extractor, picture_folder, tmp_path):
+    (picture_folder / "dog" / "0.jpg").write_bytes(b"no image")
+    images = datasets.load_images(f"pets={picture_folder}", Path())
+    with pytest.raises(DatasetError, match=r"cannot read image 'dog/0.jpg' of 'pets'"):
+        made(extractor, tmp_path / "no", 2, images)
+    options = {"skip_broken": True, "batch_size": 4}
+    whole = extractor(tmp_path / "whole", **options).dataset(images, [PROMPT]).path
+    joined = join_parts(made(extractor, tmp_path / "parts", 3, images, **options))
+    assert (len(joined), joined.source["skipped"]) == (11, ["dog/0.jpg"])
+    assert joined.digest == store.read(whole).digest
+    assert store.read_sample_ids(joined.path) == store.read_sample_ids(whole)
+
+
+def test_what_is_not_joined(extractor, tmp_path, tiny):
+    with refused("no parts at", remedy="extract-parts"):
+        join_parts(feature_path(tmp_path, "tiny", "glyphs"))
+    path = made(extractor, tmp_path, 3, glyphs())
+    second = part_path(path, 2, 3)
+    content = second.read_bytes()
+    others = {
+        "is of another set (digest is": {"images": replace(glyphs(), fingerprint="other")},
+        "is of another size or type (batch-size is 7, not 8)": {"batch_size": 7},
+        "is of another size or type (type is float32, not float16)": {"store": "float32"},
+    }
+    for i, (said, options) in enumerate(others.items()):
+        images = options.pop("images", glyphs())
+        other = made(extractor, tmp_path / str(i), 3, images, **options)
+        second.write_bytes(part_path(other, 2, 3).read_bytes())
+        with refused(f"{second} {said}", "remove the part that is wrong, and extract it"):
+            join_parts(path)
+    second.write_bytes(content[:-100])
+    with refused("is not a whole zsntta feature file"):
+        join_parts(path)
+    second.unlink()
+    with pytest.raises(StoreError, match=r"1 of 3 parts are missing in .*glyphs\.parts: 2\."):
+        join_parts(path)
+    second.write_bytes(content)
+    made(extractor, tmp_path, 2, glyphs())
+    with refused("has parts of 2 and 3: remove those that are not meant"):
+        join_parts(path)
+    assert not path.exists()
+
+
+def test_a_set_with_more_texts_than_its_parts_is_not_replaced(extractor, tmp_path):
+    path = made(extractor, tmp_path, 2, glyphs())
+    extractor(tmp_path).dataset(glyphs(), [PROMPT, "art of a {}."])
+    before = path.read_bytes()
+    with refused("has text features that its parts lack"):
+        join_parts(path)
+    assert path.read_bytes() == before
+
+
+def test_on_the_command_line(zsntta, pets):
+    command = ("extract", "--dataset", f"pets={pets}", *TINY, "--batch-size", 4)
+    assert zsntta(*command, "--features-dir", "whole", "--no-partners").exit_code == 0
+    assert zsntta(*command, "--part", "1/2").exit_code == 0
+    fails(zsntta("cache", "join", "pets"), "1 of 2 parts are missing", "--part 2/2")
+    assert "1 parts, not joined" in " ".join(zsntta("cache", "list").stdout.split())
+    assert "pets.parts/00002-of-00002.h5: 12 images" in zsntta(*command, "--part", "2/2").stdout
+    assert zsntta("cache", "join", "pets").exit_code == 0
+    digests = {store.read(Path(f"{root}/tiny/pets.h5")).digest for root in ("whole", "features")}
+    assert len(digests) == 1
+    assert "there already" in zsntta(*command, "--noise", "none").stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [(("--part", "1/2", "--engine", "ray"), "leave one of them out"),
+     (("--parts", "2"), "--parts N is of --engine ray"),
+     (("--part", "1/2", "--overwrite"), "leave --overwrite out"),
+     (("--part", "1/2", "--noise", "gaussian", "--dry-run"), "leave --noise, --dry-run out"),
+     (("--engine", "ray", "--dataset", "glyphs"), "name one --dataset"),
+     (("--engine", "spark"), "engine is 'spark', must be one of: local, ray"),
+     *((("--part", part), "must be like 3/64") for part in ("", "3", "0/4", "5/4", "-1/4", "a/b"))],
+)  # fmt: skip
+def test_wrong_options(zsntta, options, words):
+    fails(zsntta("extract", "--dataset", "shapes", *TINY, *options), words, code=2)
+
+
+# --- the same as tasks of Ray
+
+
+def job_of(pets, root):
+    settings = ExtractSettings(batch_size=4, workers=1)
+    plan = ExtractPlan((f"pets={pets}",))
+    return cluster.PartsJob(plan, EncoderChoice("tiny"), "cpu", root, settings)
+
+
+def killed_once(content, index, of):
+    """As a worker, be killed before the second part, unless that has happened before."""
+    killed = Path(os.environ["KILLED"])
+    if index == 2 and not killed.exists():
+        killed.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return cluster.make_packed_part(content, index, of)
+
+
+@pytest.mark.slow
+def test_ray_makes_the_same_set_though_a_worker_is_killed(
+    extractor, pets, tmp_path, monkeypatch, capfd
+):
+    import ray
+
+    images = datasets.load_images(f"pets={pets}", Path())
+    whole = extractor(tmp_path / "whole", batch_size=4).dataset(images, [PROMPT]).path
+    monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
+    monkeypatch.setattr(cluster, "make_packed_part", killed_once)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    caller = Connection()
+    caller.open()
+    try:
+        parts = list(cluster.extract_on_ray(job_of(pets, tmp_path / "ray"), 3))
+        assert ray.is_initialized(), "a connection of the caller's is left alone"
+    finally:
+        caller.close()
+    assert (tmp_path / "killed").exists()
+    assert sum(extracted.images for extracted in parts[:-1]) == 20 == parts[-1].images
+    assert store.read(parts[-1].path).digest == store.read(whole).digest
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_says_what_is_wrong(pets, tmp_path):
+    (pets_gone := tmp_path / "none").mkdir()
+    content = cluster.pack(job_of(pets_gone, tmp_path / "features"))
+    assert isinstance(cluster.make_packed_part(content, 1, 2), DatasetError)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with chdir(gone):
+        content = cluster.pack(job_of(pets, tmp_path / "features"))
+        gone.rmdir()
+        error = cluster.make_packed_part(content, 1, 2)
+    assert str(error).startswith(f"a worker has no folder {gone} (No such file or directory): ")
+
+
+def test_ray_needs_parts_and_to_be_installed(pets, tmp_path, monkeypatch):
+    job = job_of(pets, tmp_path)
+    with pytest.raises(SettingsError, match="parts is 0, must be 1 or more"):
+        list(cluster.extract_on_ray(job, 0))
+    monkeypatch.setattr("zsntta_cli.extraction.connection.find_spec", lambda name: None)
+    with refused("the engine ray needs Ray", remedy="install-ray"):
+        list(cluster.extract_on_ray(job, 2))

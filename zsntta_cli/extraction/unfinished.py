@@ -1,0 +1,137 @@
+"""Rows that are being made: an array on the disk that fills, so that a stopped run goes on.
+
+`.NAME.rows` beside the future file has its rows from the first on, and `.NAME.rows.json` says what
+they are of. Rows of another encoder, other images or other batches are made again, never mixed in.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from zsntta_cli.cache.folder import lock_path, rows_path
+from zsntta_cli.cache.identity import difference
+from zsntta_cli.files import sync, write_whole, writing
+
+_BLOCK = 2**14  # rows that are in memory at a time
+
+
+@contextmanager
+def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Lock a feature file for this process; note it if another process has to be waited for."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(lock_path(path))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            note(f"{path} is being extracted by another process: waiting.")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def discard(path: Path) -> None:
+    """Remove the rows beside a finished file, which a kill at its end leaves."""
+    rows = rows_path(path)
+    with writing(rows):
+        for file in (rows, _said(rows)):
+            file.unlink(missing_ok=True)
+
+
+def _said(rows: Path) -> Path:
+    return rows.with_name(f"{rows.name}.json")
+
+
+class Unfinished:
+    """The rows (N, D) of the file at `path`, of which the first `done` are there."""
+
+    def __init__(
+        self,
+        path: Path,
+        identity: Mapping[str, Any],
+        shape: tuple[int, int],
+        dtype: str,
+        note: Callable[[str], None],
+    ) -> None:
+        """Take up what a stopped run of the same `identity` has made, else say so and begin anew.
+
+        `identity` has the `batch_size`: a run goes on after the last whole batch, as features
+        depend on their batch in the last bits.
+        """
+        self._path, self._file = path, rows_path(path)
+        self._shape, self._dtype = shape, np.dtype(dtype)
+        self._row = shape[1] * self._dtype.itemsize  # bytes
+        expected = json.dumps({**identity, "shape": shape, "dtype": dtype}, sort_keys=True).encode()
+        said = _said(self._file)
+        with writing(self._file):
+            size = self._file.stat().st_size if self._file.exists() else 0
+            if not said.exists() or said.read_bytes() != expected or size > shape[0] * self._row:
+                if size:
+                    what = _describe_change(said, expected)
+                    note(f"{path.stem}: what a stopped run had finished is made again ({what}).")
+                discard(path)
+                write_whole(said, expected)
+                size = 0
+        rows = size // self._row
+        batch = int(identity["batch_size"])
+        self.done = rows if rows == shape[0] else rows // batch * batch
+
+    def keep(self, rows: NDArray[np.floating]) -> None:
+        """Keep the next rows (n, D); NaN stands for an image that could not be read.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        with writing(self._file):
+            with self._file.open("ab") as file:
+                file.truncate(self.done * self._row)  # half a batch, which a kill may leave
+                file.write(np.ascontiguousarray(rows, self._dtype).tobytes())
+            sync(self._file)
+        self.done += len(rows)
+
+    @property
+    def rows(self) -> NDArray[np.floating]:
+        """All rows (N, D), as they lie on the disk."""
+        assert self.done == self._shape[0]
+        if not self.done:
+            return np.empty(self._shape, self._dtype)
+        return np.memmap(self._file, self._dtype, "r", shape=self._shape)
+
+    def readable(self) -> NDArray[np.bool_]:
+        """Which rows have features, (N,): all but those of images that could not be read."""
+        return ~np.isnan(self.rows[:, 0])
+
+    def blocks(self) -> Iterator[NDArray[np.floating]]:
+        """The rows that have features, in order; at least one block."""
+        rows = self.rows
+        for start in range(0, max(len(rows), 1), _BLOCK):
+            block = rows[start : start + _BLOCK]
+            yield block[~np.isnan(block[:, 0])]
+
+    def discard(self) -> None:
+        """Remove the rows, once their file is there."""
+        discard(self._path)
+
+
+def _describe_change(said: Path, expected: bytes) -> str:
+    """Which value of what rows are of has changed."""
+    try:
+        before, now = (
+            {**of, **of["encoder"]} for of in map(json.loads, (said.read_bytes(), expected))
+        )
+        changed = difference(before, now, [key for key in now if key != "encoder"])
+    except (OSError, ValueError, TypeError, KeyError):
+        changed = None
+    if changed is None:
+        return "made by another version"
+    if changed.key == "batch_size":
+        return "another --batch-size changes the last bits of features"
+    return f"{changed.key}: {changed.one}, now {changed.other}"
