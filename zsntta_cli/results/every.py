@@ -1,7 +1,7 @@
 """`all` in the place of methods: every one that needs nothing but what is cached."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from zsntta_cli.cache import store
@@ -103,9 +103,7 @@ def _lacks_words(root: Path, library: Library, run: RunSettings, usual: str) -> 
     """Whether the words of a run are not cached, or class names lack what stands beside them."""
     if not (run.flat()["words"] or library.cached_words(run.encoder)):
         return True
-    if usual:
-        named = METHODS[run.method].settings(**{**run.options.values(), "words": usual})
-        run = replace(run, options=named)
+    run = run.with_options(words=usual) if usual else run
     prompts, beside = library.word_prompts(run)
     needed = [(words_name(name), prompt) for name, prompt in prompts.items()]
     needed += [(run.id_set, beside)] if beside else []

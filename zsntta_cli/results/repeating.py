@@ -45,8 +45,7 @@ def _with_no_text(run: RecordedRun, path: str) -> RecordedRun:
             f"a record names is not opened",
             remedy="no-text",
         )
-    options = replace(run.settings.options, no_text=path)
-    return replace(run, settings=replace(run.settings, options=options))
+    return replace(run, settings=run.settings.with_options(no_text=path))
 
 
 def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:

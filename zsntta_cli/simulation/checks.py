@@ -216,16 +216,16 @@ class _Images:
 
     def decisions(self, run: RunSettings) -> Decisions:
         """The decisions of a run on these images, made as on the command line."""
-        needs, options = METHODS[run.method].needs, run.options
+        needs = METHODS[run.method].needs
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             self._write(root)
             if needs == WORDS:
-                options = dataclasses.replace(options, words="nouns")
+                run = run.with_options(words="nouns")
             elif needs == NO_TEXT:
                 np.save(root / "no.npy", self.no_text)
-                options = dataclasses.replace(options, no_text=str(root / "no.npy"))
-            replayed = dataclasses.replace(run, stream=self.stream, options=options)
+                run = run.with_options(no_text=str(root / "no.npy"))
+            replayed = dataclasses.replace(run, stream=self.stream)
             return Simulator(root).replay(replayed).decisions
 
     def _write(self, root: Path) -> None:

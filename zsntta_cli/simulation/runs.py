@@ -6,7 +6,7 @@ command line) determines where each value belongs.
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, dataclass, field, replace
 from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
@@ -60,6 +60,11 @@ class RunSettings:
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
         return {**vars(self.stream), **vars(self.threshold), **self.options.values()}
+
+    def with_options(self, **values: Any) -> "RunSettings":
+        """The same run with other settings of its method."""
+        options = METHODS[self.method].settings(**{**self.options.values(), **values})
+        return replace(self, options=options)
 
 
 def declared(method: str) -> Mapping[str, "Field[Any]"]:

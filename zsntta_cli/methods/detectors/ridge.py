@@ -36,7 +36,6 @@ from zsntta_cli.methods.base import (
 )
 from zsntta_cli.methods.detectors.ridge_order import Order
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, Method, MethodSettings
-from zsntta_cli.methods.scores import TOP
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
@@ -90,7 +89,7 @@ class RidgeSettings(MethodSettings):
 
 
 @dataclass(frozen=True)
-class RidgeItems:
+class Items:
     """B images as the detector sees them."""
 
     features: Features  # (B, D) unit norm (a zero feature stays zero)
@@ -103,46 +102,23 @@ class RidgeItems:
         return len(self.doubt)
 
     @classmethod
-    def of(cls, data: StreamData, part: slice, zero_shot: Floats) -> "RidgeItems":
+    def of(cls, data: StreamData, part: slice, zero_shot: Floats) -> "Items":
         """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
         raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
         norm = np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
         doubt = np.column_stack([u, detail.entropy, -detail.top_logits[:, 0]])
         return cls(raw / norm, doubt, detail.top_logits, detail.top_classes, u > zero_shot)
 
-    def part(self, items: NDArray[np.bool_]) -> "RidgeItems":
+    def part(self, items: NDArray[np.bool_]) -> "Items":
         """Some of the items."""
-        return RidgeItems(*(column[items] for column in vars(self).values()))
+        return Items(*(column[items] for column in vars(self).values()))
 
-
-class Block:
-    """The items that wait until they are learned together, with the decisions on them."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        """`shape`: classes C and dims D."""
-        top = min(TOP, shape[0])
-        self.features = np.zeros((0, shape[1]), np.float32)
-        self.doubt = np.zeros((0, 3))
-        self.top_logits = np.zeros((0, top), np.float32)
-        self.top_classes = np.zeros((0, top), np.int32)
-        self.zero_shot_noise = np.zeros(0, bool)
-        self.is_noise = np.zeros(0, bool)
-
-    def __len__(self) -> int:
-        return len(self.doubt)
-
-    @property
-    def items(self) -> RidgeItems:
-        """The items, in order."""
-        return RidgeItems(**{k: v for k, v in vars(self).items() if k != "is_noise"})
-
-    def add(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
-        """Put items into the block."""
-        new = {**vars(items), "is_noise": is_noise}
-        if len(self):  # into an empty block nothing is copied, as in a stream that is pushed whole
-            old = vars(self)
-            new = {k: np.concatenate([old[k], v]) for k, v in new.items()}
-        vars(self).update(new)
+    def followed_by(self, others: "Items") -> "Items":
+        """These items and others, in order; nothing is copied if these are none."""
+        if not len(self):  # as in a stream that is pushed whole
+            return others
+        both = zip(vars(self).values(), vars(others).values(), strict=True)
+        return Items(*map(np.concatenate, both))
 
 
 @dataclass(frozen=True)
@@ -154,7 +130,7 @@ class Views:
     class_mean: Floats  # (C,) of each class's logit
     class_deviation: Floats  # (C,)
 
-    def __call__(self, items: RidgeItems) -> Floats:
+    def __call__(self, items: Items) -> Floats:
         """The views (B, 4), row by row: a product of several rows depends on their number."""
         z = np.vecdot(items.features, self.direction) - self.center
         first, h, g = items.top_classes[:, 0], items.doubt[:, 1], items.doubt[:, 2]
@@ -173,12 +149,12 @@ class Rule:
     evidence: Evidence
     penalty: Floats  # (C,) eta log(C pi_c)
 
-    def scores(self, items: RidgeItems) -> Floats:
+    def scores(self, items: Items) -> Floats:
         """The noise scores s (B,)."""
         s: Floats = np.vecdot(self.views(items) - self.mean, self.weights)
         return s
 
-    def class_logits(self, items: RidgeItems) -> Floats:
+    def class_logits(self, items: Items) -> Floats:
         """Equation 5: the largest logits (B, K), lowered for classes chosen too often."""
         logits: Floats = items.top_logits - self.penalty[items.top_classes]
         return logits
@@ -206,7 +182,8 @@ class Ridge(Method):
         self.options, self.zero_shot = options, OnlineThreshold(threshold)
         self.sums = Sums(data.pool, options)
         self.order = Order(shape[0], options.ridge_ring)
-        self.block = Block(shape)
+        # The items that wait until they are learned together, and the decisions on them.
+        self.block, self.is_noise = Items.of(data, slice(0), np.empty(0)), np.empty(0, bool)
 
     @property
     def adapted(self) -> bool:
@@ -223,7 +200,7 @@ class Ridge(Method):
         if not learn:
             zero_shot = np.full(len(items), self.zero_shot.latest)
             nothing = np.zeros(len(items), bool)
-            return self._decide(RidgeItems.of(items, slice(None), zero_shot), nothing, zero_shot)[0]
+            return self._decide(Items.of(items, slice(None), zero_shot), nothing, zero_shot)[0]
         is_test = ~items.injected
         # An injected item gets the zero-shot threshold of the test item before it.
         before = self.zero_shot.latest
@@ -241,22 +218,24 @@ class Ridge(Method):
 
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
         """Decide on the items of a block, or of the rest of it."""
-        items, is_test = RidgeItems.of(data, part, zero_shot), ~data.injected[part]
+        items, is_test = Items.of(data, part, zero_shot), ~data.injected[part]
         answer, is_noise = self._decide(items, is_test, zero_shot)
         if not is_test.all():
             assert answer.is_noise is not None
             items = items.part(is_test)
             answer = replace(answer, is_noise=answer.is_noise | ~is_test)
-        self.block.add(items, is_noise[is_test])
+        self.block = self.block.followed_by(items)
+        self.is_noise = np.append(self.is_noise, is_noise[is_test])
         if len(self.block) == self.sums.block:
-            self.sums.learn(self.block.items, self.block.is_noise)
+            self.sums.learn(self.block, self.is_noise)
             if self.options.ridge_order:
                 self.order.learn()
-            self.block = Block(self.sums.text.shape)
+            nothing = np.zeros(len(self.block), bool)
+            self.block, self.is_noise = self.block.part(nothing), np.empty(0, bool)
         return answer
 
     def _decide(
-        self, items: RidgeItems, enters: NDArray[np.bool_], zero_shot: Floats
+        self, items: Items, enters: NDArray[np.bool_], zero_shot: Floats
     ) -> tuple[Decisions, NDArray[np.bool_]]:
         """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
 
@@ -302,7 +281,7 @@ class Sums:
         """The number of items that are learned next."""
         return max(min(self.seen // _GROWTH, _BLOCK), self.options.ridge_first)
 
-    def learn(self, items: RidgeItems, is_noise: NDArray[np.bool_]) -> None:
+    def learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
         x, y = items.features, items.doubt
         some = x if self.seen < _ALL else x[::_EVERY]
