@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.rows import Rows
+from zsntta_cli.methods.rows import Rows, float32_of
 
 _CHUNK = 1024  # rows in one product: it limits memory, and they fit in the cache
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
@@ -63,7 +63,7 @@ def _scaled_in(
 ) -> NDArray[np.float32]:
     """Features (N, D) scaled so that their norm is the logit scale."""
     images, squares = room
-    images[...] = features
+    float32_of(features, images)
     norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
     # The smaller side of the product is scaled; a zero feature gets zero logits, not NaN.
     images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
