@@ -154,6 +154,8 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
         return entry.read(name, root)
     try:
         return entry.read(name, root)
+    except (MemoryError, ImportError):
+        raise
     except Exception as error:  # scipy, torchvision and json raise what they like
         if isinstance(error, ZsnttaError) and not isinstance(error, DatasetError):
             raise

@@ -92,7 +92,8 @@ def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
                 f"data set '{name}': {file} in {place} is broken or no .npy file."
             ) from error
         size = len(content) // SEVERITIES
-        return content[(severity - 1) * size : severity * size]
+        rows = content[(severity - 1) * size : severity * size]
+        return rows if place.is_dir() else rows.copy()  # the file is held no longer
 
     labels = array("labels.npy")
     blocks = [array(f"{corruption}.npy") for corruption in corruptions]

@@ -198,9 +198,12 @@ def svhn(name: str, root: Path) -> ImageSet:
 
 def texture(name: str, root: Path) -> ImageSet:
     """Describable Textures (DTD), all three splits: the paper's Texture; labels/ is not needed."""
-    if not (root / "dtd" / "images").is_dir():
+    places = "dtd/dtd/images|dtd/images"
+    try:
+        first_place(root, places)
+    except FileNotFoundError:
         have(name, root)
-    return by_folder(name, root, places="dtd/dtd/images|dtd/images")
+    return by_folder(name, root, places=places)
 
 
 def food101(name: str, root: Path) -> ImageSet:
