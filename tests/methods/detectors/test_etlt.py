@@ -6,11 +6,15 @@ from reference import etlt as reference
 from streams import of_scores
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.detectors import etlt
-from zsntta_cli.methods.detectors.etlt import EtltSettings
+from zsntta_cli.methods.detectors.etlt import ETLT, EtltSettings
 from zsntta_cli.settings import ThresholdSettings
 
 ADAPTIVE = ThresholdSettings()
+
+
+def run(data, options, threshold):
+    """The decisions on a whole stream."""
+    return ETLT(data, options, threshold).push(data)
 
 
 def random_stream(items, dim, seed, known=0.1):
@@ -23,7 +27,7 @@ def random_stream(items, dim, seed, known=0.1):
 def test_by_hand():
     # Two kinds of images: each gets the mean of its kind, and the split is between these.
     data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
-    decisions = etlt.run(data, EtltSettings(), ADAPTIVE)
+    decisions = run(data, EtltSettings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score, [0.7, 0.7, 0.7, 0.1], atol=1e-4)
     np.testing.assert_allclose(decisions.detector_threshold, 0.6, atol=1e-4)
     assert decisions.is_noise.tolist() == [False, False, False, True]
@@ -33,7 +37,7 @@ def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
     # Means 0.35 and 0.9; the 0.8 is 0.45 away, the others 0.15: without it the mean is 0.2.
     data = of_scores([[1, 0]] * 4 + [[0, 1]] * 4, [0.2, 0.2, 0.2, 0.8] + [0.9] * 4)
     all_in, robust = (
-        etlt.run(data, EtltSettings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
+        run(data, EtltSettings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
     )
     np.testing.assert_allclose(1 - all_in.id_score, [0.35] * 4 + [0.9] * 4, atol=1e-4)
     np.testing.assert_allclose(1 - robust.id_score, [0.2] * 4 + [0.9] * 4, atol=1e-4)
@@ -41,9 +45,9 @@ def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
 
 def test_known_noise_is_noise_and_counts_for_nothing():
     kinds, u = [[1, 0]] * 3 + [[0, 1]] * 2, [0.2, 0.3, 0.4, 0.9, 0.9]
-    plain = etlt.run(of_scores(kinds, u), EtltSettings(), ADAPTIVE)
+    plain = run(of_scores(kinds, u), EtltSettings(), ADAPTIVE)
     data = of_scores([*kinds, [1, 0]], [*u, 0.0], [0] * 5 + [1])
-    decisions = etlt.run(data, EtltSettings(), ADAPTIVE)
+    decisions = run(data, EtltSettings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score[:5], plain.id_score)
     assert decisions.is_noise.tolist() == [False, False, False, True, True, True]
 
@@ -58,7 +62,7 @@ def test_every_decision_is_the_references(items, dim, dropped, known, seed):
     if items == 2 and dropped:
         options = EtltSettings(etlt_dropped=0.0)
     is_noise, v, found = reference.etlt(data, options)
-    decisions = etlt.run(data, options, ADAPTIVE)
+    decisions = run(data, options, ADAPTIVE)
     np.testing.assert_allclose(1 - decisions.id_score, v, atol=1e-6)
     np.testing.assert_allclose(decisions.detector_threshold, found, atol=1e-6)
     assert np.array_equal(decisions.is_noise, is_noise)
@@ -66,27 +70,27 @@ def test_every_decision_is_the_references(items, dim, dropped, known, seed):
 
 def test_more_dims_than_items_reproduce_the_scores():
     data = random_stream(40, 60, 0, known=0)
-    decisions = etlt.run(data, EtltSettings(), ADAPTIVE)
+    decisions = run(data, EtltSettings(), ADAPTIVE)
     np.testing.assert_allclose(1 - decisions.id_score, data.noise_score, atol=1e-3)
 
 
 def test_a_fixed_threshold_is_on_the_fitted_values():
     data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
-    fixed = etlt.run(data, EtltSettings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
+    fixed = run(data, EtltSettings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
     assert fixed.is_noise.all()
-    assert not etlt.run(data, EtltSettings(), ThresholdSettings(fixed=0.05)).is_noise.any()
+    assert not run(data, EtltSettings(), ThresholdSettings(fixed=0.05)).is_noise.any()
 
 
 def test_where_all_are_alike_nothing_is_noise():
     for u in ([0.4] * 5, [0.4], []):
         data = of_scores(np.ones((len(u), 3)), u)
-        assert not etlt.run(data, EtltSettings(), ADAPTIVE).is_noise.any()
+        assert not run(data, EtltSettings(), ADAPTIVE).is_noise.any()
 
 
 def test_the_future_does_change_its_decisions_and_it_says_so():
     data = random_stream(400, 8, 1)
-    whole = etlt.run(data, EtltSettings(), ADAPTIVE)
-    half = etlt.run(data.part(slice(200)), EtltSettings(), ADAPTIVE)
+    whole = run(data, EtltSettings(), ADAPTIVE)
+    half = run(data.part(slice(200)), EtltSettings(), ADAPTIVE)
     assert not np.allclose(whole.id_score[:200], half.id_score)
     assert METHODS["etlt"].offline
     assert METHODS["etlt+tda"].offline
