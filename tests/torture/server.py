@@ -81,9 +81,7 @@ def main() -> None:
     assert all(COMMANDS.values())  # imported, with all that their options need
     if "--torch" in sys.argv:
         import torch  # noqa: F401
-    for method in METHODS.values():
-        if not method.live:
-            method.load()
+    assert all(METHODS.values())
     print(json.dumps(time.monotonic()), flush=True)
     for line in sys.stdin:
         print(json.dumps(serve(json.loads(line))), flush=True)
