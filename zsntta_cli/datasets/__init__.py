@@ -1,7 +1,6 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,6 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
         DatasetError: unknown name, missing or broken files.
     """
     name = SetName.parse(spec)
-    again = partial(load_images, name.absolute, data_root.absolute(), as_shown)
     if not name.says_where:
         images = _read(known(str(name)), str(name), data_root)
     else:
@@ -46,7 +44,7 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
         from zsntta_cli.datasets import images as image_sets
 
         images = image_sets.as_shown(images)
-    return replace(images, reload=again)
+    return images
 
 
 def _own(name: str, path: Path | None, label: str) -> "ImageSet":

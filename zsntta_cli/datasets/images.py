@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,6 @@ class ImageSet:
     class_names: Sequence[str] = ()
     fingerprint: str = ""  # changes whenever the images' content does
     limit: int | None = None
-    reload: "Callable[[], ImageSet] | None" = None  # the same again in another process; picklable
     folder_names: Sequence[str] = ()  # of the classes, where their names are not the folders'
     reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
@@ -170,11 +168,7 @@ def limited(images: ImageSet, limit: int | None) -> ImageSet:
     """At most `limit` images, drawn without regard to class but always the same."""
     if limit is None or limit >= len(images):
         return images
-    return replace(
-        pick_rows(images, subset(len(images), limit)),
-        limit=limit,
-        reload=images.reload and partial(_limited_again, images.reload, limit),
-    )
+    return replace(pick_rows(images, subset(len(images), limit)), limit=limit)
 
 
 def pick_rows(images: ImageSet, rows: NDArray[np.int64]) -> ImageSet:
@@ -191,10 +185,6 @@ def subset(count: int, limit: int) -> NDArray[np.int64]:
     """At most `limit` of `count` rows, drawn but always the same, in order."""
     generator = np.random.Generator(np.random.PCG64(_LIMIT_SEED))
     return np.sort(generator.permutation(count)[:limit])
-
-
-def _limited_again(reload: Callable[[], ImageSet], limit: int) -> ImageSet:
-    return limited(reload(), limit)
 
 
 def numbered(count: int) -> list[str]:

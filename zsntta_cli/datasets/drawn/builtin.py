@@ -13,7 +13,6 @@ through the encoder's normal preprocessing.
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -180,5 +179,4 @@ def noise_images(noise_type: str, count: int, size: int, seed: int = 0) -> Image
         np.full(count, -1, np.int32),
         numbered(count),
         fingerprint=f"{noise_type} seed {seed} size {size}",
-        reload=partial(noise_images, noise_type, count, size, seed),
     )
