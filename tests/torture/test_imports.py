@@ -2,7 +2,6 @@
 
 import io
 import os
-import zipfile
 
 import numpy as np
 import pytest
@@ -62,20 +61,6 @@ def npy(array) -> bytes:
     return file.getvalue()
 
 
-def bomb() -> bytes:
-    """Features that unpack to 256 MiB."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        content = io.BytesIO()
-        header = {"descr": "<f4", "fortran_order": False, "shape": (2**18, 256)}
-        NPY.write_array_header_1_0(content, header)
-        with archive.open("features.npy", "w") as member:
-            member.write(content.getvalue())
-            for _ in range(2**8):
-                member.write(bytes(2**20))
-    return file.getvalue()
-
-
 @st.composite
 def damaged(draw, content):
     data = bytearray(content)
@@ -129,11 +114,6 @@ def test_features(zsntta, stage, file):
 @pytest.mark.parametrize("name", ["pipe.npy", "none.npy", ".", "features", "/dev/zero", "x" * 300])
 def test_what_is_no_file(zsntta, stage, name):
     assert take(zsntta, stage, name).code == 1
-
-
-def test_a_bomb(zsntta, stage):
-    (stage / "bomb.npz").write_bytes(bomb())
-    assert "unpack" in take(zsntta, stage, "bomb.npz").stderr
 
 
 @given(file=FILES)
