@@ -140,7 +140,7 @@ def test_an_imports_bias_is_part_of_its_encoder(zsntta, tmp_path):
     assert "there already" in again.stdout
     unnamed = import_cats(zsntta, tmp_path)
     assert "there already" in unnamed.stdout, "what is not named is the folder's"
-    fails(import_cats(zsntta, tmp_path, "--logit-bias", "-12"), "holds other features")
+    fails(import_cats(zsntta, tmp_path, "--logit-bias", "-12"), "is of another encoder")
     shown = zsntta(*RUN, "--method", "zs-clip", "--score", "match", "--format", "json")
     assert '"score": "match"' in shown.stdout
     fails(import_cats(zsntta, tmp_path, "--logit-bias", "nan"), "logit-bias is nan", code=2)
