@@ -48,7 +48,7 @@ def test_what_is_measured_is_what_is_served(cache, method):
     sources, stream = replay.sources, replay.stream
     rows = [sources.id_set.image_features, sources.ood_set.image_features]
     features = [rows[0 if k == ID else 1][i] for k, i in zip(stream.kind, stream.row, strict=True)]
-    text = sources.id_set.text_features["a photo of a {}."]
+    text = sources.id_set.texts["a photo of a {}."].features
     scale = sources.id_set.identity["logit_scale"]
     online = OnlineDetector(text, scale, method, **SMALL[method])
     served = [online.update(one) for one in features]
