@@ -46,8 +46,7 @@ def main(
         choice, settings = EncoderChoice("tiny"), ExtractSettings()
         list(extract(plan, choice, device, root, settings, Silent()))
         simulator = Simulator(root, session)
-        simulator.prepare(runs)
-        with patch("zsntta_cli.simulation.tuned.kept_tuning", lambda *_: None):
+        with patch("zsntta_cli.simulation.tuned.kept_answers", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]
         started = time.perf_counter()
         simulator.replay(runs[STREAMS.index((0.5, "all"))])

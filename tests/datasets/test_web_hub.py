@@ -33,7 +33,6 @@ def published(tmp_path):
 )  # fmt: skip
 def test_the_name_that_a_repository_is_filed_under(spec, name):
     assert str(SetName.parse(spec)) == name
-    assert SetName.parse(spec).absolute == spec
     assert SetName.parse(spec).says_where
 
 

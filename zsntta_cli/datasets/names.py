@@ -75,16 +75,6 @@ class SetName:
         return self.path is not None or bool(self.hub)
 
     @property
-    def absolute(self) -> str:
-        """What names the same images in any working folder."""
-        label = f"{LABEL}{self.label}" if self.label else ""
-        if self.path is not None:
-            return f"{self}={self.path.absolute()}{label}"
-        if self.hub.startswith(HF):
-            return f"{self}={self.hub}"
-        return self.hub or str(self)
-
-    @property
     def kind(self) -> str:
         """What the set holds: DATASET, NOISE or WORDS."""
         return next((k for p, k in _PREFIXES.items() if self.base.startswith(p)), DATASET)

@@ -115,11 +115,6 @@ class Settings:
             _check(declared, getattr(self, declared.name))
 
 
-@dataclasses.dataclass(frozen=True)
-class NoSettings(Settings):
-    """The settings of a method that has no settings."""
-
-
 def _check(declared: "Field[Any]", value: Any) -> None:
     """Raise SettingsError unless a setting may have this value."""
     name, metadata = option_name(declared), declared.metadata

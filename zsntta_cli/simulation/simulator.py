@@ -60,14 +60,6 @@ class Simulator:
         """
         return self.replay(settings).record()
 
-    def prepare(self, runs: Sequence[RunSettings]) -> None:
-        """Load the scores of a common ID set, of the injected noise and of the first OOD set."""
-        if len({(run.encoder, run.id_set) for run in runs}) > 1:
-            return
-        for settings in {run.stream.noise: run for run in reversed(runs)}.values():
-            sources = self._library.sources(settings)
-            self._pool(settings.encoder, settings.prompt, *sources.names)
-
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
         _check_reads_photos(settings)

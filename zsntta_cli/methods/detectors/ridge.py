@@ -2,10 +2,9 @@
 
 The frozen model's doubt about a single image is unreliable, but what doubtful images have in common
 is not: the mean doubtful image less the mean image is a direction w, along which noise of another
-kind lies far out. That direction counts as far as it agrees with the single image. (A ridge
-regression stood in place of w in earlier versions; the name is kept. The nearest published ideas
-are ETLT, arXiv 2207.08210, and RTL, CVPR 2024, which regress an OOD score on the features of a test
-set and rank by the fit.) The equations have the numbers of docs/detector.md:
+kind lies far out. That direction counts as far as it agrees with the single image. (The nearest
+published ideas are ETLT, arXiv 2207.08210, and RTL, CVPR 2024, which regress an OOD score on the
+features of a test set and rank by the fit.) The equations have the numbers of docs/detector.md:
 
     1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Sums._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Sums._views`
