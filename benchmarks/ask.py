@@ -4,7 +4,7 @@
     python benchmarks/ask.py features/my-clip --id pets --classes 12 --draws 3
 
 reads feature files as `zsntta extract` and `zsntta cache import` make them. A folder is a set, or
-so many images, a share of them noise, decided by ridge in hindsight; `--classes` draws so many of
+so many images, a share of them noise, decided by cull in hindsight; `--classes` draws so many of
 the set's classes, and where no OOD set is named, images of its other classes are the noise. Acc_H
 in %, Acc_S where there is no noise; behind a slash the share of the clean images that are flagged.
 Flagged is what lies above its threshold: without an answer that is noise and unsure alike. Means

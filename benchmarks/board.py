@@ -35,7 +35,7 @@ OpenAI's ViT-B/32: Oxford Pets (the 24 breeds with an ImageNet name) and Stanfor
 DTD and SUN397 as OOD sets. Streams are shuffled by seed 0, and values are means over these four
 pairs, in percent. Nothing is injected, because this model's noise images were not available, so
 AdaND lacks what it learns from in the paper. Methods that need words have the class names of the
-other sets; `cma` and `csp`, which have texts of their own, are left out. `ridge`'s constants were
+other sets; `cma` and `csp`, which have texts of their own, are left out. `cull`'s constants were
 looked at on these sets.
 
 `python benchmarks/board.py FOLDER` wrote this page, after

@@ -10,7 +10,7 @@ and seeds:
 classifier   accuracy by names and by photos, share of examples nearest to their class when left
              out, the logit scale
 acc_h        Acc_H by noise ratio; at 0 % Acc_S, and behind it the share of the images flagged
-cells        in how many cells (pair, seed, ratio, photos) ridge is above ZS-CLIP by photos
+cells        in how many cells (pair, seed, ratio, photos) cull is above ZS-CLIP by photos
 """
 
 import argparse
@@ -26,7 +26,7 @@ from zsntta_cli.detection.classes.examples import class_features
 from zsntta_cli.methods.scores import unit
 
 RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5)
-METHODS = ("zs-clip", "ridge")
+METHODS = ("zs-clip", "cull")
 
 
 class Classes(NamedTuple):
@@ -156,13 +156,13 @@ def main() -> None:
     table(["photos a class", "0 %", "flagged", *(f"{100 * r:g} %" for r in RATIOS[1:])], rows)
     for label, ratios in (("clean", RATIOS[:1]), ("with noise", RATIOS[1:])):
         gains = [
-            cells["photos", "ridge", ratio].acc_h - cells["photos", "zs-clip", ratio].acc_h
+            cells["photos", "cull", ratio].acc_h - cells["photos", "zs-clip", ratio].acc_h
             for runs in results.values()
             for _, cells in runs
             for ratio in ratios
         ]
         above = f"{sum(gain > 0 for gain in gains)} of {len(gains)} cells"
-        print(f"{label}: by photos ridge is above ZS-CLIP in {above}, worst {100 * min(gains):.1f}")
+        print(f"{label}: by photos cull is above ZS-CLIP in {above}, worst {100 * min(gains):.1f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tables of ridge beside ZS-CLIP and AdaND, on features of your own.
+"""Tables of cull beside ZS-CLIP and AdaND, on features of your own.
 
     python benchmarks/detector.py features/my-clip --pairs pets:dtd,cars:sun397
     python benchmarks/uneven.py features/my-clip pets --classes 3
@@ -8,14 +8,14 @@ reads feature files as `zsntta extract`, `zsntta cache import` and `zsntta cache
 and replays streams without injected noise. Tables, in Markdown, percent, means over pairs and
 seeds; at 0 % noise Acc_H is Acc_S:
 
-summary        Acc_H of ZS-CLIP and ridge by noise ratio, the mean of the noisy ones, in how many
-               cells (a pair at a ratio) ridge is more than 1 and 2.5 below ZS-CLIP, the worst
-acc_h, auroc   of ZS-CLIP, AdaND and ridge by noise ratio
+summary        Acc_H of ZS-CLIP and cull by noise ratio, the mean of the noisy ones, in how many
+               cells (a pair at a ratio) cull is more than 1 and 2.5 below ZS-CLIP, the worst
+acc_h, auroc   of ZS-CLIP, AdaND and cull by noise ratio
 flag           precision / recall / share of all images flagged
-pairs          each pair's Acc_H of ridge less that of ZS-CLIP
+pairs          each pair's Acc_H of cull less that of ZS-CLIP
 orders         Acc_S / Acc_N / Acc_H of ordered streams, at 5 and 25 %
 short          streams of few images: mean Acc_H at 5, 10, 25 and 50 %
-constants      what each of ridge's is worth, halved, doubled or left out: the mean Acc_H of the
+constants      what each of cull's is worth, halved, doubled or left out: the mean Acc_H of the
                noisy ratios, that of clean streams, the worst cell less ZS-CLIP
 """
 
@@ -35,8 +35,8 @@ RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
 ORDERS = ("shuffled", "class", "burst", "late", "first")
 LENGTHS = (100, 200, 500, 1000, 2000)
 CONSTANTS = {
-    "ridge_first": (32, 128), "ridge_tail": (3, 12, 1e9), "ridge_tail_deviations": (1.5, 6),
-    "ridge_prior": (0.15, 0.6, 0), "ridge_ring": (512, 2048),
+    "cull_first": (32, 128), "cull_tail": (3, 12, 1e9), "cull_tail_deviations": (1.5, 6),
+    "cull_prior": (0.15, 0.6, 0), "cull_ring": (512, 2048),
 }  # fmt: skip
 
 
@@ -49,8 +49,8 @@ class Contender(NamedTuple):
 
 
 ZS_CLIP = Contender("ZS-CLIP", "zs-clip")
-RIDGE = Contender("**ridge**", "ridge")
-CONTENDERS = ZS_CLIP, Contender("AdaND", "adand"), RIDGE
+CULL = Contender("**cull**", "cull")
+CONTENDERS = ZS_CLIP, Contender("AdaND", "adand"), CULL
 
 
 def names(text: str) -> list[str]:
@@ -128,7 +128,7 @@ def summary(runs: Runs) -> None:
                 for pair in runs.pairs
             ]
         )
-        for one in (ZS_CLIP, RIDGE)
+        for one in (ZS_CLIP, CULL)
     }
     rows = []
     for label, found in cells.items():
@@ -155,7 +155,7 @@ def flag(runs: Runs) -> None:
 
 def pairs(runs: Runs) -> None:
     def difference(pair: tuple[str, ...], ratio: float) -> str:
-        means = [values(runs(one, pair, ratio=ratio), "acc_h").mean() for one in (RIDGE, ZS_CLIP)]
+        means = [values(runs(one, pair, ratio=ratio), "acc_h").mean() for one in (CULL, ZS_CLIP)]
         return f"{100 * (means[0] - means[1]):.1f}"
 
     rows = (["+".join(pair), *(difference(pair, r) for r in RATIOS)] for pair in runs.pairs)
@@ -198,7 +198,7 @@ def constants(runs: Runs) -> None:
     changed = [(name, value) for name, tried in CONSTANTS.items() for value in tried]
     rows = []
     for settings in ((), *((one,) for one in changed)):
-        found = cells(RIDGE._replace(settings=settings))
+        found = cells(CULL._replace(settings=settings))
         shown = (found[:, 1:].mean(), found[:, 0].mean(), (found - zs_clip).min())
         [(name, value)] = settings or [("as they are", np.nan)]
         rows.append([name, f"{value:g}" if settings else "", *(f"{one:.1f}" for one in shown)])

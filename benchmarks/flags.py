@@ -8,7 +8,7 @@ reads feature files as `zsntta extract` and `zsntta cache import` make them. A f
 images, a share of them from the OOD set, drawn anew in each draw and decided in hindsight, with
 `--online` as they come; `--classes` draws so many of the ID set's, the j-th with a share UNEVEN^j
 of its images. Cells, in %, of the counts of all draws together: clean images flagged, noise found,
-precision of the flag. What ridge flags is noise where there is evidence of any, else unsure: of
+precision of the flag. What cull flags is noise where there is evidence of any, else unsure: of
 the unsure the shares of the clean images and of the noise.
 """
 
@@ -26,8 +26,8 @@ from zsntta_cli import OnlineDetector, Verdicts
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
 
-METHODS = ("zs-clip", "adand", "ridge")
-COLUMNS = ("ZS-CLIP", "AdaND", "ridge: flagged", "noise", "unsure")
+METHODS = ("zs-clip", "adand", "cull")
+COLUMNS = ("ZS-CLIP", "AdaND", "cull: flagged", "noise", "unsure")
 ALL = "all"
 
 

@@ -28,8 +28,8 @@ from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Library
 
 METHODS = (
-    "zs-clip", "adand", "ridge", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn",
-    "stata", "transclip", "lame", "ridge+oga", "ridge+tda", "oodd", "neglabel", "adaneg",
+    "zs-clip", "adand", "cull", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn",
+    "stata", "transclip", "lame", "cull+oga", "cull+tda", "oodd", "neglabel", "adaneg",
     "tanl", "dde",
 )  # fmt: skip
 WITH_WORDS = ("neglabel", "adaneg", "tanl", "dde")

@@ -37,7 +37,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--ratio", type=numbers, default=[0, 0.05, 0.25])
     parser.add_argument("--passes", type=numbers, default=[1, 2, 3, 4, 5, 8])
     parser.add_argument("--draws", type=int, default=6)
-    parser.add_argument("--method", default="ridge")
+    parser.add_argument("--method", default="cull")
     return parser.parse_args()
 
 

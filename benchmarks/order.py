@@ -1,4 +1,4 @@
-"""What `ridge` makes of the order of a stream, on features of your own.
+"""What `cull` makes of the order of a stream, on features of your own.
 
     python benchmarks/order.py features/my-clip --id pets,cars --ood sun397,dtd --ratio 0,0.25,0.5
 
@@ -6,10 +6,10 @@ reads feature files as `zsntta extract` and `zsntta cache import` make them; the
 with the first OOD set, and so on. Streams have no injected noise; their ID images come in the
 orders of `zsntta simulate --order`.
 
-Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, ridge
-that ignores the order (`--ridge-order false`), ridge, the least that using the order gained in a
-run, the share of runs in which it changed a class. With --rivals (slow) also `ridge+stata` and
-`ridge+lame`: these name whole blocks of 64, so that an answer waits for up to 63 items.
+Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, cull
+that ignores the order (`--cull-order false`), cull, the least that using the order gained in a
+run, the share of runs in which it changed a class. With --rivals (slow) also `cull+stata` and
+`cull+lame`: these name whole blocks of 64, so that an answer waits for up to 63 items.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
-from zsntta_cli.methods.detectors.ridge import RidgeSettings
+from zsntta_cli.methods.detectors.cull import CullSettings
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.simulation.stream import build_stream
 
 ORDERS = ("shuffled", "class", "dirichlet:0.01", "dirichlet:0.1", "burst", "late", "first")
-RIVALS = ("ridge+stata", "ridge+lame")
+RIVALS = ("cull+stata", "cull+lame")
 Floats = NDArray[np.float64]
 
 
@@ -74,14 +74,14 @@ def stream(id_set: Features, ood_set: Features, ratio: float, order: str, seed: 
 
 def decided(data: StreamData, method: str, *, in_order: bool = True) -> Decisions:
     chosen = METHODS[method]
-    own = RidgeSettings(ridge_order=in_order) if method == "ridge" else chosen.settings()
+    own = CullSettings(cull_order=in_order) if method == "cull" else chosen.settings()
     return chosen(data, own, ThresholdSettings()).push(data)
 
 
 def figures(run: Run, rivals: Sequence[str]) -> list[float]:
-    """Whether the order changed a class; Acc_H of ZS-CLIP, ridge, ridge without order, rivals."""
-    zs_clip, now = decided(run.data, "zs-clip"), decided(run.data, "ridge")
-    before = decided(run.data, "ridge", in_order=False)
+    """Whether the order changed a class; Acc_H of ZS-CLIP, cull, cull without order, rivals."""
+    zs_clip, now = decided(run.data, "zs-clip"), decided(run.data, "cull")
+    before = decided(run.data, "cull", in_order=False)
     classes = (decided(run.data, rival).class_index for rival in rivals)
     named = [now.class_index, before.class_index, *classes]
     acc_h = [run.acc_h(classes, now.is_noise) for classes in named]
@@ -111,8 +111,8 @@ def main() -> None:
     head = [
         "noise, order",
         "ZS-CLIP",
-        "ridge without order",
-        "**ridge**",
+        "cull without order",
+        "**cull**",
         "least gain",
         "on",
         *rivals,

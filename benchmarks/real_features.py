@@ -88,7 +88,7 @@ def main() -> None:
     oods = ",".join(name for name in sets if name not in named)
     for name in named:
         print(
-            f"zsntta simulate --method zs-clip,ridge,neglabel --id {name} --ood {oods} "
+            f"zsntta simulate --method zs-clip,cull,neglabel --id {name} --ood {oods} "
             f"--words not-{name} --encoder {given.encoder} --features-dir {folder}"
         )
 

@@ -29,7 +29,7 @@ from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import adand, ridge, zs_clip
+from zsntta_cli.methods.detectors import adand, cull, zs_clip
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.simulation.runs import build_run
 
@@ -116,23 +116,23 @@ def in_process(table: Table) -> None:
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
-def ridge_rows(table: Table) -> None:
+def cull_rows(table: Table) -> None:
     """A real stream has structure that random features lack; the work is the same."""
-    run = build_run("ridge", "", "", None, PROMPT)
+    run = build_run("cull", "", "", None, PROMPT)
     for classes, budget in ((24, "5"), (1_000, "8")):
         data = stream(8_000, classes)
         assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
         with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
             seconds = median_time(
-                lambda data=data: ridge.Ridge(data, run.options, run.threshold).push(data), 5
+                lambda data=data: cull.Cull(data, run.options, run.threshold).push(data), 5
             )
-        name = f"ridge, microseconds an item, {classes:,} classes"
+        name = f"cull, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
 
 
 def one_by_one(table: Table) -> None:
     """A feature at a time as it is served: its scores, the decision and what is learned."""
-    for method in ("zs-clip", "adand", "ridge"):
+    for method in ("zs-clip", "adand", "cull"):
         data = stream(3_000, 1_000)
         detector = OnlineDetector(data.pool.text_features, 100.0, method)
         rows = np.split(data.pool.image_features, len(data))
@@ -198,7 +198,7 @@ def main() -> None:
         all_pairs(table, Path(folder))
         whole_commands(table, Path(folder))
     in_process(table)
-    ridge_rows(table)
+    cull_rows(table)
     one_by_one(table)
     Console(width=100).print(table)
 

@@ -25,7 +25,7 @@ from zsntta_cli.results.store import RecordStore
 
 SETS = [f"set{i}" for i in range(11)]
 OTHERS = ("sky", "sand", "snow", "soot")
-METHODS = ("zs-clip", "adand", "tda", "ridge")
+METHODS = ("zs-clip", "adand", "tda", "cull")
 ITEMS = 20_000  # test samples of a stream
 
 

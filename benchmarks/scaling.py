@@ -29,7 +29,7 @@ from threadpoolctl import threadpool_limits
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import StreamSettings
 
-METHODS = ("zs-clip", "adand", "ridge", "tda")
+METHODS = ("zs-clip", "adand", "cull", "tda")
 ITEMS, CLASSES, DIM = 10_000, 100, 512  # where the others vary
 KEYS = 5  # of a class in TDA's two caches, when they are full
 
@@ -59,7 +59,7 @@ def scored(items: int, classes: int, dim: int, rounds: int) -> float:
 
 def floors(classes: int, dim: int, bandwidth: float, products: float) -> list[float]:
     """Microseconds an item at least: of the scores, and of each of METHODS."""
-    read = {"adand": 4 * dim / bandwidth, "ridge": 4 * dim / bandwidth}
+    read = {"adand": 4 * dim / bandwidth, "cull": 4 * dim / bandwidth}
     product = {"tda": KEYS * classes * dim / products}
     score = max(2 * dim / bandwidth, classes * dim / products)
     return [1e6 * one for one in (score, *(read.get(m, product.get(m, 0)) for m in METHODS))]

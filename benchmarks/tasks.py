@@ -37,7 +37,7 @@ def heavy(folder: Path, jobs: int) -> float:
     """20 runs: two methods that look at all 200 classes, one pair, ten seeds."""
     run = simulation(folder / "pairs")
     started = time.perf_counter()
-    run("ridge", "tda", id_set="cub200", ood_set="sun", seed=range(10), jobs=jobs)
+    run("cull", "tda", id_set="cub200", ood_set="sun", seed=range(10), jobs=jobs)
     return time.perf_counter() - started
 
 
@@ -121,8 +121,8 @@ TASKS: dict[str, Callable[[Path], float]] = {
     "44 pairs, ZS-CLIP and AdaND": pairs,
     "20 runs, 1 job": lambda folder: grid(folder, 1),
     "20 runs, 2 jobs": lambda folder: grid(folder, 2),
-    "20 runs, ridge and TDA, 200 classes, 1 job": lambda folder: heavy(folder, 1),
-    "20 runs, ridge and TDA, 200 classes, 2 jobs": lambda folder: heavy(folder, 2),
+    "20 runs, cull and TDA, 200 classes, 1 job": lambda folder: heavy(folder, 1),
+    "20 runs, cull and TDA, 200 classes, 2 jobs": lambda folder: heavy(folder, 2),
     "60 runs, TDA too, 1 job": lambda folder: ratios(folder, 1),
     "60 runs, TDA too, 2 jobs": lambda folder: ratios(folder, 2),
     "40 runs on ImageNet, 1 job": lambda folder: imagenet(folder, 1),

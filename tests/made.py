@@ -168,7 +168,7 @@ def pack(path, files):
 
 
 # One piece of code makes all pairs of methods: the suite takes these, and `make torture` all.
-PAIRS = ("adand+tda", "adand+oga", "ridge+stata")
+PAIRS = ("adand+tda", "adand+oga", "cull+stata")
 
 
 def with_some_pairs(names):

@@ -33,16 +33,16 @@ def unread(source, error="it is a folder"):
 
 
 def page(rows, *shown, **values):
-    """The review of rows as ridge decided on them."""
+    """The review of rows as cull decided on them."""
     classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
-    tally = Tally("ridge", len(classes), 64)
+    tally = Tally("cull", len(classes), 64)
     tally.add(rows)
     return review(rows, classes, tally, *shown, **values)
 
 
 def run_of(*class_names, on_arrival=False, sources=()):
     """What a sink is told of a run with these classes."""
-    detector = SimpleNamespace(class_names=class_names, method="ridge", warm_up=64)
+    detector = SimpleNamespace(class_names=class_names, method="cull", warm_up=64)
     request = SimpleNamespace(on_arrival=on_arrival, flag=Flag(), sources=sources)
     encoding = SimpleNamespace(name="clip-vit-b-16-openai")
     return SimpleNamespace(

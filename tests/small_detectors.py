@@ -9,7 +9,7 @@ COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "a horse")
 SMALL = {
     "zs-clip": {"queue": 64},
     "adand": {"queue": 64, "update_every": 16, "warmup": 4},
-    "ridge": {"queue": 64, "ridge_first": 16, "ridge_ring": 64},
+    "cull": {"queue": 64, "cull_first": 16, "cull_ring": 64},
 }
 
 
@@ -23,7 +23,7 @@ def world(seed=0, classes=3, count=COUNT, spread=1.5, share=0.25):
     return centres[:classes].astype(np.float32), features.astype(np.float32), labels
 
 
-def detector(method="ridge", world_seed=0, classes=3, **more):
+def detector(method="cull", world_seed=0, classes=3, **more):
     """A small detector of the classes of a world; `more` are settings and other parts of it."""
     given = {"class_names": NAMES[:classes], **SMALL[method], **more}
     text, scale = given.pop("text", None), given.pop("scale", 20.0)

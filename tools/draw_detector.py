@@ -1,4 +1,4 @@
-"""Draw a stream as `ridge` sees it: scores of clean and noisy items, threshold, evidence.
+"""Draw a stream as `cull` sees it: scores of clean and noisy items, threshold, evidence.
 
     zsntta demo && pip install matplotlib
     python tools/draw_detector.py features docs/detector.png
@@ -27,7 +27,7 @@ _CLEAN, _NOISY, _LINE = "#0072b2", "#d55e00", "#222222"  # told apart by colour-
 def main(root: Path, target: Path) -> None:
     """Write the picture."""
     run = build_run(
-        "ridge", "tiny", "shapes", "glyphs", "a photo of a {}.", order="late", ratio=0.25
+        "cull", "tiny", "shapes", "glyphs", "a photo of a {}.", order="late", ratio=0.25
     )
     simulator = Simulator(root)
     sources = simulator._library.sources(run)
@@ -35,7 +35,7 @@ def main(root: Path, target: Path) -> None:
     pool = simulator._pool(run.encoder, run.prompt, *sources.names)
     index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
     data = StreamData(pool, index, np.zeros(len(index), bool))
-    decided: Any = METHODS["ridge"](data, run.options, run.threshold).push(data)
+    decided: Any = METHODS["cull"](data, run.options, run.threshold).push(data)
     scores, thresholds = 1 - decided.id_score, decided.detector_threshold
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
     drawn = np.sort(np.random.default_rng(0).permutation(len(index))[:_ITEMS])

@@ -1,4 +1,4 @@
-"""How often ZS-CLIP and ridge are right by `--score mcm` and `--score match`, by number of classes.
+"""How often ZS-CLIP and cull are right by `--score mcm` and `--score match`, by number of classes.
 
     zsntta extract --model tiny
     python tools/match_table.py features/tiny
@@ -63,7 +63,7 @@ def main() -> None:
     options = parser.parse_args()
     shapes = store.read(options.folder / "shapes.h5")
     bias, most = shapes.identity.get("logit_bias"), len(shapes.class_names)
-    print("| OOD | K | " + " | ".join(f"{m} {s}" for m in ("zs-clip", "ridge") for s in SCORES))
+    print("| OOD | K | " + " | ".join(f"{m} {s}" for m in ("zs-clip", "cull") for s in SCORES))
     for name in ("glyphs", "other-shapes"):
         other = store.read(options.folder / f"{name}.h5")
         for count in sorted({1, 2, 5, most}):
@@ -72,14 +72,14 @@ def main() -> None:
                 drawn = np.random.default_rng(seed).permutation(most)[:count]
                 for ratio in RATIOS:
                     data, labels = stream(shapes, other, np.sort(drawn), ratio, seed)
-                    for method in ("zs-clip", "ridge"):
+                    for method in ("zs-clip", "cull"):
                         for score in SCORES:
                             scored = matched(data, bias) if score == MATCH else data
                             of = cells.setdefault((method, score, ratio > 0), [])
                             of.append(figure(method, scored, labels))
             shown = [
                 f"{np.mean(cells[m, s, True]):.1f} / {np.mean(cells[m, s, False]):.1f}"
-                for m in ("zs-clip", "ridge") for s in SCORES
+                for m in ("zs-clip", "cull") for s in SCORES
             ]  # fmt: skip
             print(f"| {name} | {count} | " + " | ".join(shown) + " |", flush=True)
 

@@ -7,7 +7,7 @@ from zsntta_cli import OnlineDetector
 
 
 class NoiseFeatures(FeaturesDetector):
-    def __init__(self, encoder, text_features, logit_scale=100.0, method="ridge"):
+    def __init__(self, encoder, text_features, logit_scale=100.0, method="cull"):
         self.encoder = encoder  # images (B, 3, S, S) to raw features (B, D)
         self.online = OnlineDetector(text_features, logit_scale, method)
 

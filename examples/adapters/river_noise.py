@@ -7,7 +7,7 @@ from zsntta_cli import OnlineDetector
 
 
 class NoiseScorer(base.AnomalyDetector):
-    def __init__(self, text_features, logit_scale=100.0, method="ridge"):
+    def __init__(self, text_features, logit_scale=100.0, method="cull"):
         self.text_features, self.logit_scale, self.method = text_features, logit_scale, method
         self.online = OnlineDetector(text_features, logit_scale, method)
 

@@ -66,7 +66,7 @@ def test_golden_rows_of_built_in_pictures(pictures):
     assert demonstration.startswith(
         "This is the embedded encoder: its verdicts are a demonstration"
     )
-    assert said == [f"60 images, {noise} flagged as noise{doubt} (ridge, 10 classes)."]
+    assert said == [f"60 images, {noise} flagged as noise{doubt} (cull, 10 classes)."]
 
 
 def test_the_same_verdicts_whatever_the_images_come_from(pictures, tmp_path):
@@ -252,14 +252,14 @@ def test_flags_and_exit_codes(pictures):
     assert (found.exit_code, len(found.stdout.splitlines())) == (3, 60)
     one = pictures("detect", "pictures/star", *SHAPES, "--flag", "1%", "--fail-on-noise")
     assert one.exit_code == 3, "a share above 0 is of one image at least"
-    assert "1 flagged as noise (ridge" in one.stderr
+    assert "1 flagged as noise (cull" in one.stderr
 
 
 def test_of_three_images_the_first_rule_decides_and_unsure_is_no_noise(pictures):
     few = sorted(Path("pictures/star").iterdir())[:3]
     result = pictures("detect", *few, *SHAPES, "--fail-on-noise")
     assert len(rows(result)) == 3
-    assert "All by ZS-CLIP's rule: of fewer than 6 images ridge cannot tell" in result.stderr
+    assert "All by ZS-CLIP's rule: of fewer than 6 images cull cannot tell" in result.stderr
     assert "beyond your classes" not in result.stderr
 
 
@@ -289,7 +289,7 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
         "No such file or directory: none.png",
         None,
     ]
-    assert "(ridge, 10 classes), 2 not read.\n" in result.stderr
+    assert "(cull, 10 classes), 2 not read.\n" in result.stderr
     assert (
         "Not read: it is no picture of a known kind (1 file, the first pictures/star/00003.png); "
         in result.stderr
@@ -342,8 +342,8 @@ def test_every_option_is_taken(pictures):
     )  # fmt: skip
     assert {row["class"] for row in rows(found)} == {"star", "circle"}
     assert Path("elsewhere/tiny/images.sqlite").is_file()
-    assert DETECTORS == ("zs-clip", "adand", "ridge")
-    assert "zs-clip, adand or ridge" in pictures("detect", "--help").stdout
+    assert DETECTORS == ("zs-clip", "adand", "cull")
+    assert "zs-clip, adand or cull" in pictures("detect", "--help").stdout
 
 
 def test_a_prompt_of_several_templates_and_half_precision_are_other_features(pictures):

@@ -80,7 +80,7 @@ def test_list_in_other_forms(methods):
     assert json.loads(methods("list", "--format", "json").stdout) == rows
 
 
-@pytest.mark.parametrize("name", ["adand", "ridge", "tent", "neglabel", "oodd+tda", "dota"])
+@pytest.mark.parametrize("name", ["adand", "cull", "tent", "neglabel", "oodd+tda", "dota"])
 def test_show_has_every_setting_with_default_and_help(methods, name):
     result = methods("show", name)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -111,11 +111,11 @@ def test_show_tells_what_its_line_and_its_module_say(methods):
 
 
 def test_show_in_other_forms(methods):
-    rows = json.loads(methods("show", "ridge", "--format", "json").stdout)
-    assert [line["setting"] for line in rows][:2] == ["ridge-first", "ridge-ring"]
+    rows = json.loads(methods("show", "cull", "--format", "json").stdout)
+    assert [line["setting"] for line in rows][:2] == ["cull-first", "cull-ring"]
     about = "Items that ZS-CLIP decides at first; fewest items between updates."
     assert rows[0] == {
-        "method": "ridge", "setting": "ridge-first", "default": "64", "range": "2 or more",
+        "method": "cull", "setting": "cull-first", "default": "64", "range": "2 or more",
         "about": about,
     }  # fmt: skip
     assert json.loads(methods("show", "energy", "--format", "json").stdout) == [
@@ -203,8 +203,8 @@ def test_cite_all_kept_runs_and_those_of_a_file(simulate, zsntta, tmp_path):
 
 
 def test_a_method_that_brings_its_own_blas_is_checked_as_the_first_of_a_process(tmp_path):
-    """Ridge loads SciPy, whose BLAS has threads of its own: two of them add up otherwise."""
-    line = [sys.executable, "-m", "zsntta_cli", "methods", "check", "ridge"]
+    """Cull loads SciPy, whose BLAS has threads of its own: two of them add up otherwise."""
+    line = [sys.executable, "-m", "zsntta_cli", "methods", "check", "cull"]
     checked = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "FAILED" not in checked.stdout

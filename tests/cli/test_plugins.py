@@ -176,7 +176,7 @@ def test_a_script_that_cannot_be_loaded_is_one_line(zsntta, tmp_path, monkeypatc
         "'own', and there is one of this name: give it another one.",
         "--plugin none.py encoders": "plugin is none.py, must be a Python file that is there.",
         "simulate --method own": ": did you forget --plugin? zsntta --plugin own.py …",
-        "simulate --method ridge+own": ": did you forget --plugin? zsntta --plugin own.py …",
+        "simulate --method cull+own": ": did you forget --plugin? zsntta --plugin own.py …",
         "simulate --method shifts": "method is 'shifts', must be one of: ",
     }.items(),
 )

@@ -12,7 +12,7 @@ from made import fails
 from zsntta_cli.results.exchange import export_text
 from zsntta_cli.results.store import RecordStore
 
-KEPT = [kept_run(m, seed=s, known=k + s) for m, k in (("zs-clip", 5), ("ridge", 7)) for s in (0, 1)]
+KEPT = [kept_run(m, seed=s, known=k + s) for m, k in (("zs-clip", 5), ("cull", 7)) for s in (0, 1)]
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_nothing_but_errors_has_rows_and_one_image_too():
         ({"classes": ("cat", "cat")}, "the class name 'cat' is there twice"),
         ({"classes": ("cat", "")}, "class name 2 is empty"),
         ({"classes": ("big_cat", "big cat")}, "'big_cat' and 'big cat' are one"),
-        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
+        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, cull"),
         ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
         ({"flag": Flag(count=5), "sources": ("-",)}, "on arrival nobody knows"),
     ],

@@ -129,9 +129,9 @@ def test_either_images_or_features(online):
         ({"class_names": None}, "give either class_names or class_photos"),
         ({"class_names": ["cat", "cat"]}, "the class name 'cat' is there twice"),
         ({"prompt": "photo"}, "prompt 'photo' is neither one of code, paper, clip-80"),
-        ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, ridge"),
+        ({"method": "tent"}, "method is 'tent', must be one of: zs-clip, adand, cull"),
         ({"precision": "int8"}, "precision is 'int8', must be one of: fp32, fp16, bf16"),
-        ({"rings": 3}, "rings is no setting of ridge"),
+        ({"rings": 3}, "rings is no setting of cull"),
         ({"normalized": True}, "normalized is no setting here: features are raw"),
         ({"class_photos": "examples"}, "either class_names or class_photos"),
         (PHOTOS | {"class_photos": "examples", "prompt": "paper"}, "a prompt is for class n"),
@@ -148,7 +148,7 @@ def test_copy_and_reset(online, files):
     other.update(files)
     assert (online.seen, other.seen) == (len(files), 2 * len(files))
     assert "tiny" in repr(online)
-    assert "ridge, 3 classes" in repr(online.online)
+    assert "cull, 3 classes" in repr(online.online)
     online.reset()
     assert (online.seen, other.seen) == (0, 2 * len(files))
 

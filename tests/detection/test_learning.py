@@ -115,7 +115,7 @@ def test_noise_that_a_person_saw_is_evidence():
     """Above the threshold is noise then, and unsure nothing; with "clean" alone it stays unsure."""
     text, features, labels = world(spread=4.0, share=0.1)
     noise = labels < 0
-    online = OnlineDetector(text, 20.0, **SMALL["ridge"])
+    online = OnlineDetector(text, 20.0, **SMALL["cull"])
     assert online.decide_all(features).unsure.any()
     clean = copy.deepcopy(online)
     clean.feedback(features[~noise][:3], np.zeros(3, bool))

@@ -277,15 +277,15 @@ def test_tensors_are_taken():
         ({"text_features": [["a"]]}, "text_features are list, must be an array of numbers"),
         ({"logit_scale": 0}, "logit_scale is 0, must be above 0 and at most 1,000,000"),
         ({"logit_scale": "100"}, "logit_scale is '100'"),
-        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, ridge"),
+        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, cull"),
         ({"class_names": ["a"]}, "1 class names for 3 rows of text_features"),
         ({"class_names": "abc"}, "class names are the text 'abc', not a list"),
         ({"class_names": ["a", "b", "a"]}, "the class name 'a' is there twice"),
         ({"class_names": ["a", "b", " "]}, "class name 3 is empty"),
         ({"class_names": ["a", "b", "c\0d"]}, "class name 3 is 'c.*d', must have no NUL"),
         ({"class_names": ["a", "b", 3]}, "class name 3 is 3, must be a text"),
-        ({"ridge_rings": 3}, "ridge_rings is no setting of ridge .did you mean 'ridge_ring'.."),
-        ({"ridge_tail": 0.0}, "ridge-tail is 0.0, must be above 0"),
+        ({"cull_rings": 3}, "cull_rings is no setting of cull .did you mean 'cull_ring'.."),
+        ({"cull_tail": 0.0}, "cull-tail is 0.0, must be above 0"),
         ({"seed": -1}, "seed is -1, must be a whole number, 0 or more"),
         ({"method": "adand", "batch_size": 4}, "batch-size is 4, must be 1"),
     ],
@@ -348,7 +348,7 @@ def test_one_class_scores_by_hand():
     assert after == match.Moments(3, 6.0, 14.0)
 
 
-@pytest.mark.parametrize("method", ["zs-clip", "ridge"])
+@pytest.mark.parametrize("method", ["zs-clip", "cull"])
 def test_one_class_finds_noise(method):
     text, features, labels = world(9, 1, 1000)
     verdicts = OnlineDetector(text, 20.0, method, **SMALL[method]).update(features)
@@ -424,6 +424,6 @@ def test_the_last_pass_has_no_warm_up_in_it(count, passes):
 
 def test_how_long_zs_clip_decides():
     text = world()[0]
-    found = [OnlineDetector(text, 20.0, method).warm_up for method in ("zs-clip", "adand", "ridge")]
+    found = [OnlineDetector(text, 20.0, method).warm_up for method in ("zs-clip", "adand", "cull")]
     assert found == [0, 1280, 64]
     assert OnlineDetector(text[:1], 20.0).warm_up == 64

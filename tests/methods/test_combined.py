@@ -113,9 +113,9 @@ def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
 
 
 def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
-    names = ["magic", "ridge+tda", "oodd+bca", "ridge", "oodd", "etlt", "oodd+tda", "a"]
+    names = ["magic", "cull+tda", "oodd+bca", "cull", "oodd", "etlt", "oodd+tda", "a"]
     assert sorted(names, key=method_place) == [
-        "ridge", "ridge+tda", "oodd", "oodd+tda", "oodd+bca", "etlt", "a", "magic",
+        "cull", "cull+tda", "oodd", "oodd+tda", "oodd+bca", "etlt", "a", "magic",
     ]  # fmt: skip
     assert sorted(METHODS, key=method_place) == [*METHODS]
     assert method_place("zs-clip") < method_place("zs-clip+same") < method_place("adand")
@@ -155,7 +155,7 @@ def test_other_pairs_are_refused(name):
         check_method(name)
 
 
-@pytest.mark.parametrize("detector", ["zs-clip", "adand", "ridge"])
+@pytest.mark.parametrize("detector", ["zs-clip", "adand", "cull"])
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_the_detector_decides_and_the_classifier_names(detector, classifier):
     data, threshold = stream(3), ThresholdSettings(queue=64)

@@ -18,8 +18,8 @@ COUNT, DIM, CLASSES, NOUNS, ADJECTIVES = 900, 16, 4, 30, 12
 CACHED = with_some_pairs(name for name, method in METHODS.items() if not method.live)
 ONLINE = [name for name in CACHED if not METHODS[name].offline]
 SMALL = {  # so that a short stream is enough for every stage of every method
-    "warmup": 2, "update_every": 32, "learning_rate": 0.01, "ridge_first": 16,
-    "ridge_ring": 128, "groups": 3, "oodd_items": 100, "adaneg_shots": 3,
+    "warmup": 2, "update_every": 32, "learning_rate": 0.01, "cull_first": 16,
+    "cull_ring": 128, "groups": 3, "oodd_items": 100, "adaneg_shots": 3,
     "tanl_words": 12, "tanl_ring": 16, "dde_words": 12, "block": 16,
     "mined_share": 0.6,  # some of so few words are near the noise
 }  # fmt: skip

@@ -76,7 +76,7 @@ def test_a_stream_is_scored_by_its_past_alone(bias):
 
 
 @pytest.mark.parametrize("bias", [None, -12.0])
-@pytest.mark.parametrize("method", ["zs-clip", "ridge", "adand"])
+@pytest.mark.parametrize("method", ["zs-clip", "cull", "adand"])
 def test_a_detector_scores_as_a_replay_and_goes_on_from_a_pickle(method, bias):
     stream = replace(data(injected=0), index=np.arange(200))
     text, rows = stream.pool.text_features, stream.pool.image_features
@@ -129,7 +129,7 @@ RUN = ("simulate", "--encoder", "imported", "--id", "cats", "--ratio", 0)
 def test_one_class_asks_for_match(zsntta, tmp_path):
     assert import_cats(zsntta, tmp_path).exit_code == 0
     fails(zsntta(*RUN, "--method", "zs-clip"), "cats has one class", "--score match", code=2)
-    for method in ("zs-clip", "ridge"):
+    for method in ("zs-clip", "cull"):
         assert zsntta(*RUN, "--method", method, "--score", "match").exit_code == 0
     assert zsntta(*RUN, "--method", "max-logit").exit_code == 0  # it decides nothing
 

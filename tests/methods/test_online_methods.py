@@ -14,7 +14,7 @@ from streams import COUNT, assert_same, near_words, stream
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors.adand import AdaNDSettings
-from zsntta_cli.methods.detectors.ridge import RidgeSettings
+from zsntta_cli.methods.detectors.cull import CullSettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
 from zsntta_cli.methods.scores import cosine_logits, zero_shot_and_detail
 from zsntta_cli.settings import ThresholdSettings
@@ -36,8 +36,8 @@ CASES = {
         QUEUE,
     ),
     "adand each": ("adand", AdaNDSettings(update_every=1, warmup=1, late_start=True), QUEUE),
-    "ridge": ("ridge", RidgeSettings(ridge_first=16, ridge_ring=128), QUEUE),
-    "ridge as it is": ("ridge", RidgeSettings(), ThresholdSettings()),
+    "cull": ("cull", CullSettings(cull_first=16, cull_ring=128), QUEUE),
+    "cull as it is": ("cull", CullSettings(), ThresholdSettings()),
 }
 
 
@@ -109,7 +109,7 @@ def test_a_frozen_copy_never_changes_and_says_what_push_does_of_a_single_image(c
     assert_same(frozen.push(item, learn=False), known)
     assert known.class_index == pushed.class_index
     # Not where an item's own u moves the threshold that is in its score, or it ends a queue.
-    if case in ("adand", "adand late", "ridge", "ridge as it is"):
+    if case in ("adand", "adand late", "cull", "cull as it is"):
         np.testing.assert_array_equal(known.id_score, pushed.id_score)
 
 

@@ -16,10 +16,10 @@ def options(method, id_set="", preset="paper", **values):
 
 WRONG = [
     ("mcm", {"temperature": 0.0}, "temperature is 0.0, must be 0.0001 or more."),
-    ("ridge", {"ridge_first": 1}, "ridge-first is 1, must be 2 or more."),
-    ("ridge", {"ridge_ring": 1}, "ridge-ring is 1, must be 2 or more."),
-    ("ridge", {"ridge_tail": 0.0}, "ridge-tail is 0.0, must be above 0."),
-    ("ridge", {"ridge_tail_deviations": -1.0}, "ridge-tail-deviations is -1.0, must be 0 or more."),
+    ("cull", {"cull_first": 1}, "cull-first is 1, must be 2 or more."),
+    ("cull", {"cull_ring": 1}, "cull-ring is 1, must be 2 or more."),
+    ("cull", {"cull_tail": 0.0}, "cull-tail is 0.0, must be above 0."),
+    ("cull", {"cull_tail_deviations": -1.0}, "cull-tail-deviations is -1.0, must be 0 or more."),
     ("oodd", {"oodd_items": 5}, "oodd-items is 5, must be above oodd-neighbour, 5."),
     ("tda", {"positive_shots": -1}, "positive-shots is -1, must be 0 or more."),
     ("tda", {"negative_alpha": -0.1}, "negative-alpha is -0.1, must be 0 or more."),
@@ -31,7 +31,7 @@ WRONG = [
     ("onzeta", {"onzeta_balance": 1.5}, "onzeta-balance is 1.5, must be in [0, 1]."),
     ("onzeta", {"onzeta_temperature": 0.0}, "onzeta-temperature is 0.0, must be above 0."),
     ("bca", {"bca_mean_items": 0.0}, "bca-mean-items is 0.0, must be above 0."),
-    ("ridge+dota", {"dota_shrinkage": 0.0}, "dota-shrinkage is 0.0, must be in (0, 1]."),
+    ("cull+dota", {"dota_shrinkage": 0.0}, "dota-shrinkage is 0.0, must be in (0, 1]."),
     ("tent", {"pipeline": "best"}, "pipeline is 'best', must be one of: normal, gt, all."),
     ("tent", {"optimizer": "lion"}, "optimizer is 'lion', must be one of: "),
     ("sotta", {"memory": 0}, "memory is 0, must be 1 or more."),

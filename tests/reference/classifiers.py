@@ -122,8 +122,8 @@ def oga(data, o, offered):
             apart -= apart.mean(axis=0)
             covariance = apart.T @ apart / (n - 1)
             if n <= 4 * dim:
-                ridge = (n - 1) * covariance + np.trace(covariance) * np.eye(dim)
-                precision = dim * np.linalg.pinv(ridge, hermitian=True)
+                cull = (n - 1) * covariance + np.trace(covariance) * np.eye(dim)
+                precision = dim * np.linalg.pinv(cull, hermitian=True)
             else:
                 precision = np.linalg.pinv(covariance, hermitian=True)
         density = np.array([-0.5 * (v - m) @ precision @ (v - m) for m in means])

@@ -135,7 +135,7 @@ def test_in_a_few_words(key, short):
 
 def test_a_bibliography_names_each_once_and_what_for():
     purposes = citations.citations(
-        ["adand", "adand+tda", "ridge"],
+        ["adand", "adand+tda", "cull"],
         ["cifar10", "cifar10-c:fog:1", "mine"],
         {"L-SigLIP": encoder_cites("L-SigLIP")},
     )

@@ -42,7 +42,7 @@ def demo_like(seeds):
     )
     rows = [
         SheetRow((m, f"{r}%"), {c: [f"7{r % 10}.21{spread}"] * 3 for c in columns}, r == 0)
-        for m in ("zs-clip", "adand", "ridge")
+        for m in ("zs-clip", "adand", "cull")
         for r in (0, 5, 25, 50, 75)
     ]
     return Sheet("ID: shapes, tiny, preset paper", ("Method", "Noise"), columns, rows)

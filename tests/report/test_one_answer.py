@@ -182,7 +182,7 @@ def test_every_view_has_the_same_marks(cells):
 
 CLOSE = [
     Cell(method, name, seed, mean + (seed * step) % 5)
-    for method, mean, step in (("zs-clip", 50, 1), ("adand", 60, 3), ("ridge", 61, 2))
+    for method, mean, step in (("zs-clip", 50, 1), ("adand", 60, 3), ("cull", 61, 2))
     for name in ("textures", "glyphs")
     for seed in range(5)
 ]
@@ -190,7 +190,7 @@ CLOSE = [
 
 @pytest.mark.parametrize("read", VIEWS)
 def test_every_view_marks_what_cannot_be_told_from_the_best(read):
-    assert read(CLOSE).best in (None, {"ridge"})
+    assert read(CLOSE).best in (None, {"cull"})
     assert read(CLOSE).close in (None, {"adand"})
 
 
@@ -270,24 +270,24 @@ def test_the_order_of_the_runs_changes_nothing(cells):
 
 UNEQUAL = [
     Cell("zs-clip", "textures", 0, 86), Cell("zs-clip", "textures", 1, 88),
-    Cell("zs-clip", "other-shapes", 0, 79), Cell("ridge", "textures", 0, 88),
-    Cell("ridge", "other-shapes", 0, 80), Cell("adand", "textures", 0, 95),
+    Cell("zs-clip", "other-shapes", 0, 79), Cell("cull", "textures", 0, 88),
+    Cell("cull", "other-shapes", 0, 80), Cell("adand", "textures", 0, 95),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("read", VIEWS)
 def test_of_unequal_sets_and_seeds_an_average_is_over_what_all_have(read):
     averages, best, close = read(UNEQUAL)
-    assert averages == {"zs-clip": "82.50", "adand": "-", "ridge": "84.00"}
-    assert best in (None, {"ridge"})
+    assert averages == {"zs-clip": "82.50", "adand": "-", "cull": "84.00"}
+    assert best in (None, {"cull"})
     assert not close
 
 
 @pytest.mark.parametrize("read", VIEWS)
 def test_two_seeds_have_a_deviation_and_a_stopped_run_is_no_seed(read):
-    cells = [Cell("ridge", o, s, 80 + s) for o in ("textures", "glyphs") for s in (0, 1, 2)]
-    averages, best, close = read([*cells[:-1], Cell("ridge", "glyphs", 2, 1, is_stopped=True)])
-    assert averages == {"ridge": "80.50±0.71"}
+    cells = [Cell("cull", o, s, 80 + s) for o in ("textures", "glyphs") for s in (0, 1, 2)]
+    averages, best, close = read([*cells[:-1], Cell("cull", "glyphs", 2, 1, is_stopped=True)])
+    assert averages == {"cull": "80.50±0.71"}
     assert not best
     assert not close
 
@@ -295,30 +295,30 @@ def test_two_seeds_have_a_deviation_and_a_stopped_run_is_no_seed(read):
 def test_what_has_no_average_says_what_it_has():
     shown = table(records_of(UNEQUAL))
     assert "adand has no average: it has 1 of 2 sets (textures)." in shown
-    apart = [Cell("ridge", "textures", 0, 80), Cell("ridge", "glyphs", 1, 80)]
+    apart = [Cell("cull", "textures", 0, 80), Cell("cull", "glyphs", 1, 80)]
     shown = table(records_of(apart))
-    assert "ridge has no average: it has no seed that all of its sets have." in shown
+    assert "cull has no average: it has no seed that all of its sets have." in shown
 
 
 def test_of_one_run_twice_the_later_one_counts():
-    first, second = (run_of(Cell("ridge", "glyphs", 0, known)).record for known in (50, 60))
+    first, second = (run_of(Cell("cull", "glyphs", 0, known)).record for known in (50, 60))
     later = dataclasses.replace(second, created="2027-01-01T00:00:00+00:00")
     assert table([first, later]) == table([later, first]) == table([later])
 
 
 def test_a_reference_that_sees_the_whole_stream_is_never_the_best():
-    records = [kept_run(m, known=k, caught=k).record for m, k in (("etlt", 9), ("ridge", 8))]
+    records = [kept_run(m, known=k, caught=k).record for m, k in (("etlt", 9), ("cull", 8))]
     shown = table(records, form="markdown")
     assert "**" not in shown.split("etlt")[1]
     note = "etlt sees the whole stream before it decides, so it is shown for reference, and never"
     assert note in shown
     third = kept_run("zs-clip", known=7, caught=7).record
-    assert "| ridge | **80.00** |" in table([*records, third], form="markdown")
+    assert "| cull | **80.00** |" in table([*records, third], form="markdown")
 
 
 def test_a_pipeline_that_is_shown_the_truth_is_never_the_best():
     tent = [kept_run("tent", known=k, caught=k, pipeline=p) for k, p in ((9, "gt"), (7, "normal"))]
-    records = [kept.record for kept in [*tent, kept_run("ridge", known=8, caught=8)]]
+    records = [kept.record for kept in [*tent, kept_run("cull", known=8, caught=8)]]
     shown = table(records, form="markdown")
     assert re.findall(r"\*\*[0-9.]+\*\*", shown) == ["**80.00**"] * 3
     note = "tent is shown by its pipeline gt which samples are noise, so it is shown for reference"

@@ -149,7 +149,7 @@ def test_markdown_has_the_best_of_each_column_in_bold():
 
 def test_latex_has_means_deviations_and_the_best_in_bold():
     records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
-    latex = table([*records, record("ridge", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
+    latex = table([*records, record("cull", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
     assert r"\begin{tabular}{@{}l*{3}{r}@{}}" in latex
     assert r"\multicolumn{3}{c}{svhn}" in latex
     assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
@@ -220,14 +220,14 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
             "zs-clip (threshold, queue)",
         ),
         ([{"fixed": 0.6}], ""),
-        ([{"fixed": 0.6}, {"method": "ridge"}], ""),
+        ([{"fixed": 0.6}, {"method": "cull"}], ""),
         ([{"ratio": r, "seed": s} for r in (0.2, 0.5) for s in (0, 1)], ""),
         ([{"order": "class"}, {"order": "burst"}], ""),
         ([{"noise": "gaussian"}, {"noise": "none"}], ""),
         ([{"preset": "paper"}, {"preset": "official"}], ""),
         ([{"prompt": "a {}."}, {"prompt": "art of a {}."}], ""),
         # The best is of another method: no setting of this one is shown off.
-        ([{"method": "ridge", "known": 9, "caught": 9}, {"fixed": 0.0}, {"fixed": 0.01}], ""),
+        ([{"method": "cull", "known": 9, "caught": 9}, {"fixed": 0.0}, {"fixed": 0.01}], ""),
     ],
 )
 def test_the_best_of_several_settings_is_noted_where_it_is_marked(settings, swept):

@@ -76,16 +76,16 @@ def batch(*rows):
     return Batch([None] * len(rows), list(rows))
 
 
-def said(*rows, method="ridge", classes=2, **more):
+def said(*rows, method="cull", classes=2, **more):
     rows = [{**one, **SAYS_NOT} for one in rows] if more.pop("quiet", False) else rows
-    tally = Tally(method, classes, {"ridge": 64, "adand": 1280}[method], **more)
+    tally = Tally(method, classes, {"cull": 64, "adand": 1280}[method], **more)
     tally.add(rows)
     return tally.lines()
 
 
 def test_what_is_said_of_all():
     assert said(row(), row(noise=False), quiet=True) == [
-        "2 images, 1 flagged as noise (ridge, 2 classes)."
+        "2 images, 1 flagged as noise (cull, 2 classes)."
     ]
     assert said(row(stage="warm-up"), row(), broken("b\n.png"), method="adand", quiet=True) == [
         "3 images, 2 flagged as noise (adand, 2 classes), 1 not read.",
@@ -107,7 +107,7 @@ def test_what_the_embedded_encoder_shows_is_said_to_show_little():
 
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
     warm = row(stage="warm-up", evidence=0.0, kind="none")
-    assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images ridge cannot")
+    assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images cull cannot")
     assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
 
 
@@ -179,11 +179,11 @@ def test_all_outputs_agree_on_how_many(answers):
     table = [one["answer"] for one in suspicious(rows)]
     assert table == ["noise"] * noise + ["unsure"] * unsure
     assert len(draw(rows).splitlines()) == (1 + len(table) if table else 0)
-    tally = Tally("ridge", 1, 64)
+    tally = Tally("cull", 1, 64)
     tally.add(rows)
     assert [tally.counts[a] for a in kept] == [noise, unsure, clean]
     doubt = f", {unsure} unsure" if unsure else ""
-    assert f", {noise} flagged as noise{doubt} (ridge" in tally.lines()[0]
+    assert f", {noise} flagged as noise{doubt} (cull" in tally.lines()[0]
     cells = list(csv.DictReader(io.StringIO(csv_lines(rows).decode()), FIELDS))
     assert [one["answer"] or None for one in cells] == answers
     assert [line(one).split()[0] for one in rows] == [a or "error" for a in answers]

@@ -87,20 +87,20 @@ def test_holm_by_hand():
 
 def test_a_row_is_close_unless_the_test_finds_a_difference():
     best, near, far = (61, 62, 64, 63, 63), (60, 62, 61, 63, 60), (50, 52, 51, 53, 50)
-    made = seeds_of(ridge=best, zs_clip=near, tda=far)
+    made = seeds_of(cull=best, zs_clip=near, tda=far)
     assert 2 * ttest_rel(far, best).pvalue < LEVEL < ttest_rel(near, best).pvalue
-    assert marked(made) == [{"ridge"}, {"zs-clip"}]
+    assert marked(made) == [{"cull"}, {"zs-clip"}]
 
 
 def test_with_fewer_than_five_seeds_the_best_alone_is_marked():
-    four = seeds_of(zs_clip=(50, 52, 51, 53), ridge=(51, 52, 54, 53))
-    assert marked(four) == [{"ridge"}, set()]
+    four = seeds_of(zs_clip=(50, 52, 51, 53), cull=(51, 52, 54, 53))
+    assert marked(four) == [{"cull"}, set()]
     assert marks_of(four)["zs-clip"] == NO_MARK
     apart = rows(
-        *(kept_run("ridge", seed=s, known=60 + s, samples=100) for s in range(5)),
+        *(kept_run("cull", seed=s, known=60 + s, samples=100) for s in range(5)),
         *(kept_run("tda", seed=s, known=58 + s, samples=100) for s in range(1, 6)),
     )
-    assert marked(apart) == [{"ridge"}, set()]
+    assert marked(apart) == [{"cull"}, set()]
 
 
 def test_scipy_is_imported_with_five_seeds_alone():
@@ -129,7 +129,7 @@ def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
 
 @pytest.mark.parametrize("metric", ["flagged", "acc_h_gap"])
 def test_what_is_neither_good_nor_bad_by_itself_has_no_best(metric):
-    values = {"zs-clip": 0.2, "ridge": 0.4}
+    values = {"zs-clip": 0.2, "cull": 0.4}
     made = rows(*(kept_run(m, record={"flags": Measures(flagged=v), "accuracies": Measures(
         acc_s=0.5, acc_n=0.5, acc_h=0.5, acc_h_gap=v)}) for m, v in values.items()))  # fmt: skip
     assert [row.value("glyphs", metric).mean for row in made] == [0.2, 0.4]
@@ -226,9 +226,9 @@ def test_a_stopped_run_is_no_rival():
     stopped = {"unfinished": 5}
     made = rows(
         kept_run("zs-clip", known=5), kept_run("tda", known=9, record=stopped),
-        kept_run("ridge", known=6), kept_run("ridge", seed=1, known=10, record=stopped),
+        kept_run("cull", known=6), kept_run("cull", seed=1, known=10, record=stopped),
     )  # fmt: skip
-    assert marked(made) == [{"ridge"}, set()]
+    assert marked(made) == [{"cull"}, set()]
 
 
 def test_ranks_are_among_whole_values_equal_ones_alike():

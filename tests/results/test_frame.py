@@ -105,12 +105,12 @@ def test_rounded_odds_make_another_stream_where_there_is_something_to_round():
 @pytest.mark.parametrize("name", ["shapes", "glyphs", "text/shapes"])
 def test_rows_of_other_features_are_never_ranked_together(name):
     others = {name: "9" * 64}
-    made = rows(kept_run("zs-clip"), kept_run("tda"), kept_run("ridge", digests=others),
+    made = rows(kept_run("zs-clip"), kept_run("tda"), kept_run("cull", digests=others),
                 kept_run("zs-clip", digests=others))  # fmt: skip
     groups = {}
     for row in made:
         groups.setdefault(row.stream, []).append(row.method)
-    assert sorted(map(sorted, groups.values())) == [["ridge", "zs-clip"], ["tda", "zs-clip"]]
+    assert sorted(map(sorted, groups.values())) == [["cull", "zs-clip"], ["tda", "zs-clip"]]
 
 
 def test_other_text_of_the_same_files_is_never_ranked_together_though_each_method_ran_once():
@@ -356,11 +356,11 @@ def test_features_are_numbered_by_how_many_runs_have_them():
     others, third = {"glyphs": "9" * 64}, {"glyphs": "8" * 64}
     made = rows(
         kept_run("adand", digests=others), kept_run("zs-clip"), kept_run("tda"),
-        kept_run("ridge", digests=third), kept_run("oga", digests=others), kept_run("bca"),
+        kept_run("cull", digests=third), kept_run("oga", digests=others), kept_run("bca"),
     )  # fmt: skip
     numbers = {row.method: row.settings["features"] for row in made}
     assert numbers == {
-        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "ridge": "1.1.3",
+        "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "cull": "1.1.3",
     }  # fmt: skip
 
 

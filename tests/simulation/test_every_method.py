@@ -115,10 +115,10 @@ def test_all_stands_beside_others_settings_and_grids(simulate):
     again = simulate(*ALL, "--seeds", 2, "--dry-run")
     count = 2 * len(singles() | BY_WORDS)
     assert f"{count} runs: {count} kept, 0 to run" in again.stdout
-    own = simulate(*ALL, "--warmup", 2, "--set", "ridge.ridge-tail=2", "--format", "json")
+    own = simulate(*ALL, "--warmup", 2, "--set", "cull.cull-tail=2", "--format", "json")
     assert own.exit_code == 0, own.output
     options = {r["settings"]["method"]: r["settings"]["options"] for r in json.loads(own.stdout)}
-    assert (options["adand"]["warmup"], options["ridge"]["ridge_tail"]) == (2, 2)
+    assert (options["adand"]["warmup"], options["cull"]["cull_tail"]) == (2, 2)
     fails(simulate(*ALL, "--set", "tent.steps=2"), "tent", code=2)
 
 
@@ -192,7 +192,7 @@ def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
 
 
 def test_a_file_is_not_written_at_ctrl_c_and_old_results_are_not_shown(simulate, stopped, tmp_path):
-    runs = ("--method", "zs-clip,ridge", *STREAM, "--format", "csv")
+    runs = ("--method", "zs-clip,cull", *STREAM, "--format", "csv")
     assert simulate(*runs).exit_code == 0
     make_old(tmp_path / "kept.sqlite")
     stopped(2)
@@ -213,7 +213,7 @@ def make_old(store):
 
 
 def test_recorded_runs_are_shown_at_ctrl_c_too(simulate, stopped, tmp_path):
-    runs = ("--method", "zs-clip,ridge", *STREAM)
+    runs = ("--method", "zs-clip,cull", *STREAM)
     assert simulate(*runs).exit_code == 0
     make_old(tmp_path / "kept.sqlite")
     assert simulate(*runs, "--output", "r.json").exit_code == 0

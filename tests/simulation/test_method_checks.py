@@ -133,7 +133,7 @@ def register(monkeypatch):
 
 
 # One of each kind; `make slow` checks the others, and tests/methods/test_invariants.py all of them.
-KINDS = {"zs-clip", "adand", "ridge", "tda", "neglabel", "dde", "etlt"}
+KINDS = {"zs-clip", "adand", "cull", "tda", "neglabel", "dde", "etlt"}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_method_that_is_offline_is_said_to_be_once(simulate):
 
 
 def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
-    methods = [("adand", "warmup x update-every"), ("ridge", "ridge-first"), ("oodd", "")]
+    methods = [("adand", "warmup x update-every"), ("cull", "cull-first"), ("oodd", "")]
     chosen = [word for name, _ in methods for word in ("--method", name)]
     result = simulate(*chosen, *PAIR, "--limit", 40, "--jobs", 1)
     assert result.exit_code == 0, result.stderr
@@ -63,11 +63,11 @@ def test_in_its_warm_up_adand_is_zs_clip_on_a_stream_with_its_injected_noise(
     assert "10 of them are injected noise: in its threshold they weigh as much as" in said
 
 
-def test_ridge_leaves_injected_noise_out_of_its_threshold(simulate):
-    options = ("--method", "ridge", "--id", "pets", "--ood", "sky", "--noise", "gaussian")
+def test_cull_leaves_injected_noise_out_of_its_threshold(simulate):
+    options = ("--method", "cull", "--id", "pets", "--ood", "sky", "--noise", "gaussian")
     result = simulate(*options, "--limit", 40)
     said = " ".join(result.stdout.split())
-    assert "ridge decides as 'zs-clip --noise none' does throughout" in said
+    assert "cull decides as 'zs-clip --noise none' does throughout" in said
     assert "weigh" not in said
 
 

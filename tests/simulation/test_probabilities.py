@@ -45,8 +45,8 @@ def test_a_detector_has_its_own_of_noise_and_the_frozen_models_of_classes(featur
 
 @pytest.mark.parametrize(
     ("method", "of_noise", "of_class"),
-    [("ridge", False, False), ("tda", True, False), ("adand+oga", True, False),
-     ("ridge+tda", False, False), ("oodd", False, True), ("energy", False, True)],
+    [("cull", False, False), ("tda", True, False), ("adand+oga", True, False),
+     ("cull+tda", False, False), ("oodd", False, True), ("energy", False, True)],
 )  # fmt: skip
 def test_what_is_no_probability_is_judged_as_none(features, method, of_noise, of_class):
     replay = replayed(features, method)

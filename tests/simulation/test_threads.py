@@ -37,7 +37,7 @@ from zsntta_cli import OnlineDetector
 from zsntta_cli.detection.stepping import ONE_THREAD
 
 text = np.eye(3, 8, dtype=np.float32)
-for method in ("zs-clip", "ridge"):
+for method in ("zs-clip", "cull"):
     OnlineDetector(text, 100.0, method).update(np.eye(2, 8, dtype=np.float32))
 with ONE_THREAD:
     print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))

@@ -24,7 +24,7 @@ from zsntta_cli.settings import EncoderChoice
 FEATURES, FOLDER = Path(sys.argv[1]), Path(sys.argv[5])
 KILLS = int(sys.argv[6]) if len(sys.argv) > 6 else 200
 GRID = Grid(
-    ["zs-clip", "adand", "ridge"], EncoderChoice(folder=sys.argv[2]), [sys.argv[3]], [sys.argv[4]],
+    ["zs-clip", "adand", "cull"], EncoderChoice(folder=sys.argv[2]), [sys.argv[3]], [sys.argv[4]],
     axes={"ratio": [0.0, 0.25, 0.5], "seed": [0, 1, 2, 3]},
 )  # fmt: skip
 RUNS = GRID.runs(FEATURES)

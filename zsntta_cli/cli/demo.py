@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _ENCODER = EncoderChoice(TINY)
 _ID_SET = "shapes"
 _RATIOS = (0.0, 0.05, 0.5)  # a clean stream, one as people have it, and the paper's
-_METHODS = ("zs-clip", "adand", "ridge")
+_METHODS = ("zs-clip", "adand", "cull")
 _NOISE_COUNT = 5_000  # enough for 75 % noise, which people try next: one every 8 of 40,000
 
 # AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
 LIVE_LIMIT = 2_000
-_LIVE_METHODS = ("zs-clip", "adand", "ridge", "tent", "sotta", "tpt", "adand+tent")
+_LIVE_METHODS = ("zs-clip", "adand", "cull", "tent", "sotta", "tpt", "adand+tent")
 _AXES = {"ratio": _RATIOS}
 
 
@@ -40,7 +40,7 @@ def demo(
 ) -> None:
     """Run the main job offline, on the embedded encoder.
 
-    It compares ZS-CLIP, AdaND and ridge on the built-in sets.
+    It compares ZS-CLIP, AdaND and cull on the built-in sets.
     """
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.progress import ConsoleReporter
@@ -74,7 +74,7 @@ def _plan() -> "ExtractPlan":
 
 
 def simulate(root: Path) -> "list[Record]":
-    """The runs of ZS-CLIP, AdaND and ridge against each built-in OOD set."""
+    """The runs of ZS-CLIP, AdaND and cull against each built-in OOD set."""
     return _run(root, _grid(_METHODS, _AXES))
 
 

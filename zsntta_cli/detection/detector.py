@@ -52,7 +52,7 @@ class OnlineDetector:
         self,
         text_features: ArrayLike,
         logit_scale: float,
-        method: str = "ridge",
+        method: str = "cull",
         *,
         class_names: Sequence[str] | None = None,
         normalized: bool = False,
@@ -65,7 +65,7 @@ class OnlineDetector:
             text_features: (C, D), a row for each class; a tensor is accepted.
             logit_scale: the model's scale, exponentiated: about 100 for CLIP; a value that looks
                 like the logarithm gives a warning.
-            method: one that decides online: zs-clip, adand or ridge.
+            method: one that decides online: zs-clip, adand or cull.
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
             logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
@@ -86,7 +86,7 @@ class OnlineDetector:
         cls,
         features: ArrayLike,
         labels: ArrayLike,
-        method: str = "ridge",
+        method: str = "cull",
         *,
         class_names: Sequence[str] | None = None,
         **more: Any,
@@ -99,7 +99,7 @@ class OnlineDetector:
         Args:
             features: (M, D) of the examples, 2 to 8 a class, raw or of unit norm.
             labels: (M,) their classes' numbers, 0 to C - 1.
-            method: one that decides online: zs-clip, adand or ridge.
+            method: one that decides online: zs-clip, adand or cull.
             class_names: (C,) for the verdicts; numbers where none are given.
             more: `normalized`, and the settings of the method, as for `OnlineDetector`.
 

@@ -50,7 +50,7 @@ class NoiseDetector(OnlineDetector):
         *,
         class_photos: str | Path | None = None,
         prompt: str | None = None,
-        method: str = "ridge",
+        method: str = "cull",
         encoder: "Encoder | None" = None,
         device: str = "auto",
         **settings: Any,
@@ -64,7 +64,7 @@ class NoiseDetector(OnlineDetector):
             model: open_clip's name, or "tiny": the embedded encoder, for trials.
             pretrained: open_clip's tag, or a checkpoint's path.
             prompt: a template with one {} for the class name, or its name: "code" if None.
-            method: one that decides online: zs-clip, adand or ridge.
+            method: one that decides online: zs-clip, adand or cull.
             encoder: an encoder that `load_encoder` loaded, instead of a model.
             device: where the encoder runs.
             settings: those of the method and its threshold, named as for `simulate`; `seed` as for

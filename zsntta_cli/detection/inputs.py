@@ -18,7 +18,7 @@ from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import LARGEST_SCALE, check, check_choice, is_bias, is_scale
 
 _LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
-DETECTORS = ("zs-clip", "adand", "ridge")  # the methods that judge single images
+DETECTORS = ("zs-clip", "adand", "cull")  # the methods that judge single images
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 

@@ -12,7 +12,7 @@ from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standar
 from zsntta_cli.methods.method import Method
 from zsntta_cli.settings import MATCH
 
-_SEEN = 64  # images before the last pass: where ridge's own rule begins
+_SEEN = 64  # images before the last pass: where cull's own rule begins
 _MOST = 12  # passes
 
 
@@ -63,7 +63,7 @@ def _logits(data: StreamData) -> Floats:
 
 
 def passes_for(count: int) -> int:
-    """How often a folder with `count` images is shown, so that ridge's own rule decides all.
+    """How often a folder with `count` images is shown, so that cull's own rule decides all.
 
     Measured, more passes bring nothing and cost clean images: repeated images are no new evidence.
     AdaND gains nothing from repeats, and gets no more passes.

@@ -158,7 +158,7 @@ CLASSIFIERS = _Table({
 METHODS = _Methods({
     "zs-clip": "detectors.zs_clip:ZsClip",
     "adand": "detectors.adand:AdaND",
-    "ridge": "detectors.ridge:Ridge",
+    "cull": "detectors.cull:Cull",
     "cma": "detectors.cma:CMA",
     "oodd": "detectors.oodd:OODD",
     "etlt": "detectors.etlt:ETLT",

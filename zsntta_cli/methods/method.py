@@ -27,7 +27,7 @@ FROM_ONE, FROM_ZERO, ABOVE_ZERO = Range(least=1), Range(least=0), Range(above=0)
 SHARE = Range(least=0, most=1)
 WORD_LIST = (
     "Word list of `extract --words`: wordnet, NAME or NAME,NAME; by default the one that is "
-    "cached (ridge: none)."
+    "cached (cull: none)."
 )
 GAP = (
     "g: share of the interval from the threshold to 0, or to 1, in which items are not learned "

@@ -19,7 +19,7 @@ _FEW = 8  # number of classes below which rows are multiplied one by one
 _DEAR = (
     2**17
 )  # numbers in the text features above which a larger product takes a third of a millisecond
-TOP = 5  # largest logits that are kept: with all C no result of ridge changes by 0.2 points
+TOP = 5  # largest logits that are kept: with all C no result of cull changes by 0.2 points
 
 
 @dataclass(frozen=True)

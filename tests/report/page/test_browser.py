@@ -12,7 +12,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     """A page with 3 methods on 2 pairs at 2 ratios, one row of other features."""
-    known = {"zs-clip": 5, "tda": 6, "ridge": 8}
+    known = {"zs-clip": 5, "tda": 6, "cull": 8}
     kept = [
         kept_run(method, ood, ratio, seed, known=right + seed, caught=6)
         for method, right in known.items() for ood in ("glyphs", HOSTILE)

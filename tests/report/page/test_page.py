@@ -28,29 +28,29 @@ def made(*kept, **values):
 GRID = [
     kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i,
              record={"command": f"run {method}"})
-    for i, method in enumerate(("zs-clip", "tda", "ridge"))
+    for i, method in enumerate(("zs-clip", "tda", "cull"))
     for ood in ("glyphs", "textures") for ratio in (0.5, 0.75) for seed in (0, 1)
 ]  # fmt: skip
 
 
 def test_what_seeds_cannot_distinguish_is_underlined():
     right = {
-        "tda": (61, 62, 62, 60, 63), "zs-clip": (40, 42, 41, 41, 40), "ridge": (60, 63, 61, 60, 62),
+        "tda": (61, 62, 62, 60, 63), "zs-clip": (40, 42, 41, 41, 40), "cull": (60, 63, 61, 60, 62),
     }  # fmt: skip
     html = made(*(
         kept_run(method, seed=s, known=k, caught=k, samples=100)
         for method, known in right.items() for s, k in enumerate(known)
     ))  # fmt: skip
     rows = {row[0]: row[3] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
-    assert rows == {"zs-clip": "40.80±0.84", "tda": "61.60±1.14*", "ridge": "61.20±1.30~"}
+    assert rows == {"zs-clip": "40.80±0.84", "tda": "61.60±1.14*", "cull": "61.20±1.30~"}
     assert "An underlined value is not distinguishable from the best" in html
 
 
 def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
-    note = RunNote("warm-up", "ridge", "ridge decides as zs-clip does throughout.", -40)
+    note = RunNote("warm-up", "cull", "cull decides as zs-clip does throughout.", -40)
     noted = [
         dataclasses.replace(run, record=dataclasses.replace(run.record, notes=(note,)))
-        if run.record.settings.method == "ridge" else run
+        if run.record.settings.method == "cull" else run
         for run in GRID
     ]  # fmt: skip
     html = made(*noted)
@@ -63,16 +63,16 @@ def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_s
 def test_an_average_stands_beside_the_worst_tenth_of_its_runs():
     html = made(
         kept_run("zs-clip", "glyphs", caught=4), kept_run("zs-clip", "textures", caught=6),
-        kept_run("ridge", "glyphs"),
+        kept_run("cull", "glyphs"),
     )  # fmt: skip
     rows = cells(html, "ID: shapes, tiny: accuracies in %")
     assert rows[0] == ["Method", "Average", "Worst tenth of runs", "glyphs", "textures"]
     assert rows[3][:5] == ["zs-clip", "80.00", "50.00", "60.95", "53.33"]
-    assert (rows[4][:5], rows[4][-3:]) == (["ridge", "-", "-", "-", "-"], [""] * 3)
+    assert (rows[4][:5], rows[4][-3:]) == (["cull", "-", "-", "-", "-"], [""] * 3)
 
 
 def test_clean_streams_have_a_table_of_their_own():
-    html = made(kept_run("zs-clip", ratio=0, known=7), kept_run("ridge"))
+    html = made(kept_run("zs-clip", ratio=0, known=7), kept_run("cull"))
     rows = cells(html, "ID: shapes, tiny: clean streams, Acc_S in %")
     assert rows == [["Method", "Acc_S"], ["zs-clip", "70.00"]]
 
@@ -90,9 +90,9 @@ def test_scores_that_do_not_decide_have_auroc_alone():
 
 
 def test_rows_of_other_features_stand_in_a_table_of_their_own():
-    html = made(*GRID, kept_run("ridge", known=10, digests={"glyphs": "9" * 64}))
+    html = made(*GRID, kept_run("cull", known=10, digests={"glyphs": "9" * 64}))
     other = cells(html, "ID: shapes, tiny, OTHER FEATURES of the same name (1.1.2): accuracies")
-    assert other[-1] == ["ridge", "100.00", "80.00", "88.89"]
+    assert other[-1] == ["cull", "100.00", "80.00", "88.89"]
     assert "-" not in cells(html, "ID: shapes, tiny: accuracies in %")[-1]
 
 
@@ -100,11 +100,11 @@ def test_each_row_has_its_command_time_memory_and_all_settings():
     html = made(*GRID)
     rows = cells(html, "ID: shapes, tiny: the commands")
     assert rows[1] == ["zs-clip", "50%", "run zs-clip", "cpu", "4", "0.25", "100"]
-    assert ["ridge_ring", "1024"] in cells(html, "ridge: settings")
+    assert ["cull_ring", "1024"] in cells(html, "cull: settings")
     assert ["prompt", PROMPT] in cells(html, "All rows: settings")
-    assert "prompt" not in [row[0] for row in cells(html, "ridge: settings")]
+    assert "prompt" not in [row[0] for row in cells(html, "cull: settings")]
     assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")
-    versions = cells(html, "Versions and devices")[1:]  # a row a revision: ridge has its own
+    versions = cells(html, "Versions and devices")[1:]  # a row a revision: cull has its own
     assert {row[0] for row in versions} == {"numpy 2.4.6, python 3.11.7, zsntta 0.1.0"}
     assert all(row[-3:-1] == ["2026-01-02", "2026-01-02"] for row in versions)
     assert [int(row[-1]) for row in versions] == [16, 8]
@@ -136,7 +136,7 @@ def test_the_figure_is_an_image_of_a_panel_a_pair_or_of_averages_where_there_are
     )
     assert svg.count("<!-- ID: shapes, tiny, OOD: ") == 2
     many = [
-        kept_run("ridge", f"set{i}", ratio, id_set="cifar10")
+        kept_run("cull", f"set{i}", ratio, id_set="cifar10")
         for i in range(13) for ratio in (0.25, 0.5)
     ]  # fmt: skip
     [(alt, _)] = drawings(made(*many))
@@ -158,14 +158,14 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
     stopped = {"unfinished": 30}
     html = made(
         kept_run("zs-clip", known=5), kept_run("zs-clip", seed=1, known=9, record=stopped),
-        kept_run("ridge", known=10, record=stopped), kept_run("tda", known=6),
+        kept_run("cull", known=10, record=stopped), kept_run("tda", known=6),
     )  # fmt: skip
     rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, tiny: accuracies in %")[3:]}
     assert rows["zs-clip"][0] == "50.00"
-    assert rows["ridge"] == ["100.00†", "80.00†", "88.89†"]
+    assert rows["cull"] == ["100.00†", "80.00†", "88.89†"]
     assert rows["tda"][0] == "60.00*"
     assert "† marks a value of a run that was stopped." in html
-    assert "PARTIAL: ridge against glyphs was stopped after 20 of 50 items; it enters no" in html
+    assert "PARTIAL: cull against glyphs was stopped after 20 of 50 items; it enters no" in html
     assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
 
 
@@ -187,7 +187,7 @@ def test_the_same_runs_in_any_order_give_the_same_bytes():
 
 def hostile(monkeypatch):
     """A page on which every string that a record may hold is markup."""
-    monkeypatch.setitem(METHODS, HOSTILE, METHODS["ridge"])
+    monkeypatch.setitem(METHODS, HOSTILE, METHODS["cull"])
     monkeypatch.setitem(METHODS, f"{HOSTILE}'\"&", METHODS["zs-clip"])
     ending = f"</script></style></title>{HOSTILE}"
     kept = [

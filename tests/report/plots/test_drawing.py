@@ -148,11 +148,11 @@ def test_a_long_name_is_folded_and_cut():
 
 
 def test_a_method_is_found_in_a_label_that_tells_its_settings():
-    names = ("adand", "adand (batch size 8)", "ridge (preset code)")
+    names = ("adand", "adand (batch size 8)", "cull (preset code)")
     panel = Panel("t", Axis("x"), Axis("y"), tuple(Series(n, (0,), (0,)) for n in names[1:]))
-    adand, ridge = (series_looks(Figure((panel,)))[name] for name in names[1:])
-    alone = series_looks(comparisons.ratio([run_of("adand"), run_of("ridge")]))
-    assert (adand, ridge) == (alone["adand"], alone["ridge"])
+    adand, cull = (series_looks(Figure((panel,)))[name] for name in names[1:])
+    alone = series_looks(comparisons.ratio([run_of("adand"), run_of("cull")]))
+    assert (adand, cull) == (alone["adand"], alone["cull"])
     both = comparisons.ratio([run_of("adand"), run_of("adand", batch_size=8)])
     first, second = series_looks(both).values()
     assert first == adand

@@ -134,7 +134,7 @@ def thresholds(detector):
 
 def test_a_threshold_stands_on_an_axis_of_its_own_scale():
     own = {"zs-clip": None, "adand": [None, 0.2, 0.3], "adand+tda": [0.1, 0.2, 0.4],
-           "ridge": [None, 1.5, 2.25]}  # fmt: skip
+           "cull": [None, 1.5, 2.25]}  # fmt: skip
     runs = [run_of(method, curves=thresholds(values)) for method, values in own.items()]
     figure = streams.thresholds(runs)
     by_scale = {p.y.name: {s.name: (s.x, s.y, s.std) for s in p.series} for p in figure.panels}
@@ -144,22 +144,22 @@ def test_a_threshold_stands_on_an_axis_of_its_own_scale():
         "adand's threshold": {
             "adand": (every[1:], (0.2, 0.3), ()), "adand+tda": (every, (0.1, 0.2, 0.4), ()),
         },
-        "ridge's threshold": {"ridge": (every[1:], (1.5, 2.25), ())},
+        "cull's threshold": {"cull": (every[1:], (1.5, 2.25), ())},
     }  # fmt: skip
     ends = {panel.y.name: (panel.y.low, panel.y.high) for panel in with_ends(figure.panels)}
     assert ends["zero-shot threshold"] == pytest.approx((0.39, 0.61))
-    assert ends["ridge's threshold"][0] > 1
+    assert ends["cull's threshold"][0] > 1
 
 
 def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_their_ends():
     runs = [
-        run_of("ridge", curves=thresholds(values), ood_set=ood)
+        run_of("cull", curves=thresholds(values), ood_set=ood)
         for ood, values in (("glyphs", [1.0, 1.5, 1.0]), ("textures", [1.0, 2.0, 1.0]))
     ]
     panels = with_ends(streams.thresholds(runs).panels)
     assert [(panel.title, panel.y.name) for panel in panels] == [
         ("glyphs", "zero-shot threshold"), ("textures", "zero-shot threshold"),
-        ("glyphs", "ridge's threshold"), ("textures", "ridge's threshold"),
+        ("glyphs", "cull's threshold"), ("textures", "cull's threshold"),
     ]  # fmt: skip
     assert panels[2].y == panels[3].y
     assert panels[2].y.high == pytest.approx(2.05)
@@ -167,7 +167,7 @@ def test_of_several_pairs_panels_of_one_scale_stand_beside_each_other_and_share_
 
 def test_a_histogram_has_the_threshold_of_its_own_scale_alone():
     curves = {"scores": {**SCORES, "low": -1.0, "high": 2.4}, **thresholds([None, 1.5, 2.0])}
-    [panel] = distributions.scores([run_of("ridge", curves=curves)]).panels
+    [panel] = distributions.scores([run_of("cull", curves=curves)]).panels
     assert [one.x for one in panel.series if one.mark == UPRIGHT] == [(1.75,)]
     [panel] = distributions.scores(
         [run_of("zs-clip", curves={"scores": SCORES, **thresholds(None)})]
@@ -319,14 +319,14 @@ def test_ranks_share_a_place_where_values_are_equal():
 
 
 def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
-    runs = [with_metric(run_of(m), "fpr95", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    runs = [with_metric(run_of(m), "fpr95", value) for m, value in (("tda", 0.1), ("cull", 0.2))]
     figure = over_pairs.ranks(runs, metric="fpr95")
     assert {s.name: s.x for s in figure.panels[0].series if s.mark == MEAN_RANK} == {
-        "ridge": (2,), "tda": (1,),
+        "cull": (2,), "tda": (1,),
     }  # fmt: skip
-    runs = [with_metric(run_of(m), "auroc", value) for m, value in (("tda", 0.1), ("ridge", 0.2))]
+    runs = [with_metric(run_of(m), "auroc", value) for m, value in (("tda", 0.1), ("cull", 0.2))]
     figure = over_pairs.ranks(runs, metric="auroc")
-    assert series(figure, "ridge", mark=MEAN_RANK).x == (1,)
+    assert series(figure, "cull", mark=MEAN_RANK).x == (1,)
 
 
 def with_metric(kept, name, value):

@@ -36,7 +36,7 @@ def test_each_image_is_in_one_list_in_its_order():
     assert near == [10, 9, 11, 8, 12, 7, 13, 6, 14, 5, 15, 4]
     assert listed(html, "noise") == list(range(39, 15, -1))
     assert listed(html, "clean") == [3, 2, 1, 0]
-    assert "40 images, 29 do not belong (noise); decided by ridge with 2 classes." in html
+    assert "40 images, 29 do not belong (noise); decided by cull with 2 classes." in html
     heads = re.findall(r'<h2 id="\w+">(.*?)</h2>', html)
     assert heads == [
         "Questions", "Borderline <small>12</small>", "Does not belong <small>24</small>",

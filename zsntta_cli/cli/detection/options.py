@@ -91,7 +91,7 @@ class ImageOptions:
 class DecisionOptions:
     """How images are decided on."""
 
-    method: Annotated[str, _decision("Method that decides: zs-clip, adand or ridge.")] = "ridge"
+    method: Annotated[str, _decision("Method that decides: zs-clip, adand or cull.")] = "cull"
     flag: Annotated[
         str | None,
         _decision("How many are called noise: 5%, or 50. [the method decides]"),

@@ -69,7 +69,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "demo": ("zsntta demo", "zsntta demo --live"),
     "report": ("zsntta report --output report.html",),
-    "plot": ("zsntta plot ratio --method adand,ridge --output ratio.pdf",),
+    "plot": ("zsntta plot ratio --method adand,cull --output ratio.pdf",),
     "cite": ("zsntta cite --method adand,tda --output related.bib",),
     "encoders": ("zsntta encoders",),
     "datasets list": ("zsntta datasets list",),

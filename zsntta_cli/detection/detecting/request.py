@@ -22,7 +22,7 @@ class Request:
     classes: tuple[str, ...] = ()  # none: those of the set, or of the photos
     class_photos: Path | None = None  # examples of the classes: a folder a class
     prompt: str | None = None
-    method: str = "ridge"
+    method: str = "cull"
     flag: Flag = field(default_factory=Flag)
 
     def __post_init__(self) -> None:

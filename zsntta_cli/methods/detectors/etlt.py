@@ -2,11 +2,11 @@
 
 The base noise score u = 1 - MCM is regressed on the features of the whole stream by least squares,
 and the fitted value is the noise score. The threshold is the exact Otsu split of all fitted values.
-ETLT sees all items before it decides on any: it is a reference for online methods such as ridge.
+ETLT sees all items before it decides on any: it is a reference for online methods such as cull.
 
 Our choices are features of unit norm, an intercept, a very small ridge penalty, which allows more
 dims than items, and one split for the stream. Injected noise enters neither fit nor split, as in
-ridge. The robust step of RTL (CVPR 2024) is an option: a second fit leaves out the share of items
+cull. The robust step of RTL (CVPR 2024) is an option: a second fit leaves out the share of items
 with the largest residuals. RTL's lasso over principal components is not implemented.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.ridge import otsu
+from zsntta_cli.methods.detectors.cull import otsu
 from zsntta_cli.methods.method import ABOVE_ZERO, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.threshold import OnlineThreshold

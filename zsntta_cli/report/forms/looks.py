@@ -22,7 +22,7 @@ _LOOKS: dict[str, Look] = {
     "Acc_H": (BLACK, "D", SOLID),
     "zs-clip": (BLACK, "o", SOLID),
     "adand": (_RED, "s", SOLID),
-    "ridge": (_BLUE, "D", DASHED),
+    "cull": (_BLUE, "D", DASHED),
     "tent": (_ORANGE, "^", _MIXED),
     "sotta": (_GREEN, "v", DASHED),
     "tpt": (_PURPLE, "P", DOTTED),

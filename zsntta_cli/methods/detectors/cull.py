@@ -1,4 +1,4 @@
-"""Ridge: our noise detector, which needs no labels, no learning rate and no injected noise.
+"""Cull: our noise detector, which needs no labels, no learning rate and no injected noise.
 
 The frozen model's doubt about a single image is unreliable, but what doubtful images have in common
 is not: the mean doubtful image less the mean image is a direction w, along which noise of another
@@ -33,7 +33,7 @@ from zsntta_cli.methods.base import (
     Pool,
     StreamData,
 )
-from zsntta_cli.methods.detectors.ridge_order import Order
+from zsntta_cli.methods.detectors.cull_order import Order
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, Method, MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -51,30 +51,30 @@ _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute devia
 
 
 @dataclass(frozen=True)
-class RidgeSettings(MethodSettings):
-    """The settings of Ridge."""
+class CullSettings(MethodSettings):
+    """The settings of Cull."""
 
-    warm_up_by = "ridge-first"
-    ridge_first: int = option(
+    warm_up_by = "cull-first"
+    cull_first: int = option(
         64,
         "Items that ZS-CLIP decides at first; fewest items between updates.",
         within=Range(least=2),
     )
-    ridge_ring: int = option(
+    cull_ring: int = option(
         1024, "M: last items from which thresholds are found.", within=Range(least=2)
     )
-    ridge_tail: float = option(
+    cull_tail: float = option(
         6.0, "Skewness + kurtosis of b above which noise is rare and far.", within=ABOVE_ZERO
     )
-    ridge_tail_deviations: float = option(
+    cull_tail_deviations: float = option(
         3.0,
         "Distance of the threshold from the median for rare noise, in deviations.",
         within=FROM_ZERO,
     )
-    ridge_prior: float = option(
+    cull_prior: float = option(
         0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
     )
-    ridge_order: bool = option(
+    cull_order: bool = option(
         True, "Use the last classes if neighbouring items share a class more often than by chance."
     )
     cautious: bool = option(
@@ -84,7 +84,7 @@ class RidgeSettings(MethodSettings):
     @property
     def warm_up(self) -> int:
         """The number of items of the first block, which ZS-CLIP decides."""
-        return self.ridge_first
+        return self.cull_first
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ class Rule:
         return logits
 
 
-class Ridge(Method):
-    """Ridge: our noise detector without labels, with the same values for all sets and encoders.
+class Cull(Method):
+    """Cull: our noise detector without labels, with the same values for all sets and encoders.
 
     The detector while a stream runs, in pieces of any size.
 
@@ -168,19 +168,19 @@ class Ridge(Method):
 
     """
 
-    Settings = RidgeSettings
+    Settings = CullSettings
     cites = ("zsntta",)
     cost = "keeps 4 D numbers, 9 for each of M items and 6 for each class"
     revision = 3
 
     def __init__(
-        self, data: StreamData, options: RidgeSettings, threshold: ThresholdSettings
+        self, data: StreamData, options: CullSettings, threshold: ThresholdSettings
     ) -> None:
         """Start before the first item; of the stream only the texts matter."""
         shape = data.pool.text_features.shape
         self.options, self.zero_shot = options, OnlineThreshold(threshold)
         self.sums = Sums(data.pool, options)
-        self.order = Order(shape[0], options.ridge_ring)
+        self.order = Order(shape[0], options.cull_ring)
         # The items that wait until they are learned together, and the decisions on them.
         self.block, self.is_noise = Items.of(data, slice(0), np.empty(0)), np.empty(0, bool)
 
@@ -227,7 +227,7 @@ class Ridge(Method):
         self.is_noise = np.append(self.is_noise, is_noise[is_test])
         if len(self.block) == self.sums.block:
             self.sums.learn(self.block, self.is_noise)
-            if self.options.ridge_order:
+            if self.options.cull_order:
                 self.order.learn()
             nothing = np.zeros(len(self.block), bool)
             self.block, self.is_noise = self.block.part(nothing), np.empty(0, bool)
@@ -259,7 +259,7 @@ class Ridge(Method):
 class Sums:
     """What was learned of a stream: D + C + M numbers, from which the next rule follows."""
 
-    def __init__(self, pool: Pool, options: RidgeSettings) -> None:
+    def __init__(self, pool: Pool, options: CullSettings) -> None:
         """`pool` has the texts of the classes."""
         classes, dim = pool.text_features.shape
         self.pool, self.options = pool, options
@@ -267,7 +267,7 @@ class Sums:
         self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
         self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
         self.mass = np.zeros(classes)  # softmax mass of items that were called clean
-        self.ring = np.zeros((options.ridge_ring, 5))  # views, and ZS-CLIP's flag
+        self.ring = np.zeros((options.cull_ring, 5))  # views, and ZS-CLIP's flag
         self.rule: Rule | None = None  # None: ZS-CLIP decides
 
     @property
@@ -278,7 +278,7 @@ class Sums:
     @property
     def block(self) -> int:
         """The number of items that are learned next."""
-        return max(min(self.seen // _GROWTH, _BLOCK), self.options.ridge_first)
+        return max(min(self.seen // _GROWTH, _BLOCK), self.options.cull_first)
 
     def learn(self, items: Items, is_noise: NDArray[np.bool_]) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
@@ -325,21 +325,21 @@ class Sums:
         groups = _groups(share, len(np.unique(ring[:, 2])))
         shares = Shares.of(b > split, ring[:, 4] > 0)
         noise = shares.noise(groups)
-        ordered, rare = np.sort(s), _rare(v[:, 2] + v[:, 3], o.ridge_tail)
+        ordered, rare = np.sort(s), _rare(v[:, 2] + v[:, 3], o.cull_tail)
         tau = _quantile(ordered, 1 - noise)
         if rare:
             median = _quantile(ordered, 0.5)
             mad = _MAD * _quantile(np.sort(np.abs(s - median)), 0.5)
-            tau += rare * max(median + o.ridge_tail_deviations * mad - tau, 0.0)
+            tau += rare * max(median + o.cull_tail_deviations * mad - tau, 0.0)
         evidence = shares.evidence(groups**2, rare)  # squared: doubt is not yet evidence
         return Rule(self._views(), mean, weights / spread, tau, evidence, self._penalty())
 
     def _penalty(self) -> Floats:
         """Equation 5: eta log(C pi_c); eta is small if classes are uneven."""
-        prior = self.mass + self.options.ridge_first / len(self.mass)
+        prior = self.mass + self.options.cull_first / len(self.mass)
         log = np.log(prior * (len(prior) / prior.sum()))
         spread = float(prior @ (log * log) / prior.sum())
-        penalty: Floats = min(1.0, self.options.ridge_prior**2 / max(spread, 1e-9)) * log
+        penalty: Floats = min(1.0, self.options.cull_prior**2 / max(spread, 1e-9)) * log
         return penalty
 
 

@@ -1,4 +1,4 @@
-"""Order in a stream: the test for it against all permutations, and classes in context by ridge."""
+"""Order in a stream: the test for it against all permutations, and classes in context by cull."""
 
 import copy
 from functools import cache
@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.ridge import ridge as reference
+from reference.cull import cull as reference
 
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.detectors import ridge
-from zsntta_cli.methods.detectors.ridge import RidgeSettings
-from zsntta_cli.methods.detectors.ridge_order import Order, errors_in_order
+from zsntta_cli.methods.detectors import cull
+from zsntta_cli.methods.detectors.cull import CullSettings
+from zsntta_cli.methods.detectors.cull_order import Order, errors_in_order
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
-ON, OFF = RidgeSettings(), RidgeSettings(ridge_order=False)
+ON, OFF = CullSettings(), CullSettings(cull_order=False)
 HARD = 0.3  # spread of images around their class's text: classes are confused
 
 
@@ -39,11 +39,11 @@ def stream(seed=0, count=700, ratio=0.25, in_order=True, injected_every=0):
 
 
 def decide(data, options=ON):
-    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
+    return cull.Cull(data, options, ThresholdSettings()).push(data)
 
 
 def weight(data):
-    stepper = ridge.Ridge(data, ON, ThresholdSettings())
+    stepper = cull.Cull(data, ON, ThresholdSettings())
     stepper.push(data)
     return stepper.order.weights.sum()
 
@@ -166,7 +166,7 @@ def test_classes_are_named_better_in_order_and_as_before_in_none(seed):
 def test_order_that_ends_is_forgotten():
     ordered, _ = stream(3)
     shuffled, _ = stream(3, count=3000, in_order=False)
-    stepper = ridge.Ridge(ordered, RidgeSettings(ridge_ring=512), ThresholdSettings())
+    stepper = cull.Cull(ordered, CullSettings(cull_ring=512), ThresholdSettings())
     stepper.push(ordered)
     assert stepper.order.weights.sum() > 0.5
     stepper.push(shuffled)
@@ -185,7 +185,7 @@ def test_the_future_changes_no_class(now, seed, draw):
 
 def test_a_judge_stays_at_its_moment_and_names_each_image_alone():
     data, _ = stream(1)
-    stepper = ridge.Ridge(data, ON, ThresholdSettings())
+    stepper = cull.Cull(data, ON, ThresholdSettings())
     stepper.push(data.part(slice(0, 500)))
     judge, rest = copy.deepcopy(stepper), data.part(slice(500, 700))
     before = judge.push(rest, learn=False).class_index

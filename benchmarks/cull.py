@@ -1,6 +1,6 @@
-"""What an item of `ridge` costs beside one of ZS-CLIP, in one process and with one BLAS thread.
+"""What an item of `cull` costs beside one of ZS-CLIP, in one process and with one BLAS thread.
 
-    python benchmarks/ridge.py
+    python benchmarks/cull.py
 
 prints microseconds of an item of a replay, whose zero-shot scores are cached (the median of five),
 and of a push of a single item, which has to be scored too (in turn with ZS-CLIP, 3,000 items).
@@ -20,7 +20,7 @@ from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.settings import ThresholdSettings
 
 ITEMS, DIM = 8_000, 512
-PAIR = ("zs-clip", "ridge")
+PAIR = ("zs-clip", "cull")
 
 
 def unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -57,7 +57,7 @@ def pushed(data: StreamData, items: int = 3_000) -> list[float]:
 
 
 def main() -> None:
-    print("| microseconds an item | ZS-CLIP | ridge |\n|---|---:|---:|")
+    print("| microseconds an item | ZS-CLIP | cull |\n|---|---:|---:|")
     for classes in (24, 1_000):
         data = stream(classes)
         with threadpool_limits(1, "blas"):  # as `simulate` runs

@@ -1,4 +1,4 @@
-"""Ridge against its item-by-item reference, and what must hold for any stream."""
+"""Cull against its item-by-item reference, and what must hold for any stream."""
 
 import pickle
 from functools import cache
@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learned import state_of
-from reference.ridge import ridge as reference
+from reference.cull import cull as reference
 from streams import of_features
 
 from zsntta_cli.methods.base import SURE
-from zsntta_cli.methods.detectors import ridge
-from zsntta_cli.methods.detectors.ridge import RidgeSettings, Sums, _quantile, otsu
+from zsntta_cli.methods.detectors import cull
+from zsntta_cli.methods.detectors.cull import CullSettings, Sums, _quantile, otsu
 from zsntta_cli.methods.scores import unit, zero_shot, zero_shot_detail
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-OPTIONS = RidgeSettings()
+OPTIONS = CullSettings()
 
 
 def stream_of(features, text, injected=None):
@@ -41,7 +41,7 @@ def world(seed, count=700, ratio=0.25, classes=12, dim=24):
 
 
 def decide(data, options=OPTIONS):
-    return ridge.Ridge(data, options, ThresholdSettings()).push(data)
+    return cull.Cull(data, options, ThresholdSettings()).push(data)
 
 
 # --- the reference
@@ -52,8 +52,8 @@ def decide(data, options=OPTIONS):
     [
         (0, 0.25, OPTIONS),
         (1, 0.0, OPTIONS),
-        (2, 0.03, RidgeSettings(ridge_ring=300, ridge_tail=2.0, ridge_tail_deviations=2.0)),
-        (3, 0.5, RidgeSettings(ridge_first=40, ridge_prior=1.0)),
+        (2, 0.03, CullSettings(cull_ring=300, cull_tail=2.0, cull_tail_deviations=2.0)),
+        (3, 0.5, CullSettings(cull_first=40, cull_prior=1.0)),
     ],
 )
 def test_agrees_with_the_reference(seed, ratio, options):
@@ -95,18 +95,18 @@ def test_the_first_items_are_decided_as_zs_clip_does():
     features, text, _ = world(3)
     data = stream_of(features, text)
     found, u = decide(data), data.noise_score
-    first = slice(OPTIONS.ridge_first)
+    first = slice(OPTIONS.cull_first)
     expected = u > OnlineThreshold(ThresholdSettings())(u)
     np.testing.assert_array_equal(found.is_noise[first], expected[first])
     np.testing.assert_array_equal(found.class_index[first], data.class_index[first])
     assert np.isnan(found.detector_threshold[first]).all()
-    assert not np.isnan(found.detector_threshold[OPTIONS.ridge_first :]).any()
+    assert not np.isnan(found.detector_threshold[OPTIONS.cull_first :]).any()
 
 
 def test_state_does_not_grow():
     features, text, _ = world(0, count=6000, dim=8)
     data = stream_of(features, text)
-    stepper, sizes = ridge.Ridge(data, OPTIONS, ThresholdSettings()), []
+    stepper, sizes = cull.Cull(data, OPTIONS, ThresholdSettings()), []
     for start in range(0, 6000, 500):
         stepper.push(data.part(slice(start, start + 500)))
         waiting = [
@@ -119,7 +119,7 @@ def test_state_does_not_grow():
 
 def test_state_is_of_dims_classes_and_ring_alone():
     text = unit(np.random.default_rng(0).normal(size=(1000, 512))).astype(np.float32)
-    sums = ridge.Ridge(
+    sums = cull.Cull(
         stream_of(np.zeros((0, 512), np.float32), text), OPTIONS, ThresholdSettings()
     ).sums
     given = ".pool.", ".options.", ".rule"
@@ -167,7 +167,7 @@ def test_equal_items_are_answered_equally(value):
     text = world(0)[1]
     found = decide(stream_of(np.full((400, 24), value), text))
     assert np.isfinite(found.id_score).all()
-    assert not found.is_noise[OPTIONS.ridge_first :].any()
+    assert not found.is_noise[OPTIONS.cull_first :].any()
     assert len(np.unique(found.class_index)) == 1
 
 

@@ -1,4 +1,4 @@
-"""What ridge says of whether there is noise at all: none in clean folders, sure where it is far."""
+"""What cull says of whether there is noise at all: none in clean folders, sure where it is far."""
 
 import pickle
 
@@ -7,7 +7,7 @@ import pytest
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.base import EVIDENCE_KINDS, NONE, OTHER_KIND, RARE
-from zsntta_cli.methods.detectors.ridge import Shares, _groups, _rare
+from zsntta_cli.methods.detectors.cull import Shares, _groups, _rare
 from zsntta_cli.methods.scores import unit
 
 DIM = 64
@@ -34,7 +34,7 @@ def folder(seed, count, ratio, classes=12, rate=1.0):
 
 
 def verdicts_on(features, text):
-    return OnlineDetector(text, 30.0, "ridge").decide_all(features)
+    return OnlineDetector(text, 30.0, "cull").decide_all(features)
 
 
 @pytest.mark.parametrize("count", [60, 200, 1000])
@@ -66,7 +66,7 @@ def test_far_noise_is_called_noise(count, kind, ratio):
 
 def test_evidence_comes_with_the_noise():
     features, text, _ = folder(1, 900, 1 / 3)
-    detector = OnlineDetector(text, 30.0, "ridge")
+    detector = OnlineDetector(text, 30.0, "cull")
     order = np.random.default_rng(0).permutation(np.arange(300, 900))
     assert not detector.update(features[:300]).noise.any()
     assert not detector.evidence.is_sure
@@ -76,7 +76,7 @@ def test_evidence_comes_with_the_noise():
 
 def test_evidence_is_kept_in_a_pickle():
     features, text, _ = folder(2, 300, 0.25)
-    detector = OnlineDetector(text, 30.0, "ridge")
+    detector = OnlineDetector(text, 30.0, "cull")
     detector.update(features)
     other = pickle.loads(pickle.dumps(detector))
     assert other.evidence == detector.evidence

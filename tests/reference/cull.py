@@ -1,4 +1,4 @@
-"""Ridge item by item, straight from the equations of docs/detector.md: plain and slow.
+"""Cull item by item, straight from the equations of docs/detector.md: plain and slow.
 
 What was learned is computed anew from the whole history after each block, in float64: no running
 sums, no shared code. An item keeps the views by which it was decided.
@@ -7,12 +7,12 @@ sums, no shared code. An item keeps the views by which it was decided.
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.detectors.ridge import RidgeSettings
+from zsntta_cli.methods.detectors.cull import CullSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 
-def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
+def cull(data: StreamData, o: CullSettings, threshold: ThresholdSettings):
     """Classes, decisions, scores, thresholds and evidence of all items.
 
     At first ZS-CLIP's u, nan, and no evidence.
@@ -41,13 +41,13 @@ def ridge(data: StreamData, o: RidgeSettings, threshold: ThresholdSettings):
         # Deviations of logits: of the first 1,024 items, then of one in eight of a block.
         item["is looked at"] = len(past) < 1024 or len(pending) % 8 == 0
         pending.append(item)
-        if len(pending) == max(o.ridge_first, min(len(past) // 8, 256)):
+        if len(pending) == max(o.cull_first, min(len(past) // 8, 256)):
             new, past, pending = pending, past + pending, []
             decided_by, rule = rule, Rule(past, text, o)
             for one in new:
                 one["views"] = (decided_by or rule).views(one)
             rule.find(past)
-            weight = order(kept[-o.ridge_ring :]) if o.ridge_order else np.zeros(3)
+            weight = order(kept[-o.cull_ring :]) if o.cull_order else np.zeros(3)
     return [np.array(column) for column in zip(*answers, strict=True)]
 
 
@@ -118,7 +118,7 @@ class Rule:
         return np.array([self.w @ (i["x"] - self.x_mean), i["h"], i["g"], q])
 
     def find(self, past):
-        o, ring = self.o, past[-self.o.ridge_ring :]
+        o, ring = self.o, past[-self.o.cull_ring :]
         raw = np.array([i["views"] for i in ring])
         self.mean, self.sd = raw.mean(0), raw.std(0)
         self.sd[self.sd < 1e-6] = np.inf
@@ -136,22 +136,22 @@ class Rule:
         rho = single + t * (own.mean() - single)
         tau = np.quantile(s, 1 - rho)
         logit = (g + q - (g + q).mean()) / (g + q).std()
-        rare = np.clip(8 * (((logit**3).mean() + (logit**4).mean()) / o.ridge_tail - 1), 0, 1)
+        rare = np.clip(8 * (((logit**3).mean() + (logit**4).mean()) / o.cull_tail - 1), 0, 1)
         mad = 1.4826 * np.median(abs(s - np.median(s)))
-        far = np.median(s) + o.ridge_tail_deviations * mad
+        far = np.median(s) + o.cull_tail_deviations * mad
         self.tau = (1 - rare) * tau + rare * max(tau, far)
         two, back = t**2, 1 - own.mean() / max(zs.mean(), 1e-9)
         far = max(back, rare)
         value = max(two, far)
         self.evidence = value, 0 if value < 0.5 else 1 if two >= far else 2
         # 5. class prior, from the softmax mass of the five largest logits
-        mass = np.full(self.classes, o.ridge_first / self.classes)
+        mass = np.full(self.classes, o.cull_first / self.classes)
         for i in past:
             if not i["noise"]:
                 mass[i["order"]] += i["p"][i["order"]]
         pi = mass / mass.sum()
         spread = (pi * np.log(self.classes * pi) ** 2).sum()
-        self.penalty = min(1, o.ridge_prior**2 / max(spread, 1e-9)) * np.log(self.classes * pi)
+        self.penalty = min(1, o.cull_prior**2 / max(spread, 1e-9)) * np.log(self.classes * pi)
 
     def score(self, i, views):
         z, h, g, q = (views - self.mean) / self.sd
