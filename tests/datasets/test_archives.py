@@ -66,6 +66,8 @@ def test_what_is_no_image_is_left_out(tmp_path, kind):
     before = set(tmp_path.rglob("*"))
     images = load(pack(tmp_path / f"a{kind}", files))
     assert list(images.sample_ids) == ["a/1.png", "b/2.png"]
+    hidden = "1 hidden, 1 without an ending, 1 hidden folder (__MACOSX)"
+    assert images.left_out == f"3 outside, 1 .txt, {hidden}"
     assert images.read(1).size == (5, 6)
     assert set(tmp_path.rglob("*")) - before == {tmp_path / f"a{kind}"}
 
@@ -93,8 +95,9 @@ def test_links_are_not_followed(tmp_path):
         archive.writestr(link, str(secret))
         archive.writestr("dir.png/", "")
         archive.write(secret, "real.png")
-    for suffix in (".tar", ".zip"):
-        assert list(load(tmp_path / f"a{suffix}").sample_ids) == ["real.png"]
+    for suffix, left_out in ((".tar", "2 linked, 1 unreadable"), (".zip", "1 linked")):
+        images = load(tmp_path / f"a{suffix}")
+        assert (list(images.sample_ids), images.left_out) == (["real.png"], left_out)
 
 
 def test_of_two_members_with_one_name_the_later_counts(tmp_path):

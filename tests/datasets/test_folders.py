@@ -15,7 +15,7 @@ from PIL import Image
 from zsntta_cli import datasets
 from zsntta_cli.datasets.class_names import twins, with_class_names, without_numbers
 from zsntta_cli.datasets.images import account, limited
-from zsntta_cli.datasets.tree import TOOL_FOLDERS, LeftOut, files_in, hidden_part, is_hidden
+from zsntta_cli.datasets.tree import TOOL_FOLDERS, LeftOut, files_in, is_hidden
 from zsntta_cli.detection.sources import Scan, batches
 
 [PNG] = pictures(["1.png"], form="png").values()
@@ -118,8 +118,6 @@ def test_a_longer_name_is_a_class(name, more):
     """A folder is not hidden because its name has one of these in it."""
     assert not is_hidden(name + more)
     assert not is_hidden(more + name)
-    assert hidden_part(("cat", name, "1.png")) == name
-    assert hidden_part(("cat", name + more, "1.png")) is None
 
 
 places = st.lists(st.sampled_from(["", "cat/", "cat/small/"]), min_size=1, max_size=3, unique=True)

@@ -12,8 +12,8 @@ from made import pack
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_shown
-from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection.sources import Scan, batches, check_sources, images_below
+from zsntta_cli.datasets.tree import File, LeftOut
+from zsntta_cli.detection.sources import Scan, batches, check_sources, images_in
 from zsntta_cli.detection.sources.lists import piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
@@ -189,7 +189,7 @@ ENDINGS = (".mp4", ".MOV", ".zip", ".CR2", "")
 def test_every_file_is_counted_by_its_ending(files):
     left_out = LeftOut()
     for number, (folders, ending) in enumerate(files):
-        left_out.add(*folders, f"x{number}{ending}")
+        left_out.add(File((*folders, f"x{number}{ending}"), 0, bytes))
     expected = Counter(ending.lower() or "without an ending" for _, ending in files)
     parts = [part.split(" ", 1) for part in left_out.words().split(", ") if part]
     assert {kind: int(number) for number, kind in parts} == expected
@@ -200,7 +200,7 @@ def test_of_many_endings_the_rarest_are_others():
     left_out = LeftOut()
     for i in range(8):
         for number in range(8 - i):
-            left_out.add(f"{number}.end{i}")
+            left_out.add(File((f"{number}.end{i}",), 0, bytes))
     assert left_out.words().endswith("4 .end4, 3 .end5, 3 others")
 
 
@@ -210,7 +210,7 @@ def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
         (tmp_path / name).touch()
     left_out = LeftOut()
     scan = Scan(left_out=left_out)
-    assert [item.source for item in images_below(tmp_path, scan)] == [str(tmp_path / "a.png")]
+    assert [item.source for item in images_in(tmp_path, scan)] == [str(tmp_path / "a.png")]
     assert left_out.words() == "1 .mov, 1 .mp4, 1 hidden, 1 hidden folder (@eaDir)"
 
 

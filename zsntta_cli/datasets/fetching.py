@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download
 from zsntta_cli.datasets.download import fetch_file
-from zsntta_cli.datasets.tree import COMPRESSED, is_archive, members
+from zsntta_cli.datasets.tree import COMPRESSED, every_file, is_archive
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch_folder, take_name, writing
 from zsntta_cli.progress import Advance, Reporter
@@ -130,7 +130,7 @@ class _Fetch:
             except (OSError, *_BROKEN) as error:
                 raise DatasetError(f"{path} is no whole archive ({first_line(error)}).") from error
         elif is_archive(self.target):
-            members(path)
+            every_file(path)
 
 
 @contextlib.contextmanager

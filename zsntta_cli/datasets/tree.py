@@ -1,7 +1,8 @@
 """The files of a folder, a .tar or a .zip as one list, whatever they lie in; sets by class folders.
 
 Nothing is unpacked. What is hidden, what systems and tools put beside images, and what is no
-image is left out and counted: `LeftOut` is that count, for data sets and for photos alike.
+image is left out and counted: `every_file` is the list and `LeftOut` the count, for data sets and
+for photos alike.
 """
 
 import os
@@ -14,9 +15,10 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import NoReturn
 
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of
 
@@ -41,6 +43,13 @@ _NUMBERED = re.compile(r"(\D*)(\d{1,9})((?:\.\D{1,4})?)")  # 7, class_7, 7.th
 _KINDS = 6  # endings that a line names
 
 
+# Why a file of the list is left out.
+HIDDEN, HIDDEN_FOLDER = "hidden", "hidden folder"
+LINKED, OUTSIDE = "linked", "outside"  # of archives: links, and paths that lead out
+UNREADABLE = "unreadable"  # links to nothing, pipes, devices
+CLOSED = "closed"  # a folder that cannot be looked into
+
+
 @dataclass(frozen=True)
 class File:
     """A file: the parts of its path below the top, its size in bytes, and what reads it.
@@ -51,6 +60,7 @@ class File:
     parts: tuple[str, ...]
     size: int
     read: Callable[[], bytes]
+    left_out: str = ""  # why it is left out, one of the words above; nothing where it is not
 
     @property
     def id(self) -> str:
@@ -58,9 +68,14 @@ class File:
         return "/".join(self.parts)
 
     @property
+    def ending(self) -> str:
+        """What its name ends with, in lower case: `.jpg`."""
+        return PurePosixPath(self.parts[-1]).suffix.lower()
+
+    @property
     def is_image(self) -> bool:
         """Whether it is an image by its ending."""
-        return PurePosixPath(self.parts[-1]).suffix.lower() in SUFFIXES
+        return self.ending in SUFFIXES
 
 
 @dataclass
@@ -71,7 +86,7 @@ class LeftOut:
     """
 
     kinds: Counter[str] = field(default_factory=Counter)
-    folders: set[tuple[str, ...]] = field(default_factory=set)  # not looked into, by their paths
+    folders: set[Path] = field(default_factory=set)  # not looked into
     again: int = 0
 
     @property
@@ -79,14 +94,12 @@ class LeftOut:
         """How many files were found and left out."""
         return self.kinds.total()
 
-    def add(self, *parts: str) -> None:
-        """Count a file by the parts of its path; of a hidden folder the folder, once."""
-        *above, name = parts
-        if (hidden := hidden_part(above)) is not None:
-            self.folders.add((*above[: above.index(hidden) + 1],))
+    def add(self, file: File, top: Path = Path()) -> None:
+        """Count a file that lies below `top`; of a hidden folder the folder, once."""
+        if file.left_out == HIDDEN_FOLDER:
+            self.folders.add(top.joinpath(*file.parts))
         else:
-            ending = PurePosixPath(name).suffix.lower()
-            self.kinds["hidden" if is_hidden(name) else ending or "without an ending"] += 1
+            self.kinds[file.left_out or file.ending or "without an ending"] += 1
 
     def words(self) -> str:
         """What was left out, `4 .mp4, 2 hidden`, as the end of a sentence; empty if nothing was."""
@@ -95,8 +108,8 @@ class LeftOut:
         if more := self.files - sum(count for _, count in most):
             words.append(f"{more:,} others")
         if self.folders:
-            names = first_of(sorted({place[-1] for place in self.folders}))
-            words.append(f"{counted(len(self.folders), 'hidden folder')} ({names})")
+            names = first_of(sorted({folder.name for folder in self.folders}))
+            words.append(f"{counted(len(self.folders), HIDDEN_FOLDER)} ({names})")
         return ", ".join(words)
 
 
@@ -106,48 +119,95 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or plain in TOOL_FOLDERS or plain.endswith(".lrdata")
 
 
-def hidden_part(parts: Iterable[str]) -> str | None:
-    """The first part of a path that is hidden; None if all of it can be seen."""
-    return next((part for part in parts if is_hidden(part)), None)
-
-
 def is_archive(path: Path) -> bool:
     """Whether a path is a .tar or a .zip by its name, and no folder."""
     return path.name.lower().endswith(ARCHIVES) and not path.is_dir()
 
 
-def files_in(path: Path, left_out: LeftOut | None = None) -> list[File]:
-    """The files of a folder, a .tar or a .zip that are not hidden, ordered by their paths.
+def every_file(path: Path, all_folders: bool = False) -> list[File]:
+    """All files of a folder, a .tar or a .zip, ordered by their paths; some say why to leave them.
 
-    Of an archive these are regular files, of two with one path the later, as tar has it, and none
-    whose path leads out. Links of a folder are followed, and each folder is listed once.
+    Links of a folder are followed, and each folder is listed once; a hidden one, unless
+    `all_folders` are looked into, and one that cannot be listed are in the list themselves. Of two
+    members of an archive with one path it has the later, as tar does.
 
     Raises:
         DatasetError: there is nothing, or no whole archive.
     """
-    left_out = LeftOut() if left_out is None else left_out
-    if path.is_dir():
-        files = {file.parts: file for file in _of_folder(path, left_out)}
-    else:
-        files = {file.parts: file for file in members(path)}
-    for parts in [parts for parts in files if hidden_part(parts) is not None]:
-        left_out.add(*parts)
-        del files[parts]
+    found = _of_folder(path, all_folders) if path.is_dir() else _of_archive(path)
+    files = {file.parts: file for file in (_told_hidden(one, all_folders) for one in found)}
     return [files[parts] for parts in sorted(files)]
 
 
-def members(path: Path) -> list[File]:
-    """The regular files of an archive, hidden ones too, as they come.
+def files_in(path: Path, left_out: LeftOut | None = None) -> list[File]:
+    """The files of a folder, a .tar or a .zip that are not left out, ordered by their paths.
 
     Raises:
-        DatasetError: there is no such file, or it is no whole archive.
+        DatasetError: there is nothing, or no whole archive. OSError: a folder cannot be listed; it
+            may hold images, and without them numbers are wrong.
     """
+    files = every_file(path)
+    for file in files:
+        if file.left_out == CLOSED:
+            file.read()
+        if file.left_out and left_out is not None:
+            left_out.add(file)
+    return [file for file in files if not file.left_out]
+
+
+def _told_hidden(file: File, all_folders: bool) -> File:
+    """The file, left out if it is hidden; in place of one in a hidden folder the folder."""
+    if file.left_out:
+        return file
+    *folders, name = file.parts
+    hidden = next((i for i, folder in enumerate(folders) if is_hidden(folder)), None)
+    if hidden is not None and not all_folders:
+        return File(file.parts[: hidden + 1], 0, file.read, HIDDEN_FOLDER)
+    return replace(file, left_out=HIDDEN) if is_hidden(name) else file
+
+
+def _of_folder(path: Path, all_folders: bool) -> Iterator[File]:
+    seen, closed = set[tuple[int, int]](), list[OSError]()
+    for at, folders, names in os.walk(path, onerror=closed.append, followlinks=True):
+        status = os.stat(at)
+        if (status.st_dev, status.st_ino) in seen:  # a link led here once more
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        parts = Path(at).relative_to(path).parts
+        hidden = {name for name in folders if is_hidden(name) and not all_folders}
+        yield from (_left((*parts, name), HIDDEN_FOLDER) for name in hidden)
+        folders[:] = sorted({*folders} - hidden)
+        for name in names:
+            file = Path(at, name)
+            try:
+                status = file.stat()
+            except OSError:  # a link to nothing
+                yield _left((*parts, name), UNREADABLE)
+                continue
+            if stat.S_ISREG(status.st_mode):
+                yield File((*parts, name), status.st_size, file.read_bytes)
+            else:
+                yield _left((*parts, name), UNREADABLE)
+    for error in closed:
+        yield File(Path(error.filename).relative_to(path).parts, 0, partial(_refuse, error), CLOSED)
+
+
+def _left(parts: tuple[str, ...], why: str) -> File:
+    return File(parts, 0, partial(_refuse, OSError("it is no regular file")), why)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise error
+
+
+def _of_archive(path: Path) -> list[File]:
     name = path.name.lower()
     if not path.is_file() or not name.endswith((*ARCHIVES, *COMPRESSED)):
         raise DatasetError(f"there is no folder, .tar or .zip at {path}.")
     kind = ".zip" if name.endswith(".zip") else ".tar"
     try:
-        found = list(_of_zip(path) if kind == ".zip" else _of_tar(path))
+        files = list(_of_zip(path) if kind == ".zip" else _of_tar(path))
     except (OSError, *BROKEN) as error:
         if name.endswith(COMPRESSED):
             where = f"{shlex.quote(str(path))} -C {shlex.quote(str(path.parent))}"
@@ -155,45 +215,24 @@ def members(path: Path) -> list[File]:
         raise DatasetError(
             f"{path} is no whole {kind} archive ({first_line(error)}): get it again."
         ) from error
-    return [f for f in found if f.parts and f.parts[0] != "/" and ".." not in f.parts]
-
-
-def _of_folder(path: Path, left_out: LeftOut) -> Iterator[File]:
-    seen = set[tuple[int, int]]()
-    for at, folders, names in os.walk(path, onerror=_refuse, followlinks=True):
-        status = os.stat(at)
-        if (status.st_dev, status.st_ino) in seen:  # a link to a folder that holds it
-            folders.clear()
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        parts = Path(at).relative_to(path).parts
-        left_out.folders.update((*parts, name) for name in folders if is_hidden(name))
-        folders[:] = [name for name in folders if not is_hidden(name)]
-        for name in names:
-            file = Path(at, name)
-            try:
-                status = file.stat()
-            except OSError:  # a link to nothing
-                left_out.add(*parts, name)
-                continue
-            if stat.S_ISREG(status.st_mode):
-                yield File((*parts, name), status.st_size, file.read_bytes)
-            else:
-                left_out.add(*parts, name)
-
-
-def _refuse(error: OSError) -> None:
-    """Raise: a folder that cannot be listed may hold images, and without them numbers are wrong."""
-    raise error
+    return [
+        replace(file, left_out=OUTSIDE) if ".." in file.parts or "/" in file.parts[:1] else file
+        for file in files
+        if file.parts
+    ]
 
 
 def _of_tar(path: Path) -> Iterator[File]:
     with path.open("rb") as file, tarfile.open(fileobj=file, mode="r:", encoding="utf-8") as tar:
         while (entry := tar.next()) is not None:
             tar.members = []  # type: ignore[attr-defined] # or it keeps them all
+            parts = PurePosixPath(entry.name).parts
             if entry.isreg() and not entry.issparse():
                 read = partial(_stretch, path, entry.offset_data, entry.size)
-                yield File(PurePosixPath(entry.name).parts, entry.size, read)
+                yield File(parts, entry.size, read)
+            elif not entry.isdir():
+                is_link = entry.issym() or entry.islnk()
+                yield _left(parts, LINKED if is_link else UNREADABLE)
         file.seek(tar.offset)  # tarfile takes a cut between two members for the end
         if file.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError(f"cut off or damaged at byte {tar.offset:,}")
@@ -217,8 +256,10 @@ def _of_zip(path: Path) -> Iterator[File]:
             raise OSError(str(error)) from error
 
     for info in archive.infolist():
-        if not info.is_dir() and not stat.S_ISLNK(info.external_attr >> 16):
-            parts = PurePosixPath(info.filename).parts
+        parts = PurePosixPath(info.filename).parts
+        if stat.S_ISLNK(info.external_attr >> 16):
+            yield _left(parts, LINKED)
+        elif not info.is_dir():
             yield File(parts, info.file_size, partial(read, info.filename))
 
 
@@ -226,7 +267,7 @@ def images_among(files: Sequence[File], left_out: LeftOut | None = None) -> list
     """The images of a list of files; others are counted."""
     for file in files:
         if left_out is not None and not file.is_image:
-            left_out.add(*file.parts)
+            left_out.add(file)
     return [file for file in files if file.is_image]
 
 

@@ -13,7 +13,7 @@ from zsntta_cli.datasets.tree import is_hidden
 from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.encoding import Encoded, Encoding
 from zsntta_cli.detection.inputs import check_class_names
-from zsntta_cli.detection.sources import images_below
+from zsntta_cli.detection.sources import images_in
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, first_line, short
 from zsntta_cli.settings.prompts import PHOTOS
@@ -42,7 +42,7 @@ def photo_items(folder: Path) -> dict[str, list[Item]]:
     if not folders:
         wants = "must have a folder for each class, with 2 to 8 photos in it"
         raise DatasetError(f"{folder} has no folders: {wants}.")
-    items = {path.name: list(images_below(path)) for path in folders}
+    items = {path.name: list(images_in(path)) for path in folders}
     for path in folders:
         if not items[path.name]:
             raise DatasetError(f"the class '{short(path.name)}' has no photo in {path}.")

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from zsntta_cli.datasets.shards import expand_braces, is_pattern
 from zsntta_cli.datasets.tree import (
     ARCHIVES,
+    CLOSED,
     COMPRESSED,
+    UNREADABLE,
     File,
     LeftOut,
-    hidden_part,
-    is_hidden,
-    members,
+    every_file,
 )
 from zsntta_cli.detection.sources.item import (
     LARGEST,
@@ -26,7 +26,6 @@ from zsntta_cli.detection.sources.item import (
     Content,
     Item,
     content_of,
-    failed,
     of_file,
 )
 from zsntta_cli.detection.sources.lists import LISTS, listed, piped
@@ -147,43 +146,31 @@ def _missing(path: Path) -> str:
 
 
 def _of_path(path: Path, scan: Scan) -> list[Item]:
-    if path.is_dir():
-        return _not_empty(path, list(images_below(path, scan)), scan)
     name = path.name.lower()
-    if name.endswith(LISTS):
-        return listed(path)
-    if name.endswith((*ARCHIVES, *COMPRESSED)):
-        return _not_empty(path, _members(path, scan), scan)
-    return [of_file(path)]
+    if path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED)):
+        return _not_empty(path, list(images_in(path, scan)), scan)
+    return listed(path) if name.endswith(LISTS) else [of_file(path)]
 
 
-def _members(path: Path, scan: Scan) -> list[Item]:
-    """The images of an archive, read in place, in the order of an unpacked folder.
+def images_in(path: Path, scan: Scan | None = None) -> Iterator[Item]:
+    """The images of a folder or an archive, ordered by the parts of their paths.
+
+    What calls itself a picture is one, also a link to nothing, whose item has an error; so is a
+    folder that cannot be listed. All else is counted.
 
     Raises:
         DatasetError: the archive cannot be read, or is incomplete.
     """
-    files = {file.parts: file for file in members(path)}
-    return [
-        Item("/".join((str(path), *parts)), partial(_content, files[parts]), path, files[parts].id)
-        for parts in sorted(files)
-        if _is_judged(parts, scan)
-    ]
-
-
-def _is_judged(parts: tuple[str, ...], scan: Scan) -> bool:
-    """Whether a member of an archive, by the parts of its path, is a picture; or it is counted."""
-    *folders, name = parts
-    is_left = not scan.all_folders and hidden_part(folders) is not None
-    if not is_left and _is_picture(name):
-        return True
-    scan.left_out.add(*(parts if is_left else [name]))
-    return False
-
-
-def _is_picture(name: str) -> bool:
-    """Whether a file is a picture by its name; a hidden one is none."""
-    return not name.startswith(".") and PurePath(name).suffix.lower() in PHOTOS
+    scan, is_folder = scan or Scan(), path.is_dir()
+    for file in every_file(path, scan.all_folders):
+        if file.left_out == CLOSED:
+            yield Item(str(path.joinpath(*file.parts)), partial(_content, file))
+        elif file.ending not in PHOTOS or file.left_out not in ("", UNREADABLE):
+            scan.left_out.add(file, path)
+        elif is_folder:
+            yield of_file(path.joinpath(*file.parts))
+        else:
+            yield Item("/".join((str(path), *file.parts)), partial(_content, file), path, file.id)
 
 
 def _content(file: File) -> Content:
@@ -201,44 +188,3 @@ def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
             f"{f'; left out: {left_out}' if left_out else ''}."
         )
     return items
-
-
-def images_below(
-    folder: Path, scan: Scan | None = None, seen: set[tuple[int, int]] | None = None
-) -> Iterator[Item]:
-    """The images of a folder and of the folders within, ordered by the parts of their paths.
-
-    Hidden files, and folders of systems and tools, are left out. Links are followed, and each
-    folder is listed once, except those in `seen`. A folder that cannot be listed is an item with an
-    error.
-    """
-    scan, seen = scan or Scan(), set() if seen is None else seen
-    try:
-        status = folder.stat()
-        if (status.st_dev, status.st_ino) in seen:
-            return
-        seen.add((status.st_dev, status.st_ino))
-        with os.scandir(folder) as entries:
-            ordered = sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        yield failed(str(folder), first_line(error))
-        return
-    for entry in ordered:
-        path = folder / entry.name
-        if _is_folder(entry):
-            if is_hidden(entry.name) and not scan.all_folders:
-                scan.left_out.folders.add(path.parts)
-            else:
-                yield from images_below(path, scan, seen)
-        elif _is_picture(entry.name):
-            yield of_file(path)
-        else:
-            scan.left_out.add(entry.name)
-
-
-def _is_folder(entry: "os.DirEntry[str]") -> bool:
-    """Whether an entry is a folder, or a link to one."""
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
