@@ -69,6 +69,7 @@ def everything(features):
         "names": features.class_names, "encoder": features.identity,
         "texts": {t: text.features.tobytes() for t, text in features.texts.items()},
         "scales": [text.logit_scale for text in features.texts.values()],
+        "generic": (features.generic_digest, features.generic_source),
         "normalized": features.normalized, "kind": features.kind,
         "name": features.name,
     }  # fmt: skip
@@ -111,6 +112,8 @@ def feature_files(draw):
         "prompts": {} if is_noise else draw(
             st.dictionaries(ODD, st.none() | st.floats(0.1, 1e5), max_size=3)),
         "encoder": {**IDENTITY, "logit_bias": bias} if bias else IDENTITY,
+        **({} if is_noise or draw(st.booleans()) else {
+            "generic": np.full(dim, 0.3, np.float32), "generic_source": draw(ODD)}),
     }  # fmt: skip
 
 
@@ -238,6 +241,9 @@ def test_one_prompt_of_an_export_and_names_and_texts_of_other_files():
      ({"templates": np.array(["a", "b"]), "logit_scales": np.full(2, np.nan)}, "'text_features_1'"),
      ({"logit_scales": np.array([-1.0])}, "the scale of a template in it is -1.0"),
      ({"logit_scales": np.array(["x"])}, "are not one for each"),
+     ({"generic_text": np.full(2, 0.5)}, "'generic_text' in it is float64 (2,), must be (3,)"),
+     ({"generic_text": np.array(["x"] * 3)}, "'generic_text' in it is <U1 (3,)"),
+     ({"generic_text": np.ones(3)}, "the generic text's norm is 1.732"),
      ({"normalized": np.array(True)}, "is marked as normalised, but norms are not 1"),
      ({"encoder": np.array('{"logit_scale": -1}')}, "its logit scale is -1"),
      ({"encoder": np.array('{"logit_scale": 1, "model": 3}')}, "encoder's model is no text"),
@@ -245,6 +251,16 @@ def test_one_prompt_of_an_export_and_names_and_texts_of_other_files():
 )  # fmt: skip
 def test_an_export_whose_arrays_do_not_fit_is_refused(change, said):
     not_imported("altered.npz", said, features=altered(**change))
+
+
+def test_a_generic_text_is_added_but_not_exchanged():
+    small()
+    imported("pets.npz", root="back")
+    features, _ = imported(altered(generic_text=np.full(3, 0.4)), root="back")
+    assert np.array_equal(features.generic, np.full(3, 0.4, np.float32))
+    assert features.generic_source == "imported"
+    not_imported("--overwrite replaces it", features=altered(generic_text=np.full(3, 0.3)),
+                 root="back")  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore")  # NumPy's on damaged headers

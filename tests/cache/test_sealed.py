@@ -21,17 +21,19 @@ BROKEN = "are not those that it was written with"
 def two(tmp_path):
     """Files of two encoders, whose sets, numbers of classes and prompts are the same."""
     first, second = tmp_path / "a" / "pets.h5", tmp_path / "b" / "pets.h5"
-    write_pets(first)
+    generic = np.full(4, 0.4, np.float32)
+    write_pets(first, generic=generic, generic_source="words")
     other = [Text("a {}.", UNIT[::-1].copy()), Text("b {}.", UNIT, 20.0)]
     encoder = {"model": "n", "logit_scale": 20.0}
-    write_pets(second, encoder=encoder, class_names=["dog", "cat"], texts=other)
+    write_pets(second, encoder=encoder, class_names=["dog", "cat"], texts=other, generic=-generic,
+               generic_source="words")  # fmt: skip
     return first, second
 
 
 def exchange(what, file, other):
     """Put what another file says in the place of its own."""
     groups = [file[f"text/{name}"] for name in sorted(file["text"])]
-    if what == "class_names":
+    if what in ("class_names", "generic_text"):
         del file[what]
         file.copy(other[what], file, what)
     elif what in ("encoder", "seal"):
@@ -53,6 +55,10 @@ def exchange(what, file, other):
         groups[0].attrs["digest"] = np.bytes_(hashlib.sha256(rows.data).hexdigest())
     elif what == "a text is gone":
         del file[groups[0].name]
+    elif what == "no generic text":
+        del file["generic_text"]
+    elif what == "source of the generic text":
+        file["generic_text"].attrs["source"] = np.bytes_("others")
     elif what == "templates":
         templates = [group.attrs["template"] for group in groups]
         for group, template in zip(groups, [*templates[1:], np.bytes_("c {}.")], strict=True):
@@ -64,7 +70,8 @@ def exchange(what, file, other):
 
 
 EXCHANGED = ("encoder", "class_names", "texts", "a text is gone", "templates", "scale", "seal")
-ONCE = ("another seal", "normalized", "encoder and digest", "a text with its digest")
+ONCE = ("another seal", "normalized", "encoder and digest", "a text with its digest",
+        "generic_text", "no generic text", "source of the generic text")  # fmt: skip
 PAIRS = [*itertools.combinations(EXCHANGED, 1), *itertools.combinations(EXCHANGED, 2)]
 
 

@@ -58,6 +58,25 @@ def test_text_is_added_and_the_rest_stays(path):
     assert np.array_equal(features.image_features, PETS)
 
 
+GENERIC = {"generic": np.array([0.5, 0, 0.6, 0], np.float32), "generic_source": "some words, a {}."}
+
+
+def test_a_generic_text_is_written_added_and_read(path):
+    digest = store.read(path).digest
+    assert (store.read(path).generic, store.read(path).generic_digest) == (None, "")
+    store.add_texts(path, [], **GENERIC)
+    write_pets(path.with_name("again.h5"), **GENERIC)
+    for features in (store.read(path), store.read(path, rows=False),
+                     store.read(path.with_name("again.h5"))):  # fmt: skip
+        assert np.array_equal(features.generic, GENERIC["generic"])
+        assert features.generic_source == "some words, a {}."
+        assert features.generic_digest == hashlib.sha256(GENERIC["generic"]).hexdigest()
+        assert features.digest == digest
+    store.add_texts(path, [], -GENERIC["generic"], "others")
+    assert np.array_equal(store.read(path).generic, -GENERIC["generic"])
+    assert store.read(path).generic_source == "others"
+
+
 def test_texts_of_bytes_that_are_no_utf_8_are_read(path):
     write_pets(path, texts=[Text("a \udc80 {}.", UNIT)], class_names=["cat" * 999, "\udcff é"])
     features = store.read(path)
@@ -141,6 +160,11 @@ def with_value(index, value, dtype=np.float16):
        ({"normalized": True}, "norms are not 1"),
        ({"texts": [Text("{}", 5 * UNIT)]}, "norms other than 1"),
        ({"texts": [Text("{}", np.nan * UNIT)]}, "norms other than 1"),
+       ({"generic": np.ones(4, np.float32)}, "the generic text's norm is 2,"),
+       ({"generic": np.full(4, np.nan, np.float32)}, "the generic text's norm is nan,"),
+       ({"generic": np.zeros(4, np.float32)}, "the generic text's norm is 0,"),
+       ({"generic": np.ones(3, np.float32) / 2}, "generic_text is"),
+       ({"generic": np.ones(4) / 2}, "generic_text is"),
        ({"kind": "thing"}, "its kind is 'thing'"),
        ({"encoder": {"model": 3, "logit_scale": 1}}, "model is no text"),
        ({"source": {"images": "6"}}, "images is no whole number"),

@@ -75,7 +75,7 @@ def test_a_set_of_more_than_8_bits_is_noted_and_has_the_features_of_its_pictures
     one, other = features("deep"), features("plain")
     np.testing.assert_array_equal(one.image_features, other.image_features)
     assert "bits" in one.source
-    assert other.source.keys() == {"dataset", "images", "limit", "digest", "image_sizes"}
+    assert other.source.keys() == {"dataset", "images", "limit", "digest"}
 
 
 @pytest.mark.parametrize("form", ["folder", "tar", "shards"])

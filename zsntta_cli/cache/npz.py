@@ -2,9 +2,10 @@
 
 An export has `image_features` (N, D), `labels` (N,), `sample_ids` (N,), `class_names` (C,), and
 class text features (C, D): `text_features`, `text_features_1`, … of the `templates` in their order,
-with `logit_scales` (NaN: the encoder's). `encoder` is a JSON text, the encoder's identity. An
-import reads these, or other tools' arrays, whose encoder is only known by the name that the user
-gives it.
+with `logit_scales` (NaN: the encoder's). `generic_text` (D,), which not every file has, is the mean
+of the unit features of texts on anything, and `generic_source` names them. `encoder` is a JSON
+text, the encoder's identity. An import reads these, or other tools' arrays, whose encoder is only
+known by the name that the user gives it.
 """
 
 import json
@@ -51,6 +52,7 @@ _FEATURES, _LABELS, _NAMES, _TEXT = (
     ("features", "image_features"), ("labels", "targets", "label", "target"),
     ("class_names", "classes", "classnames"), ("text_features", "text_weights"),
 )  # fmt: skip
+_GENERIC, _GENERIC_SOURCE = "generic_text", "generic_source"
 _UNIT = 1e-4  # text features whose norms are further from 1 are normalised
 _LARGEST_LABEL = 2**31 - 1  # labels are stored as int32
 _POOLS = tuple(map(noise_name, NOISE_TYPES))
@@ -195,6 +197,7 @@ def _gathered(
     if labels is None or plan.is_noise:
         labels, class_names = np.full(rows.shape[:1], -1), () if plan.is_noise else class_names
         notes += [] if plan.is_noise else ["no labels: can be an OOD set only"]
+    generic, source = (None, "") if plan.is_noise else _generic(plan, contents, rows.shape[1:])
     _check_shapes(plan, rows, labels, class_names, texts)
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
@@ -209,7 +212,7 @@ def _gathered(
         path, NOISE if plan.is_noise else DATASET, plan.name, plan.identity(encoder),
         {"images": len(rows), "imported": [file.name for file in plan.files]},
         rows, labels.astype(np.int32), class_names,
-        {text.template: _unit(text, notes) for text in texts},
+        {text.template: _unit(text, notes) for text in texts}, generic, source,
         _is_normalized(rows, plan.normalized, own.get("normalized"), notes),
     )  # fmt: skip
     return features, ids or tuple(numbered(len(rows)))
@@ -294,6 +297,24 @@ def _texts(plan: ImportPlan, contents: Mapping[Path, Content]) -> list[Text]:
     return [Text(*text) for text in zip(templates, arrays, own, strict=True)]
 
 
+def _generic(
+    plan: ImportPlan, contents: Mapping[Path, Content], dim: tuple[int, ...]
+) -> tuple[NDArray[np.float32] | None, str]:
+    """The generic text (D,) of the file of texts, or of that of the features, and its source."""
+    where = next((f for f in (plan.text, plan.features) if f and _GENERIC in contents[f]), None)
+    if where is None:
+        return None, ""
+    array, source = contents[where][_GENERIC], contents[where].get(_GENERIC_SOURCE)
+    if array.shape != dim or not _is_float(array):
+        raise StoreError(
+            f"{where}: '{_GENERIC}' in it is {array.dtype} {array.shape}, must be {dim} of "
+            f"floating-point numbers, as a row of the features."
+        )
+    with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
+        feature = np.ascontiguousarray(array, np.float32)
+    return feature, IMPORTED if source is None else _lines(source.ravel(), "source", where)[0]
+
+
 def _unit(text: Text, notes: list[str]) -> Text:
     """Text features of norm 1; `notes` says where they had another."""
     norms = row_norms(text.features)
@@ -348,15 +369,22 @@ def _write(new: Features, sample_ids: tuple[str, ...], overwrite: bool) -> bool:
             for template, text in old.texts.items()
             if template in new.texts
         )
+        or (
+            old.generic is not None
+            and new.generic is not None
+            and (old.generic_digest, old.generic_source) != (new.generic_digest, new.generic_source)
+        )
     ):
         raise StoreError(
             f"{new.path} holds other features, labels or text than these: --overwrite replaces it, "
             f"--encoder NAME puts the new one elsewhere."
         )
     missing = [text for template, text in new.texts.items() if template not in old.texts]
-    if missing:
-        store.add_texts(new.path, missing)
-    return bool(missing)
+    generic = new.generic if old.generic is None else None
+    if missing or generic is not None:
+        store.add_texts(new.path, missing, generic, new.generic_source)
+        return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -394,6 +422,14 @@ def export_features(
         **({"templates": np.array([text.template for text in texts])} if texts else {}),
         "logit_scales": np.array([text.logit_scale for text in texts], np.float64),
         **{_text_key(i): text.features for i, text in enumerate(texts)},
+        **(
+            {}
+            if features.generic is None
+            else {
+                _GENERIC: features.generic,
+                _GENERIC_SOURCE: np.array(features.generic_source),
+            }
+        ),
     }
     with whole_file(target) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.identity import LOCAL_DIR, Difference, without_place
-from zsntta_cli.datasets.names import SIZES
 from zsntta_cli.errors import short
 from zsntta_cli.files import read_input, write_whole
 
@@ -35,7 +34,7 @@ _ENCODER = (
     "preprocessing", "logit_scale", "logit_bias",
 )  # fmt: skip
 _SOURCE = (
-    "kind", "images", SIZES, "limit", "content", "skipped", "imported", "split", "normalized",
+    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized",
     "as_shown",
 )  # fmt: skip
 _RECORDED = ("created", "prompt", PULLED)  # recorded, and never compared
@@ -69,7 +68,6 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
         "pretrained": without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
         "kind": features.kind,
-        SIZES: _sizes(source.get(SIZES)),
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
         "skipped": len(skipped) if isinstance(skipped, list) else None,
         "normalized": features.normalized or None,
@@ -84,11 +82,6 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _sizes(value: Any) -> str | None:
-    """The sizes of images in words; None if the value, maybe a stranger's, is something else."""
-    return value if isinstance(value, str) and re.fullmatch(r"[\dx ,a-z]{1,80}", value) else None
 
 
 def _as_text(values: Any) -> str | None:

@@ -65,6 +65,10 @@ def _faults_of_rows(features: "Features", every_row: bool) -> Iterator[str]:
     for text in features.texts.values():
         if not (abs(row_norms(text.features) - 1) < TEXT_TOLERANCE).all():
             yield f"text features of '{text.template}' have norms other than 1"
+    if features.generic is not None:
+        norm = float(row_norms(features.generic[None])[0])
+        if not 0 < norm <= 1 + TEXT_TOLERANCE:  # the mean of unit vectors
+            yield f"the generic text's norm is {norm:g}, must be above 0 and at most 1"
 
 
 def row_norms(features: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
 """Feature files, `features/ENCODER/SET.h5`: written, read and checked; only this module uses h5py.
 
 A file is absent or whole: it appears by an atomic rename of a finished, durable file. It has the
-image features (N, D), labels (N,), sample ids (N,), class names (C,) and for each prompt template
-the classes' text features (C, D). Its digest covers features and labels; its seal covers the
-encoder's identity, the class names, the texts and the digest.
+image features (N, D), labels (N,), sample ids (N,), class names (C,), for each prompt template the
+classes' text features (C, D), and maybe the encoder's generic text (D,). Its digest covers features
+and labels; its seal covers the encoder's identity, the class names, all texts and the digest.
 
 A file may be a stranger's. So all of it is looked at before any of it is read: links, external and
 virtual storage and filters are refused, and what declares more bytes than the file has.
@@ -32,6 +32,7 @@ from zsntta_cli.files import input_size, whole_file
 from zsntta_cli.settings.options import is_scale
 
 FORMAT = 1
+GENERIC = "generic_text"
 _DEPTH = 2  # groups within a file: text/KEY
 _OF_TEXT = "template", "digest", "logit_scale"  # what the seal covers of class text features
 
@@ -73,6 +74,10 @@ class Features:
     labels: NDArray[np.int32]  # (N,), -1 = none
     class_names: tuple[str, ...] = ()
     texts: Mapping[str, Text] = field(default_factory=dict)  # by template
+    # The mean (D,) of the unit features of texts on anything. Its norm is below 1: it is no unit
+    # vector, and must not be made one.
+    generic: NDArray[np.float32] | None = None
+    generic_source: str = ""  # its words and their prompt
     normalized: bool = False
     machine: Mapping[str, Any] = field(default_factory=machine_facts)  # what made it
     created: str = field(default_factory=now)
@@ -86,6 +91,11 @@ class Features:
     def dim(self) -> int:
         """The dimensions of an image's features, D."""
         return int(self.image_features.shape[1])
+
+    @property
+    def generic_digest(self) -> str:
+        """The sha256 of the generic text feature; empty without one."""
+        return "" if self.generic is None else _sha256(self.generic)
 
     def model(self, template: str) -> dict[str, Any]:
         """The encoder's identity, with the logit scale that belongs to a template."""
@@ -121,6 +131,8 @@ def write(
             _write_strings(file, "class_names", new.class_names)
         for text in new.texts.values():
             _write_text(file, text)
+        if new.generic is not None:
+            _write_generic(file, new.generic, new.generic_source)
         if new.part:
             file.attrs.update(part=new.part.index, of_parts=new.part.of)
             _write_attrs(file, set_digest=new.part.set_digest)
@@ -128,13 +140,23 @@ def write(
     return digest
 
 
-def add_texts(path: Path, texts: Iterable[Text]) -> None:
-    """Add class text features to a copy of a feature file, which then takes the file's place."""
+def add_texts(
+    path: Path,
+    texts: Iterable[Text],
+    generic: NDArray[np.float32] | None = None,
+    generic_source: str = "",
+) -> None:
+    """Add text features to a copy of a feature file, which then takes the file's place.
+
+    A generic text (D,) takes the place of one that is there.
+    """
     with whole_file(path) as temporary:
         shutil.copyfile(path, temporary)
         with _writable(temporary, "r+") as file:
             for text in texts:
                 _write_text(file, text)
+            if generic is not None:
+                _write_generic(file, generic, generic_source)
             _write_seal(file)
 
 
@@ -194,6 +216,13 @@ def _write_text(file: h5py.File, text: Text) -> None:
     group["text_features"] = text.features
 
 
+def _write_generic(file: h5py.File, feature: NDArray[np.float32], source: str) -> None:
+    if GENERIC in file:
+        del file[GENERIC]
+    file[GENERIC] = feature
+    _write_attrs(file[GENERIC], source=source)
+
+
 def _write_seal(file: h5py.File) -> None:
     """Seal a finished file."""
     file.flush()
@@ -214,6 +243,8 @@ def _seal_of(file: h5py.File, class_names: Sequence[str]) -> str:
             for group in _text_groups(file)
         ),
     }
+    if GENERIC in file:
+        sealed["generic"] = _text(file[GENERIC], "source"), _sha256(file[GENERIC][()])
     return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
 
 
@@ -336,7 +367,8 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     return Features(
         path, _text(file, "kind"), _name(path, file), _mapping(file, "encoder"),
         _mapping(file, "source"), features, labels, class_names,
-        {text.template: text for text in texts}, bool(_attribute(file, "normalized")),
+        {text.template: text for text in texts}, *_read_generic(file, dim),
+        bool(_attribute(file, "normalized")),
         _mapping(file, "machine"), _text(file, "created"), _part(file), digest,
     )  # fmt: skip
 
@@ -350,6 +382,13 @@ def _read_text(group: h5py.Group, shape: tuple[int, int], rows: bool) -> Text:
     if scale is not None and not is_scale(scale):
         raise ValueError(f"the logit scale of its text features is {scale}")
     return Text(_text(group, "template"), features, scale, digest)
+
+
+def _read_generic(file: h5py.File, dim: int) -> tuple[NDArray[np.float32] | None, str]:
+    if GENERIC not in file:
+        return None, ""
+    feature: NDArray[np.float32] = _data(file, GENERIC, (dim,), np.float32)[()]
+    return feature, _text(file[GENERIC], "source")
 
 
 def _name(path: Path, file: h5py.File) -> str:

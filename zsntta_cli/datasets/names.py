@@ -12,9 +12,9 @@ from pathlib import Path
 from zsntta_cli.errors import DatasetError, SettingsError, short
 
 DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of feature files
-# Keys of what a feature file says of its images beside what these are: older files do not.
+# Keys of what a feature file says of its images beside what these are.
 SKIPPED = "skipped"  # key of the images that were left out as broken
-BESIDE = SIZES, LISTS, HUB = "image_sizes", "lists", "hub"
+BESIDE = LISTS, HUB = "lists", "hub"
 _PREFIXES = {"noise-": NOISE, "words-": WORDS}
 _LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"

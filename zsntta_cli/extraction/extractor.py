@@ -31,14 +31,12 @@ from zsntta_cli.datasets.images import ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
     DATASET,
     NOISE,
-    SIZES,
     SKIPPED,
     WORDS,
     SetName,
     noise_name,
     words_name,
 )
-from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.encoders.text import BATCH, prompt_features
@@ -347,8 +345,7 @@ class Extractor:
         names = images.class_names
         texts = self._texts(images.name, names, templates if names else ())
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
-        sizes = in_words(image_sizes(images)) if kind == DATASET else ""
-        beside = {**images.facts, SIZES: sizes, SKIPPED: skipped}
+        beside = {**images.facts, SKIPPED: skipped}
         features = Features(
             path, kind, images.name, encoder.identity,
             {**images.identity(), **{key: value for key, value in beside.items() if value}},
