@@ -19,7 +19,6 @@ from zsntta_cli.simulation.metrics import (
     REPORTS,
     Judged,
     Measures,
-    Metric,
     harmonic_mean,
     measure,
     metrics_of,
@@ -89,11 +88,6 @@ def test_the_heads_of_each_table_which_are_better_when_low_and_which_are_ranked_
     }  # fmt: skip
     assert set(METRICS) - set(ranked_metrics()) == {"flagged", "acc_h_gap"}
     assert all(metric.is_percent for metric in METRICS.values())
-    assert not Metric("x", "X", "flags", _nothing, (), is_percent=False).lower_is_better
-
-
-def _nothing(samples):
-    return math.nan
 
 
 def test_accuracies_by_hand():
@@ -231,7 +225,7 @@ rows = st.lists(
 def test_open_set_metrics_are_those_of_going_through_all_thresholds(rows):
     samples = judged(rows)
     result, has_class = measure(samples), samples.class_index == samples.labels
-    is_id, score = samples.is_id, samples.id_score
+    is_id, score = samples.labels >= 0, samples.id_score
     if is_id.any():
         assert result["detection"].id_accuracy == has_class[is_id].mean()
     if is_id.all() or not is_id.any():
@@ -272,7 +266,7 @@ def slow_ece(probabilities, outcomes):
 @given(rows)
 def test_calibration_is_that_of_references(rows):
     samples = judged(rows, is_probability=True)
-    result, is_id = measure(samples)["detection"], samples.is_id
+    result, is_id = measure(samples)["detection"], samples.labels >= 0
     of_noise = 1 - samples.id_score
     brier = brier_score_loss(~is_id, of_noise, pos_label=True)
     assert result.brier_noise == pytest.approx(brier)
@@ -301,7 +295,9 @@ def test_calibration_by_hand():
 
 def test_a_score_that_is_no_probability_has_no_calibration():
     samples = judged([(0.9, 0, True, False), (0.1, -1, False, True)])
-    result = measure(Judged(samples.labels, samples.class_index, samples.noise, samples.id_score))
+    result = measure(
+        Judged(samples.labels, samples.class_index, samples.is_noise, samples.id_score)
+    )
     result = result["detection"]
     for name in ("ece_noise", "brier_noise", "ece_class", "brier_class"):
         assert math.isnan(result[name])

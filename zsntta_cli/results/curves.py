@@ -42,7 +42,7 @@ def curves_of(replay: Replay) -> Curves:
     {"item", "clean", "noisy"}, norms at each step.
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
-    is_id, score = judged.is_id, judged.id_score
+    is_id, score = judged.labels >= 0, judged.id_score
     curves = {"scores": histogram(score, is_id), **accuracy_curves(judged)}
     curves |= _thresholds(replay, tests)
     if _BEFORE in replay.columns:
@@ -77,10 +77,13 @@ def accuracy_curves(judged: Judged) -> Curves:
     total = len(judged.labels)
     if judged.is_noise is None or not total:
         return {}
+    is_id, is_noise = judged.labels >= 0, judged.is_noise
+    is_named = judged.class_index == judged.labels
+    is_right = np.where(is_id, ~is_noise & is_named, is_noise)
     running, windows = _points(total), _points(total, WINDOWS)
     curves: Curves = {"running": {"item": running}, "windows": {"item": windows}}
-    for name, mask in (("acc_s", judged.is_id), ("acc_n", ~judged.is_id)):
-        seen, right = np.cumsum(mask), np.cumsum(judged.is_right & mask)
+    for name, mask in (("acc_s", is_id), ("acc_n", ~is_id)):
+        seen, right = np.cumsum(mask), np.cumsum(is_right & mask)
         in_window = (np.diff(counts[windows - 1], prepend=0) for counts in (right, seen))
         with np.errstate(invalid="ignore"):
             curves["running"][name] = _plain(right[running - 1] / seen[running - 1])

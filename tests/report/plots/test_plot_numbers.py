@@ -506,7 +506,7 @@ def test_a_metric_that_a_kind_does_not_show_is_refused():
 
 @pytest.mark.parametrize("kind", ["ratio", "ranks", "means"])
 def test_a_metric_that_is_added_to_the_table_is_shown_by_itself(kind, monkeypatch):
-    error = Metric("error", "Error", "flags", lambda s: 0.25, (), is_percent=False)
+    error = Metric("error", "Error", "flags", (), is_percent=False)
     monkeypatch.setitem(METRICS, "error", error)
     runs = [with_flag(kept, i) for i, kept in enumerate(pair_runs())]
     for name, metric in METRICS.items():
