@@ -29,7 +29,7 @@ def test_a_folder_of_ones_own_is_extracted_once_and_simulated(cached, mine):
     first = cached(*mine)
     assert first.exit_code == 0, first.output
     assert "features/tiny/mine.h5: 12 images in" in first.stdout
-    assert "note: mine: 12 images, labels from the folders, 2 classes: big_cat, dog" in first.stderr
+    assert "note: mine: 12 images, labels of its folders, 2 classes: big_cat, dog" in first.stderr
     assert "mine: zero-shot accuracy " in first.stderr
     assert "hold" not in first.stderr, "its classes lie where they should"
     assert "12 images, there already" in cached(*mine).stdout
@@ -74,7 +74,7 @@ def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
             Image.fromarray(pixels).save(tmp_path / "pictures" / folder / f"{i}.png")
     path, command = Path("features/tiny/mine.h5"), ("extract", "--dataset", "mine=pictures", *TINY)
     result = zsntta(*command)
-    assert "folders are wnids, so classes are 'tench' and so on" in result.stderr
+    assert "class folders are read as words: n01440764 as 'tench'" in result.stderr
     assert store.read(path).class_names == ("tench", "goldfish")
     named = (*command, "--class-names", "names.txt")
     (tmp_path / "names.txt").write_text("n01443537\tgold fish\nn01440764 a tench\n")

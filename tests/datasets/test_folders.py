@@ -2,6 +2,7 @@
 
 import os
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -199,7 +200,7 @@ def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
     lines = [counted.format(i=i + first, name=name) for i, name in enumerate(words)]
     (tmp_path / "n.txt").write_text("\n".join(lines))
     images = load(tmp_path / "set")
-    assert ("prompts have them as they are" in said(images)) == (form == "{}")
+    assert ("class folders are numbers" in said(images)) == (form == "{}")
     named = with_class_names(images, tmp_path / "n.txt")
     folders = [sample_id.partition("/")[0] for sample_id in images.sample_ids]
     of = dict(zip(folders, [named.class_names[label] for label in images.labels], strict=True))
@@ -213,22 +214,16 @@ def test_numbers_are_part_of_names_that_they_do_not_count():
         assert without_numbers(lines) == lines
 
 
-def test_classes_with_one_name_are_told_apart_by_imagenet():
+def test_classes_with_one_name_are_said():
     [line] = twins(["Crane", "dog", "crane"], ["n1", "n2", "n3"])
-    assert line == (
-        "2 classes are called 'Crane' (folders n1, n3), and no prompt tells them apart: the known "
-        "set imagenet calls them 'crane bird' and 'construction crane'"
-    )
-    [line] = twins(["Zork", "zork"], ["n1", "n2"])
-    assert "'Zork' (folders n1, n2)" in line
-    assert "imagenet" not in line
+    assert line == "2 classes are called 'Crane' (n1, n3), and no prompt tells them apart"
     assert not list(twins(["cat", "dog"]))
 
 
 def test_wnids_that_are_none_of_imagenets_stay_and_are_said(tmp_path):
     images = load(place(tmp_path, "n01440764/1.png", "n00000001/1.png"))
     assert list(images.class_names) == ["n00000001", "n01440764"]
-    assert "1 of 2 are none of ImageNet's 1,000 classes, such as n00000001" in said(images)
+    assert "class folders are wnids that are not all ImageNet's" in said(images)
 
 
 def test_folders_that_are_numbers_are_in_their_order(tmp_path):
@@ -248,5 +243,11 @@ def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder, tmp_path
             archive.add(tmp_path / name, f"cats/dog/{name}")
     result = zsntta("extract", *TINY, "--dataset", "own=own.tar", "--noise", "none")
     assert result.exit_code == 1
-    line = "own: 13 images, labels from the folders, 2 classes: big_cat, dog; left out: "
+    line = "own: 13 images, labels of its folders, 2 classes: big_cat, dog; left out: "
     assert f"{line}1 .mp4, 1 without an ending\n" in result.stderr
+
+
+def test_a_name_that_no_image_has_is_said(tmp_path):
+    images = load(place(tmp_path, "cat/1.png", "dog/1.png"))
+    told = account(replace(images, class_names=["cat", "owl", "dog"], labels=images.labels * 2))
+    assert told.endswith("3 classes: cat, owl, dog (1 without an image: owl)")

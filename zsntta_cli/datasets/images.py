@@ -11,7 +11,7 @@ from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_extracted, is_deep
 from zsntta_cli.datasets.tree import File
-from zsntta_cli.errors import DatasetError, counted, short
+from zsntta_cli.errors import DatasetError, counted, first_of, short
 
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 # Keys of what a file records of how images were read.
@@ -38,7 +38,7 @@ class ImageSet:
     reading: Mapping[str, object] = field(default_factory=dict)  # where it is not as published
     facts: Mapping[str, Any] = field(default_factory=dict)  # of its source, no part of identity
     templates: Sequence[str] = ()  # prompts that it brings along; their features are averaged
-    labels_from: str = ""  # what told the labels: "the folders", ".cls files"
+    labels_from: str = ""  # what told the labels: "folders", ".cls files"
     left_out: str = ""  # what of its files was not read, in words
     notes: Sequence[str] = ()  # what should be known of how it was read
 
@@ -61,20 +61,20 @@ class ImageSet:
 def account(images: ImageSet) -> str:
     """One line on what was read of a set: images, labels and classes, and what was left out."""
     classes, labelled = images.class_names, int((images.labels >= 0).sum())
-    origin = f"labels from {images.labels_from}, " if images.labels_from else ""
-    told = f"{origin}{counted(len(classes), 'class', 'classes')}: {first_names(classes)}"
+    told = f"labels of its {images.labels_from}, " if images.labels_from else ""
     if not labelled:
         told = "no labels"
     elif not classes:
-        told = f"{origin}without class names"
+        told += "without class names"
+    else:
+        shown = first_of([*map(short, classes)], _SHOWN)
+        told += f"{counted(len(classes), 'class', 'classes')}: {shown}"
+        used = {*images.labels.tolist()}
+        unused = [short(name) for label, name in enumerate(classes) if label not in used]
+        told += f" ({len(unused):,} without an image: {first_of(unused, _SHOWN)})" * bool(unused)
     some = "" if labelled in (0, len(images)) else f" ({labelled:,} with a label)"
     left_out = f"; left out: {images.left_out}" if images.left_out else ""
     return f"{images.name}: {counted(len(images), 'image')}{some}, {told}{left_out}"
-
-
-def first_names(names: Sequence[str]) -> str:
-    """The first few names of classes, for a line."""
-    return ", ".join(map(short, names[:_SHOWN])) + ", …" * (len(names) > _SHOWN)
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,7 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
         if empty := sorted({*folders} - {*class_names}):
             count = counted(len(empty), "folder without images", "folders without images")
             parts.append(f"{count} ({first_of(empty)})")
-    origin = "the folders" if class_names else ""
-    return replace(images, labels_from=origin, left_out=", ".join(parts))
+    return replace(images, labels_from="folders" if class_names else "", left_out=", ".join(parts))
 
 
 def by_keys(

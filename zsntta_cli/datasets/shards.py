@@ -201,8 +201,8 @@ def _told(name: str, tar: Path, files: dict[str, File], label: str, met: _Met) -
                 f"data set '{name}': {file.id} in {tar} tells no label ({first_line(error)})."
             ) from error
         if told is not None:
-            of = f"'{label}' of " if label and ending == ".json" else ""
-            met.tellers[f"{of}{ending} files"] += 1
+            field = f" ('{label}')" if label and ending == ".json" else ""
+            met.tellers[f"{ending} files{field}"] += 1
             if isinstance(told, str):
                 met.unused |= dict.fromkeys(_fields(json_of))
             return told
