@@ -35,7 +35,7 @@ def store_path(tmp_path):
 def test_notes_and_errors_are_the_same_without_the_encoder(folder, tmp_path, passes, encoded):
     first = encoded(folder)
     assert [one.note for one in first] == [
-        "", "brought to 8 bits from 16", "", "",
+        "", "brought to 8 bits", "", "",
     ]  # fmt: skip
     assert [one.error for one in first] == ["", "", "", NO_PICTURE]
     np.testing.assert_allclose(first[0].features, first[1].features, rtol=2e-3, atol=2e-3)

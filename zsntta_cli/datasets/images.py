@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.datasets.decoding import as_extracted, is_deep
+from zsntta_cli.datasets import decoding
 from zsntta_cli.datasets.tree import File
 from zsntta_cli.errors import DatasetError, counted, first_of, short
 
@@ -89,7 +89,8 @@ class FileImages:
         file = self.files[i]
         if file.size > _LARGEST:
             raise OSError(f"{file.size:,} bytes are no image")
-        return as_extracted(file.read(), self.shown)
+        content = file.read()
+        return decoding.as_shown(content).image if self.shown else decoding.as_extracted(content)
 
     def reading(self) -> dict[str, object]:
         """Whether there are pictures of more than 8 bits, which are brought to 8.
@@ -103,7 +104,7 @@ class FileImages:
 
 def _is_deep(file: File) -> bool:
     try:
-        return is_deep(file.read())
+        return decoding.is_deep(file.read())
     except OSError:
         return False
 

@@ -8,7 +8,6 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
-from zsntta_cli.datasets.decoding import BROUGHT, LARGE, kinds_of
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.detecting.run import DetectRun
 from zsntta_cli.detection.flags import Flag
@@ -17,7 +16,7 @@ from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, Verdi
 from zsntta_cli.errors import counted, printable
 from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
-from zsntta_cli.settings import LARGE_MEGAPIXELS, is_tiny
+from zsntta_cli.settings import is_tiny
 
 SHOWN = 20  # images of a table
 _LATEST = 64  # images whose evidence says whether it is there still
@@ -66,11 +65,6 @@ _KINDS = {
     "rare and far": "A rare kind of image, far from all others, shows",
 }
 
-_READ = {
-    BROUGHT: ("of more than 8 bits was brought to 8", "of more than 8 bits were brought to 8"),
-    LARGE: tuple(f"{has} more than {LARGE_MEGAPIXELS} megapixels" for has in ("has", "have")),
-}
-
 
 @dataclass
 class Tally:
@@ -108,7 +102,7 @@ class Tally:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
-            self.counts.update(kinds_of(row["note"] or ""))
+            self.counts["noted"] += bool(row["note"])
             if row["error"] is not None:
                 self.counts["errors"] += 1
                 reason = row["error"].removesuffix(f": {row['source']}")
@@ -180,10 +174,14 @@ class Tally:
         yield f"{counted(sum(parts.values()), 'file')}: {said}."
 
     def _notes(self) -> Iterator[str]:
-        """What was done to read images, a line for each kind."""
-        for kind, (one, many) in _READ.items():
-            if count := self.counts[kind]:
-                yield f"note: {f'1 image {one}' if count == 1 else f'{count:,} images {many}'}."
+        """What was done to read images."""
+        if count := self.counts["noted"]:
+            images = (
+                "1 image of more than 8 bits was"
+                if count == 1
+                else (f"{count:,} images of more than 8 bits were")
+            )
+            yield f"note: {images} brought to 8."
 
     def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:

@@ -132,7 +132,7 @@ class LiveSettings:
 
 # Pillow warns of an image above the first size, as it may fill the memory; above the second one it
 # refuses the image.
-LARGE_MEGAPIXELS, MOST_MEGAPIXELS = 89, 179
+MOST_MEGAPIXELS = 179
 NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
