@@ -101,6 +101,7 @@ def of_the_embedded_encoder() -> Iterator[Row]:
     import tempfile
 
     from zsntta_cli.cache.accuracy import zero_shots
+    from zsntta_cli.cache.store import read
     from zsntta_cli.extraction.plan import ExtractPlan, extract
     from zsntta_cli.progress import Silent
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
@@ -110,7 +111,7 @@ def of_the_embedded_encoder() -> Iterator[Row]:
         for extracted in extract(
             plan, EncoderChoice("tiny"), "cpu", Path(folder), ExtractSettings(), Silent()
         ):
-            for shot in zero_shots(extracted.path):
+            for shot in zero_shots(read(extracted.path)):
                 name, accuracy = extracted.path.stem, f"{100 * shot.accuracy:.2f}"
                 yield Row("tiny", "embedded", name, shot.images, shot.template, accuracy, OURS)
 

@@ -1,6 +1,6 @@
 """`zsntta cache`: what is in the features folder, is it whole, take in features made elsewhere."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,8 +20,6 @@ from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
 
 if TYPE_CHECKING:
-    from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-    from zsntta_cli.cache.npz import ImportPlan
     from zsntta_cli.cache.store import Features
 
 app = group("List, check, split, import, export and share features.")
@@ -41,11 +39,7 @@ def list_files(
     files = stored(features_dir, encoder)
     answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
     if files or answers:
-        accuracies = {
-            file.path: judged_file(file.path, file.header) for file in files if file.header
-        }
-        console().print(*feature_lists(files, answers, accuracies), sep="\n")
-        say_suspects(accuracies)
+        console().print(*feature_lists(files, answers), sep="\n")
     else:
         _say_nothing(features_dir, encoder)
 
@@ -63,6 +57,7 @@ def show(
 
     They are of one encoder, or of all that have the set.
     """
+    from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find, folder_name
     from zsntta_cli.cache.store import read
@@ -75,7 +70,7 @@ def show(
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
         features = read(path)
-        console().print(feature_card(features, list(answers), judged_file(path, features)))
+        console().print(feature_card(features, list(answers), zero_shots(features)))
 
 
 @app.command(cls=Command)
@@ -95,20 +90,23 @@ def verify(
     The exit code is 1 if any is bad.
     """
     from zsntta_cli.cache import store
+    from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find
-    from zsntta_cli.cache.store import problems
     from zsntta_cli.datasets import miscounted
 
     paths, bad = find(features_dir, names or (), encoder), 0
     for path in paths:
-        wrong = problems(path)
-        accuracies = judged_file(path) if published and not wrong else []
-        wrong += [f"{judged.line}: {judged.warning}" for judged in accuracies if judged.is_suspect]
+        if wrong := store.problems(path):
+            bad += 1
+            say(f"{path}: {'; '.join(wrong)}")
+            continue
+        features = store.read(path, rows=published)
+        shots = zero_shots(features) if published else []
+        wrong = [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
         bad += bool(wrong)
-        facts = [judged.line for judged in accuracies]
-        say(f"{path}: {'; '.join(wrong or ['ok', *facts])}")
-        if not wrong and (count := miscounted(path.stem, len(store.read(path, rows=False)))):
+        say(f"{path}: {'; '.join(wrong or ['ok', *(shot.line for shot in shots)])}")
+        if not wrong and (count := miscounted(path.stem, len(features))):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
     for path in (answers := answer_paths(features_dir, encoder, names or ())):
         problem = stored_answers(path).problem
@@ -211,18 +209,12 @@ def import_(
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Take in features made elsewhere; nothing is ever unpickled."""
-    from zsntta_cli.cache.npz import ImportPlan
+    from zsntta_cli.cache.npz import ImportPlan, import_features
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
         overwrite, logit_bias,
     )  # fmt: skip
-    say_accuracies(_take_in(plan, features_dir))
-
-
-def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
-    """Import features and say what came in; what was read of them is not in memory any more."""
-    from zsntta_cli.cache.npz import import_features
     from zsntta_cli.progress import ConsoleReporter
 
     done = import_features(plan, features_dir)
@@ -234,33 +226,19 @@ def _take_in(plan: "ImportPlan", features_dir: Path) -> Path:
         f"{'text features' if new.texts else 'no text features'}"
         + ("" if done.written else ", there already")
     )
-    return new.path
+    say_accuracies(new)
 
 
-def judged_file(path: Path, header: "Features | None" = None) -> "list[ZeroShotAccuracy]":
-    """The zero-shot accuracies of a feature file beside those that are published."""
+def say_accuracies(features: "Features") -> None:
+    """Say a set's zero-shot accuracy beside the published one, and what may be wrong with it."""
     from zsntta_cli.cache.accuracy import zero_shots
 
-    try:
-        return zero_shots(path, header)
-    except StoreError:  # of a broken file: what is wrong with it is said elsewhere
-        return []
-
-
-def say_accuracies(path: Path) -> None:
-    """Say a set's zero-shot accuracy beside the published one, and what may be wrong with it."""
-    accuracies = judged_file(path)
-    for judged in accuracies:
-        under = f" under '{judged.template}'" * (len(accuracies) > 1)
-        say(f"note: {path.stem}{under}: {judged.line}", err=True)
-    say_suspects({path: accuracies})
-
-
-def say_suspects(accuracies: "Mapping[Path, Sequence[ZeroShotAccuracy]]") -> None:
-    """Warn of the accuracies that are off."""
-    for path, every in accuracies.items():
-        for warning in dict.fromkeys(judged.warning for judged in every if judged.is_suspect):
-            say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
+    path, shots = features.path, zero_shots(features)
+    for shot in shots:
+        under = f" under '{shot.template}'" * (len(shots) > 1)
+        say(f"note: {path.stem}{under}: {shot.line}", err=True)
+    for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
+        say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
 
 
 @app.command(cls=Command)

@@ -244,7 +244,9 @@ class _Extraction:
 
     def _extract_sets(self, photos: "PhotoClasses | None", failures: "Failures") -> None:
         """Extract all sets. Where there are several, one that fails ends no other."""
+        from zsntta_cli.cache.store import read
         from zsntta_cli.cli.cache import say_accuracies
+        from zsntta_cli.datasets.names import DATASET, SetName
         from zsntta_cli.extraction.extractor import summary
         from zsntta_cli.extraction.plan import extract
 
@@ -256,8 +258,8 @@ class _Extraction:
         ):
             say(summary(extracted))
             name = extracted.path.stem
-            if name not in names:
-                say_accuracies(extracted.path)
+            if name not in names and SetName.parse(name).kind == DATASET:
+                say_accuracies(read(extracted.path))
             if photos and self.class_photos and not names:
                 from zsntta_cli.detection.classes.photos import add_to_set
 

@@ -16,7 +16,6 @@ from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, printable
 
-SUSPECT = " !"  # beside an accuracy that is off
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
@@ -38,21 +37,13 @@ def _text(value: str) -> Text:
     return Text(printable(value, kept="\n"))
 
 
-def feature_lists(
-    files: Sequence[Stored],
-    answers: Sequence[StoredAnswers] = (),
-    accuracies: Mapping[Path, Sequence[ZeroShotAccuracy]] | None = None,
-) -> list[Table]:
-    """Feature files, unfinished extractions and TPT's answers: a table for each encoder.
-
-    `accuracies`: zero-shot accuracies by file; suspicious ones have a mark.
-    """
+def feature_lists(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Table]:
+    """Feature files, unfinished extractions and TPT's answers: a table for each encoder."""
     tables: dict[str, Table] = {}
     for file in files:
         if file.encoder_name not in tables:
             tables[file.encoder_name] = _feature_list(file.encoder_name)
-        judged = (accuracies or {}).get(file.path, ())
-        tables[file.encoder_name].add_row(*map(_text, _feature_row(file, judged)))
+        tables[file.encoder_name].add_row(*map(_text, _feature_row(file)))
     for kept in answers:
         name = kept.path.parent.name
         table = tables.setdefault(name, _feature_list(name))
@@ -66,39 +57,30 @@ def _feature_list(encoder_name: str) -> Table:
     table.add_column("Images", justify="right", no_wrap=True)
     table.add_column("Classes", justify="right", no_wrap=True)
     table.add_column("Prompt templates", overflow="fold")
-    table.add_column("Zero-shot %", justify="right")
-    table.add_column("Published %", justify="right")
     table.add_column("MiB", justify="right", no_wrap=True)
     table.add_column("Created", no_wrap=True)
     return table
 
 
-def _feature_row(file: Stored, judged: Sequence[ZeroShotAccuracy]) -> list[str]:
+def _feature_row(file: Stored) -> list[str]:
     header, size = file.header, f"{file.size / 2**20:,.1f}"
     if header is None:
-        return [file.name, "", "", file.problem, "", "", size, ""]
+        return [file.name, "", "", file.problem, size, ""]
     classes, templates = str(len(header.class_names) or ""), "\n".join(header.texts)
-    by_template = {j.template: j for j in judged}
-    compared = [by_template.get(template) for template in header.texts]
-    own = [f"{100 * j.accuracy:.2f}{SUSPECT * j.is_suspect}" if j else "" for j in compared]
-    published = [f"{j.published.accuracy:.2f}" if j and j.published else "" for j in compared]
-    return [
-        file.name, f"{len(header):,}", classes, templates, "\n".join(own), "\n".join(published),
-        size, header.created[:10],
-    ]  # fmt: skip
+    return [file.name, f"{len(header):,}", classes, templates, size, header.created[:10]]
 
 
 def _answers_row(kept: StoredAnswers) -> list[str]:
     created = kept.header.get("created", "")[:10]
     images = f"{kept.header['images']:,}" if kept.header else ""
     size = f"{kept.size / 2**20:,.1f}"
-    return [f"{kept.name}, answers of TPT", images, "", kept.state, "", "", size, created]
+    return [f"{kept.name}, answers of TPT", images, "", kept.state, size, created]
 
 
 def feature_card(
     features: Features,
     answers: Sequence[StoredAnswers] = (),
-    judged: Sequence[ZeroShotAccuracy] = (),
+    shots: Sequence[ZeroShotAccuracy] = (),
 ) -> Table:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
     norms = row_norms(features.image_features)
@@ -112,7 +94,8 @@ def feature_card(
         "labels": _label_counts(features.labels),
         "class names": _abridged(features.class_names),
         "prompt templates": "\n".join(features.texts) or "none",
-        **{f"under '{j.template}'": "; ".join(filter(None, (j.line, j.warning))) for j in judged},
+        **{f"under '{s.template}'": "; ".join(filter(None, (s.line, s.warning))) for s in shots},
+        "generic text": features.generic_source,
         **{f"encoder: {key}": str(value) for key, value in features.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},
