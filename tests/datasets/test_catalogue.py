@@ -5,7 +5,7 @@ from made import refused
 from originals import NAMES, spec_of
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets import fetching
+from zsntta_cli.datasets import download
 from zsntta_cli.datasets.catalogue import ALIASES, BUILTIN, CATALOGUE
 from zsntta_cli.errors import DatasetError
 
@@ -44,7 +44,7 @@ def test_a_missing_set_says_what_where_and_whence(tmp_path, monkeypatch, name):
     def fail(*_args, **_kwargs):
         raise DatasetError("no network in tests")
 
-    monkeypatch.setattr(fetching, "fetch", fail)
+    monkeypatch.setattr(download, "fetch", fail)
     entry, spec = CATALOGUE[name], spec_of(name)
     assert entry.home
     assert entry.layout

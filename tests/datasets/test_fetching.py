@@ -14,7 +14,7 @@ from made import Notes
 from originals import packed
 from served import serving
 
-from zsntta_cli.datasets import download, fetching
+from zsntta_cli.datasets import download
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
 from zsntta_cli.datasets.known_sets import folder_set
 from zsntta_cli.errors import DatasetError, StoreError
@@ -31,14 +31,14 @@ def impatient(monkeypatch):
 
 def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
     digest = hashlib.md5(served.content).hexdigest()
-    download = Download(f"{served.address}/{file}", file,
-                        f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
+    source = Download(f"{served.address}/{file}", file,
+                      f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
     read = lambda name, root: folder_set(name, root / (unpacks or "."))  # noqa: E731
-    return DatasetEntry("ood", 2, 2, "all", read, layout=layout or file, files=(download,))
+    return DatasetEntry("ood", 2, 2, "all", read, layout=layout or file, files=(source,))
 
 
 def fetch(served, root, **how):
-    return fetching.fetch("photos", entry(served, **how), root, Silent())
+    return download.fetch("photos", entry(served, **how), root, Silent())
 
 
 # --- One file ---
@@ -164,26 +164,28 @@ def test_a_mirror_may_be_a_folder(tmp_path):
     with serving(content=CONTENT) as served:
         pass
     root = tmp_path / "data"
-    fetching.fetch("photos", entry(served), root, Silent(), f"file://{tmp_path}/mirror")
+    download.fetch("photos", entry(served), root, Silent(), f"file://{tmp_path}/mirror")
     assert (root / "photos.bin").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize(
-    "content", [packed("a.tgz", {"a/1.png": CONTENT})[:-2000], b"<html>log in</html>"]
-)
-def test_without_a_checksum_an_archive_has_to_be_one(tmp_path, content):
-    with (
-        serving(content=content) as served,
-        pytest.raises(DatasetError, match=r"no whole archive"),
-    ):
-        fetch(served, tmp_path, checksum="", file="photos.tar.gz")
-    assert [path.name for path in tmp_path.iterdir()] == ["photos.tar.gz.differs"]
+@pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
+def test_without_a_checksum_an_archive_has_to_be_one(tmp_path, name):
+    whole = packed(name, {"a/1.png": CONTENT})
+    for content in (whole[:-2000], b"<html>log in</html>"):
+        with (
+            serving(content=content) as served,
+            pytest.raises(DatasetError, match=r"no whole archive"),
+        ):
+            fetch(served, tmp_path, checksum="", file=name)
+        assert [path.name for path in tmp_path.iterdir()] == [f"{name}.differs"]
+    with serving(content=whole) as served:
+        assert "no checksum is published" in fetch(served, tmp_path, checksum="", file=name)[0]
 
 
 def test_two_do_not_fetch_one_file(tmp_path):
     with serving(content=CONTENT) as served:
         with (
-            fetching._alone(tmp_path / "photos.bin"),
+            download._alone(tmp_path / "photos.bin"),
             pytest.raises(DatasetError, match="another process is fetching"),
         ):
             fetch(served, tmp_path)
@@ -191,7 +193,7 @@ def test_two_do_not_fetch_one_file(tmp_path):
 
 
 def test_a_disk_without_room_is_told_before_anything_comes(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching.shutil, "disk_usage", lambda _: type("_", (), {"free": 299_999}))
+    monkeypatch.setattr(download.shutil, "disk_usage", lambda _: type("_", (), {"free": 299_999}))
     with (
         serving(content=CONTENT) as served,
         pytest.raises(DatasetError, match=r"0.0 GB are needed in .* 0.0 GB are free"),
@@ -220,25 +222,25 @@ def test_a_disk_that_gets_full_is_told_and_the_part_stays(tmp_path, monkeypatch)
     assert (tmp_path / "photos.bin").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("step", ["download.append", "download.take_name", "fetching.take_name"])
+@pytest.mark.parametrize(("name", "calls"), [("append", 1), ("take_name", 1), ("take_name", 2)])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, step, when):
+def test_a_kill_between_any_two_steps_of_a_download(tmp_path, monkeypatch, name, calls, when):
     """A file that changes on the way takes each of these steps; what is left is gone on with."""
-    module = {"download": download, "fetching": fetching}[step.partition(".")[0]]
-    name = step.partition(".")[2]
-    real = getattr(module, name)
+    real, left = getattr(download, name), [None] * calls
 
     def killed(*values):
-        if when == "after":
+        left.pop()
+        if left or when == "after":
             real(*values)
-        raise KeyboardInterrupt
+        if not left:
+            raise KeyboardInterrupt
 
     with serving(content=CONTENT[::-1], etag='"0"', cuts=stops(3)) as served:
         with pytest.raises(DatasetError):
             fetch(served, tmp_path)
         served.content, served.etag, served.cuts = CONTENT, '"1"', []
         with monkeypatch.context() as patch:
-            patch.setattr(module, name, killed)
+            patch.setattr(download, name, killed)
             with pytest.raises(KeyboardInterrupt):
                 fetch(served, tmp_path)
         fetch(served, tmp_path)
@@ -280,7 +282,7 @@ def test_no_path_leads_out(tmp_path, name):
     archive.parent.mkdir()
     archive.write_bytes(packed("a.tgz", {**PHOTOS, name: b"evil"}))
     with pytest.raises(DatasetError, match="leads out of it"):
-        fetching.unpack(archive, archive.parent / "photos")
+        download.unpack(archive, archive.parent / "photos")
     assert [p.name for p in tmp_path.rglob("*")] == ["in", "a.tgz"]
 
 
@@ -296,7 +298,7 @@ def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
             member = tarfile.TarInfo(name)
             member.size = 1
             made.addfile(member, io.BytesIO(b"x"))
-    fetching.unpack(archive, tmp_path / "photos")
+    download.unpack(archive, tmp_path / "photos")
     assert list(secret.iterdir()) == []
     assert set(unpacked(tmp_path / "photos")) == {"out/1.png", "2.png"}
 
@@ -317,7 +319,7 @@ def test_links_in_an_archive_are_neither_made_nor_followed(tmp_path):
 def test_half_an_archive_gives_no_folder(tmp_path, content):
     (tmp_path / "a.tgz").write_bytes(content)
     with pytest.raises(DatasetError, match=r"a\.tgz"):
-        fetching.unpack(tmp_path / "a.tgz", tmp_path / "photos")
+        download.unpack(tmp_path / "a.tgz", tmp_path / "photos")
     assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
 
 
@@ -340,7 +342,7 @@ def test_what_a_killed_unpacking_left_is_swept(tmp_path):
     (left / "photos").mkdir(parents=True)
     (left / "photos" / "1.png").touch()
     (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
-    fetching.unpack(tmp_path / "a.tgz", tmp_path / "photos")
+    download.unpack(tmp_path / "a.tgz", tmp_path / "photos")
     assert not left.exists()
 
 
@@ -371,14 +373,14 @@ def test_addresses_of_the_catalogue():
 
 
 def test_progress_goes_on_where_the_part_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(fetching, "_MEGABYTE", 1000)
+    monkeypatch.setattr(download, "_MEGABYTE", 1000)
     notes = Notes()
     with serving(content=CONTENT, cuts=stops(5)) as served:
         with pytest.raises(DatasetError):
             fetch(served, tmp_path)
         held = came(tmp_path)
         served.cuts.clear()
-        fetching.fetch("photos", entry(served), tmp_path, notes)
+        download.fetch("photos", entry(served), tmp_path, notes)
     assert (notes.advanced[0], sum(notes.advanced)) == (held // 1000, 300)
 
 
@@ -408,7 +410,7 @@ def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, na
     files = tuple(replace(file, checksum=checksum) for file in CATALOGUE[name].files)
     known = replace(CATALOGUE[name], images=1, files=files)
     with serving(content=content) as served:
-        fetching.fetch(name, known, tmp_path, Silent(), served.address)
+        download.fetch(name, known, tmp_path, Silent(), served.address)
     assert known.place(tmp_path)
     assert {path.rpartition("/")[2] for path in served.paths} == {
         file.address.rpartition("/")[2] for file in files

@@ -66,7 +66,7 @@ def get(
     A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
     """
     from zsntta_cli.cli.line.hints import worded
-    from zsntta_cli.datasets import fetching, known
+    from zsntta_cli.datasets import download, known
     from zsntta_cli.progress import ConsoleReporter
 
     names = [*map(known_set, names)]
@@ -74,7 +74,7 @@ def get(
     failures = {}
     for name, entry in entries.items():
         try:
-            for line in fetching.fetch(name, entry, data_root, ConsoleReporter(), mirror):
+            for line in download.fetch(name, entry, data_root, ConsoleReporter(), mirror):
                 say(f"{name}: {line}")
         except ZsnttaError as error:
             failures[name] = worded(error, {})

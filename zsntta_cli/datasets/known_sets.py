@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli.datasets import fetching, tree
+from zsntta_cli.datasets import download, tree
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.images import ImageSet, array_set, file_set
 from zsntta_cli.errors import DatasetError, counted, first_of
@@ -148,7 +148,7 @@ def have(name: str, root: Path) -> None:
     """
     entry, reporter = CATALOGUE[name], ConsoleReporter()
     if any(not (root / (file.unpacks or file.file)).exists() for file in entry.files):
-        for line in fetching.fetch(name, entry, root, reporter):
+        for line in download.fetch(name, entry, root, reporter):
             reporter.note(f"{name}: {line}")
 
 
