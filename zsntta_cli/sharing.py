@@ -7,11 +7,10 @@ serves without a network.
 
 import glob
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock
 
@@ -19,11 +18,10 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import check_folder, feature_path, find, lock_path
 from zsntta_cli.cache.identity import names_a_folder, public_identity
-from zsntta_cli.cache.origin import note_source
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import DATASET, WORDS, SetName
-from zsntta_cli.errors import MissingFeatures, StoreError, counted, first_line, short
+from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
+from zsntta_cli.errors import MissingFeatures, StoreError, first_line, first_of, short
 from zsntta_cli.files import scratch_folder, whole_file, writing
 from zsntta_cli.settings.prompts import set_of
 
@@ -49,22 +47,6 @@ zsntta cache pull {repository}
 
 
 @dataclass(frozen=True)
-class Pulled:
-    """The result of pulling one feature file."""
-
-    path: Path
-    features: Features
-    is_new: bool  # False: it existed already
-
-    @property
-    def line(self) -> str:
-        """The result in one line."""
-        images, words = len(self.features), len(self.features.class_names)
-        facts = counted(images, "image") if images else counted(words, "word")
-        return f"{self.path}: {facts}" + ", there already" * (not self.is_new)
-
-
-@dataclass(frozen=True)
 class PushPlan:
     """The sets to publish, and the features folder that they are in."""
 
@@ -82,16 +64,10 @@ def _asking(repository: str) -> Iterator[None]:
 
     try:
         yield
-    except StoreError:
-        raise
-    except errors.GatedRepoError as error:
-        raise StoreError(
-            f"{repository} asks for consent: give it at its page on the hub, then hf auth login."
-        ) from error
     except (errors.RepositoryNotFoundError, errors.LocalTokenNotFoundError) as error:
         raise StoreError(
-            f"the hub has no data set {repository}, or you may not see or write it: hf auth login "
-            f"says who you are."
+            f"the hub has no data set {repository} that you may see or write: its page there says "
+            f"whether it asks for consent, and hf auth login who you are."
         ) from error
     except Exception as error:  # of the library, its HTTP client and the system
         raise StoreError(f"cannot reach {repository} on the hub ({first_line(error)}).") from error
@@ -99,8 +75,8 @@ def _asking(repository: str) -> Iterator[None]:
 
 def pull(
     repository: str, root: Path, names: Sequence[str] = (), encoder: str | None = None
-) -> Iterator[Pulled]:
-    """Pull the feature files of some sets, or of all, by one encoder or by all.
+) -> Iterator[tuple[Features, bool]]:
+    """Pull the feature files of some sets, or of all; give each, and whether it is new here.
 
     Raises:
         StoreError: the repository has none of these, a file is not whole, a path has other
@@ -112,25 +88,23 @@ def pull(
     folder = "*" if encoder is None else glob.escape(encoder)
     patterns = [f"{folder}/{glob.escape(one)}.h5" for one in names] or [f"{folder}/*.h5"]
     with _asking(repository):
-        snapshot = Path(
-            snapshot_download(
-                name, repo_type=_KIND, revision=revision or None, allow_patterns=patterns
-            )
+        snapshot = snapshot_download(
+            name, repo_type=_KIND, revision=revision or None, allow_patterns=patterns
         )
     for pattern in patterns:
-        files = sorted(snapshot.glob(pattern))
+        files = sorted(Path(snapshot).glob(pattern))
         if not files:
             raise StoreError(f"{repository} has no {pattern}.")
         for file in files:
-            yield _take(file, root, f"{name}@{snapshot.name}")
+            yield _take(file, root)
 
 
-def _take(file: Path, root: Path, source: str) -> Pulled:
+def _take(file: Path, root: Path) -> tuple[Features, bool]:
     """Take a fetched file into a features folder, unless it is there."""
     path = feature_path(root, file.parent.name, file.stem)
-    features = store.read(file)
+    features = replace(store.read(file), path=path)
     if features.name != path.stem:
-        raise StoreError(f"{source} has features of '{short(features.name)}' as {path.stem}.h5.")
+        raise StoreError(f"the hub has features of '{short(features.name)}' as {path.stem}.h5.")
     check_folder(root, path.parent.name, features.identity)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,11 +112,10 @@ def _take(file: Path, root: Path, source: str) -> Pulled:
         if path.exists():
             if store.read(path, rows=False).digest != features.digest:
                 raise StoreError(f"{path} holds other features than these", remedy="other-folder")
-            return Pulled(path, features, is_new=False)
-        note_source(path, source, features.digest)
+            return features, False
         with whole_file(path) as temporary:
             shutil.copyfile(file, temporary)
-    return Pulled(path, features, is_new=True)
+    return features, True
 
 
 def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
@@ -156,10 +129,14 @@ def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
     """
     from huggingface_hub import HfApi
 
-    paths, api = _files_to_push(plan), HfApi()
+    paths, api = find(plan.root, plan.names, plan.encoder), HfApi()
+    if not paths:
+        raise MissingFeatures("any set", plan.encoder or "", str(plan.root))
+    if not plan.may:
+        _check_terms([path.stem for path in paths])
     with scratch_folder(plan.root) as staging:
         for path in paths:
-            _write_copy(path, staging / path.parent.name / path.name, plan)
+            _write_copy(path, staging / path.parent.name / path.name, plan.without_ids)
         with _asking(repository):
             api.create_repo(repository, repo_type=_KIND, exist_ok=True)
             if not api.file_exists(repository, "README.md", repo_type=_KIND):
@@ -171,55 +148,42 @@ def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
     return paths, str(commit.oid)
 
 
-def _files_to_push(plan: PushPlan) -> list[Path]:
-    paths = find(plan.root, plan.names, plan.encoder)
-    if not paths:
-        raise MissingFeatures("any set", plan.encoder or "", str(plan.root))
-    licences = {
-        path.stem: _licence_of(path.stem, store.read(path, rows=False).kind) for path in paths
-    }
-    bound = [name for name, licence in licences.items() if not licence.startswith(_FREE)]
-    if bound and not plan.may:
-        shown = ", ".join(f"{name} ({licences[name]})" for name in bound[:_NAMED])
-        more = f" and {len(bound) - _NAMED} more" * (len(bound) > _NAMED)
+def _check_terms(names: Sequence[str]) -> None:
+    """Refuse sets whose terms do not let everybody pass them on."""
+    licences = {name: _licence_of(SetName.parse(name)) for name in names}
+    bound = [f"{name} ({of})" for name, of in licences.items() if not of.startswith(_FREE)]
+    if bound:
         raise StoreError(
-            f"the terms of {shown}{more} do not say that everybody may pass features on: read "
-            f"them, and add --i-may if you may, or choose with --set."
+            f"the terms of {first_of(bound, _NAMED)} do not say that everybody may pass features "
+            f"on: read them, and add --i-may if you may, or choose with --set."
         )
-    return paths
 
 
-def _licence_of(name: str, kind: str) -> str:
+def _licence_of(name: SetName) -> str:
     """The short name of the licence of a set's images or words."""
-    parsed = SetName.parse(name)
-    if kind == WORDS:
-        return _OWN if set_of(parsed.bare) else _NOT_KNOWN
-    if kind != DATASET:  # noise images
+    if name.kind == WORDS:
+        return _OWN if set_of(name.bare) else _NOT_KNOWN
+    if name.kind != DATASET:  # noise images
         return _OWN
-    entry = datasets.CATALOGUE.get(parsed.base)
+    entry = datasets.CATALOGUE.get(name.base)
     return entry.licence if entry and entry.licence else _NOT_KNOWN
 
 
-def _write_copy(path: Path, copy: Path, plan: PushPlan) -> None:
-    """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file."""
+def _write_copy(path: Path, copy: Path, without_ids: bool) -> None:
+    """Write a feature file anew, as HDF5 leaves the bytes of what it deletes in the file.
+
+    Without ids, images that were left out are only counted.
+    """
     features, ids = store.read(path), store.read_sample_ids(path)
-    if not plan.without_ids and (telling := [name for name in ids if names_a_folder(name)]):
+    telling = next(filter(names_a_folder, ids), "")
+    if telling and not without_ids:
         raise StoreError(
-            f"{path} has sample ids with folders of this machine ('{short(telling[0])}'): add "
+            f"{path} has sample ids with folders of this machine ('{short(telling)}'): add "
             f"--without-ids, and they become numbers."
         )
-    public = replace(
-        features,
-        path=copy,
-        name=path.stem,
-        identity=public_identity(features.identity),
-        source=_public_source(features.source, plan.without_ids),
-    )
-    store.write(public, numbered(len(ids)) if plan.without_ids else ids)
-
-
-def _public_source(source: Mapping[str, Any], without_ids: bool) -> dict[str, Any]:
-    """A source as it is published; without ids, it only says how many images were left out."""
-    skipped = source.get("skipped")
-    hidden = {"skipped": numbered(len(skipped))} if isinstance(skipped, list) else {}
-    return {**source, **(hidden if without_ids else {})}
+    source = dict(features.source)
+    if without_ids and isinstance(source.get(SKIPPED), list):
+        source[SKIPPED] = numbered(len(source[SKIPPED]))
+    public = public_identity(features.identity)
+    copied = replace(features, path=copy, name=path.stem, identity=public, source=source)
+    store.write(copied, numbered(len(ids)) if without_ids else ids)

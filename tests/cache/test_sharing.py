@@ -12,7 +12,6 @@ from huggingface_hub import constants
 from web_hub import REVISION, local_hub
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.origin import note_path, origin_of
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
 from zsntta_cli.sharing import PushPlan, pull, push
@@ -79,13 +78,13 @@ def write(root, name, ids=("0", "1"), source=(), **encoder):
 
 def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
     done = pulled(tmp_path / "here")
-    assert {one.path.stem for one in done} == SETS
-    assert all(one.is_new for one in done)
-    for one in done:
+    assert {one.path.stem for one, _ in done} == SETS
+    assert all(is_new for _, is_new in done)
+    for one, _ in done:
         mine = features / "made" / one.path.name
         assert store.read_sample_ids(mine) == store.read_sample_ids(one.path)
         before, after = store.read(mine), store.read(one.path)
-        assert before.digest == after.digest == one.features.digest
+        assert before.digest == after.digest == one.digest
         assert (before.kind, before.created) == (after.kind, after.created)
         assert (before.identity, before.source) == (after.identity, after.source)
         assert (before.image_features == after.image_features).all()
@@ -93,12 +92,14 @@ def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
         for template, text in before.texts.items():
             assert (text.features == after.texts[template].features).all()
     again = pulled(tmp_path / "here", at=f"@{REVISION}")
-    assert not any(one.is_new for one in again)
-    assert again[0].line.endswith("birds.h5: 400 images, there already")
+    assert not any(is_new for _, is_new in again)
 
 
 def test_some_sets_and_encoders_are_chosen(hub, tmp_path):
-    assert [one.path.stem for one in pulled(tmp_path, ["sky", "pets"], "made")] == ["sky", "pets"]
+    assert [one.path.stem for one, _ in pulled(tmp_path, ["sky", "pets"], "made")] == [
+        "sky",
+        "pets",
+    ]
     assert [path for _, path in hub.asked if path.endswith("birds.h5")] == []
     for names, encoder, said in ((["dogs"], None, "has no .*dogs.h5"), ([], "x", "has no x/")):
         with pytest.raises(StoreError, match=said):
@@ -142,22 +143,14 @@ def test_a_file_that_fails_its_digest_is_not_kept(serve, features, uploads, tmp_
 
 def test_what_broke_off_goes_on(hub, tmp_path):
     hub.cuts = [5_000]
-    assert pulled(tmp_path / "here", ["pets"])[0].is_new
+    assert pulled(tmp_path / "here", ["pets"])
     assert not hub.cuts
-
-
-def test_where_a_file_came_from_is_known_until_it_holds_something_else(hub, features, tmp_path):
-    (done,) = pulled(tmp_path / "here", ["pets"])
-    assert origin_of(store.read(done.path))["pulled"] == f"{REPOSITORY}@{REVISION}"
-    assert note_path(done.path).exists()
-    shutil.copy(features / "made/birds.h5", done.path)
-    assert "pulled" not in origin_of(store.read(done.path))
 
 
 def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, monkeypatch):
     pulled(tmp_path / "here", ["pets"])
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert pulled(tmp_path / "there", ["pets"])[0].is_new
+    assert pulled(tmp_path / "there", ["pets"])
     with pytest.raises(StoreError, match="cannot reach other/one on the hub"):
         list(pull("other/one", tmp_path, (), None))
 
@@ -212,11 +205,11 @@ def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):
     assert b"/home" not in content
     assert b"wedding" not in content
     with serve():
-        (done,) = pulled(tmp_path / "here")
-        assert done.features.digest == store.read(root / "made/own.h5", rows=False).digest
+        ((done, _),) = pulled(tmp_path / "here")
+        assert done.digest == store.read(root / "made/own.h5", rows=False).digest
         assert store.read_sample_ids(done.path) == ("00000", "00001")
         assert store.read(done.path).identity["pretrained"] == "w.pt"
-        assert not pulled(root)[0].is_new, "the model in its folder is the same one elsewhere"
+        assert not pulled(root)[0][1], "the model in its folder is the same one elsewhere"
 
 
 def test_the_commands(hub, features, zsntta):
@@ -226,6 +219,8 @@ def test_the_commands(hub, features, zsntta):
     assert result.stdout.endswith(f"to read them: zsntta cache pull {REPOSITORY}@{REVISION}\n")
     result = zsntta("cache", "pull", REPOSITORY, "sky")
     assert result.stdout == "features/made/sky.h5: 300 images\n"
+    result = zsntta("cache", "pull", REPOSITORY, "sky")
+    assert result.stdout == "features/made/sky.h5: 300 images, there already\n"
     result = zsntta("cache", "pull", REPOSITORY, "dogs")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.endswith(f"error: {REPOSITORY} has no */dogs.h5.\n")

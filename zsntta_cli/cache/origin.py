@@ -1,52 +1,30 @@
-"""The origin of features: what a feature file says of it, what a record keeps, and what differs.
+"""The origin of features: what made them, as one flat mapping without any path of the machine.
 
 The encoder's identity and the source of a feature file decide its features, up to their last bits,
-which depend on more: versions, threads, the processor, the batch size. The *origin* of a set is all
-of this together, as one flat mapping of plain values, without any path of the machine.
-
-A pulled file is left as it was published: a note `.SET.pulled.json` beside `SET.h5` has the
-repository that it is from, and counts as long as the file holds what was pulled.
+which depend on more: versions, threads, the processor, the batch size. A record keeps all of it for
+each set that its run read, and tells later what differs.
 """
 
-import json
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.cache.identity import LOCAL_DIR, Difference, without_place
+from zsntta_cli.cache.identity import LOCAL_DIR, without_place
 from zsntta_cli.errors import short
-from zsntta_cli.files import read_input, write_whole
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
 
-PULLED = "pulled"  # the key in a record; its value is ORG/NAME@COMMIT
-_LARGEST_NOTE = 2**14  # bytes
-_SOURCE_PLACE = re.compile(r"[\w./-]{1,200}@\w{1,64}")
-
 # The keys of an origin, in the order in which differences are listed.
-_MACHINE = (
-    "versions", "threads", "cpu", "device", "gpu", "platform", "batch_size", "memory_format",
+_MADE_BY = (
+    "threads", "cpu", "device", "gpu", "platform", "batch_size", "memory_format", "model",
+    "pretrained", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
+    "logit_scale", "logit_bias",
 )  # fmt: skip
-_ENCODER = (
-    "model", "pretrained", "weights_sha256", "quick_gelu", "precision", "image_size",
-    "preprocessing", "logit_scale", "logit_bias",
+_MADE_OF = (
+    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized", "as_shown",
 )  # fmt: skip
-_SOURCE = (
-    "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized",
-    "as_shown",
-)  # fmt: skip
-_RECORDED = ("created", "prompt", PULLED)  # recorded, and never compared
-
-# The usual value of these is not recorded, so a key that is missing in one origin is a difference.
-_ALWAYS = (
-    "limit",
-    "skipped",
-    "normalized",
-    "as_shown",
-)
-_DIGITS = 12  # of a digest, as it is recorded or shown
+_RECORDED = ("versions", "created", "prompt")  # versions are compared one by one, the rest never
+_DIGITS = 12  # of a digest, as it is recorded
 
 Origin = Mapping[str, Any]
 _ABSENT = object()
@@ -60,10 +38,8 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     identity, source, machine = features.identity, features.source, features.machine
     skipped, digest = source.get("skipped"), source.get("digest")
     values = {
-        **{key: identity.get(key) for key in (*_MACHINE, *_ENCODER)},
-        **{key: machine[key] for key in _MACHINE if key in machine},
-        **{key: source.get(key) for key in ("images", "imported", "split", "as_shown")},
-        "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
+        **{key: machine.get(key, identity.get(key)) for key in _MADE_BY},
+        **{key: source.get(key) for key in _MADE_OF},
         "model": without_place(identity.get("model"), LOCAL_DIR),
         "pretrained": without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
@@ -71,16 +47,15 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
         "skipped": len(skipped) if isinstance(skipped, list) else None,
         "normalized": features.normalized or None,
+        "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
         "created": features.created or None,
         "prompt": prompt or None,
-        PULLED: pulled_from(features.path, features.digest),
     }
-    keys = (*_ENCODER, *_MACHINE, *_SOURCE, *_RECORDED)
-    origin = {key: values[key] for key in keys if values.get(key) is not None}
-    return origin | ({"limit": source["limit"]} if "limit" in source else {})
+    is_said = {"limit"} & source.keys()  # none, which is said too
+    return {key: value for key, value in values.items() if value is not None or key in is_said}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
@@ -114,36 +89,9 @@ def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
 
 
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The origins of sets, by name, from a record; an older record may have none."""
+    """The origins of sets, by name, from a record, which may be a stranger's."""
     shared, sets = _mapping(recorded.get(_SHARED)), _mapping(recorded.get(_SETS))
     return {name: {**shared, **_mapping(own)} for name, own in sets.items()}
-
-
-# Differences of origins.
-
-
-def origin_differences(here: Origin, there: Origin) -> list[Difference]:
-    """List all that both origins record and in which they differ, in a fixed order of keys.
-
-    Versions are compared one by one (`versions.torch`). In each difference `one` is the value of
-    `here`, and `other` that of `there`.
-    """
-    flat_here, flat_there = _compared(here), _compared(there)
-    return [
-        Difference(key, value, flat_there[key])
-        for key, value in flat_here.items()
-        if key in flat_there and value != flat_there[key]
-    ]
-
-
-def _compared(origin: Origin) -> dict[str, Any]:
-    """The values that are compared, with a key for each version."""
-    versions = _mapping(origin.get("versions"))
-    keys = [key for key in (*_MACHINE, *_ENCODER, *_SOURCE) if key != "versions"]
-    return {
-        **{f"versions.{name}": versions[name] for name in sorted(versions)},
-        **{key: origin.get(key) for key in keys if key in origin or (origin and key in _ALWAYS)},
-    }
 
 
 def differences_in_words(here: Origin, there: Origin) -> str:
@@ -151,32 +99,21 @@ def differences_in_words(here: Origin, there: Origin) -> str:
     if not here or not there:
         whose = "the record does" if here else "the feature file here does"
         return f"{whose} not say how they were made"
-    differences = origin_differences(here, there)
-    if not differences:
-        return "yet by all that is recorded they were made in the same way"
-    return "; ".join(f"{key}: {_shown(old)} -> {_shown(new)}" for key, new, old in differences)
+    new, old = _flat(here), _flat(there)
+    versions = sorted(key for key in {*new, *old} if key.startswith("versions."))
+    differences = [
+        f"{key}: {_shown(old.get(key))} -> {_shown(new.get(key))}"
+        for key in (*versions, *_MADE_BY, *_MADE_OF)
+        if new.get(key) != old.get(key)
+    ]
+    return "; ".join(differences) or "yet by all that is recorded they were made in the same way"
+
+
+def _flat(origin: Origin) -> dict[str, Any]:
+    """An origin with a key for each version: `versions.torch`."""
+    versions = _mapping(origin.get("versions"))
+    return {**origin, **{f"versions.{name}": value for name, value in versions.items()}}
 
 
 def _shown(value: Any) -> str:
     return "none" if value is None else short(str(value))
-
-
-def note_path(path: Path) -> Path:
-    """The path of the note beside a feature file."""
-    return path.with_name(f".{path.stem}.pulled.json")
-
-
-def note_source(path: Path, source: str, digest: str) -> None:
-    """Note that a file was pulled from `source`; `digest` is that of its features and labels."""
-    write_whole(note_path(path), json.dumps({"from": source, "digest": digest}).encode())
-
-
-def pulled_from(path: Path, digest: str) -> str | None:
-    """ORG/NAME@COMMIT of a feature file; None if it was made here or holds something else now."""
-    try:
-        note = json.loads(read_input(note_path(path), _LARGEST_NOTE))
-        source = str(note["from"])
-        is_of = note["digest"] == digest and _SOURCE_PLACE.fullmatch(source) is not None
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-    return source if is_of else None

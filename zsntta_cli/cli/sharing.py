@@ -6,6 +6,7 @@ import typer
 
 from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.options import EncoderName, FeaturesDir
+from zsntta_cli.errors import counted
 from zsntta_cli.settings import FEATURES
 
 Repository = Annotated[
@@ -60,5 +61,7 @@ def pull(
     """
     from zsntta_cli import sharing
 
-    for pulled in sharing.pull(repository, features_dir, names or (), encoder):
-        say(pulled.line)
+    for features, is_new in sharing.pull(repository, features_dir, names or (), encoder):
+        images, words = len(features), len(features.class_names)
+        facts = counted(images, "image") if images else counted(words, "word")
+        say(f"{features.path}: {facts}" + ", there already" * (not is_new))
