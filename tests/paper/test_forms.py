@@ -71,9 +71,8 @@ _SHEETS = {
 }  # fmt: skip
 WITH_A_FORM_MORE = """
 import json, sys
-from zsntta_cli.report.forms import FORMS, Form, text
-text.names = lambda sheets: f"{len(sheets)} sheets\\n"
-FORMS["names"] = Form(".names", "text:names")
+from zsntta_cli.report.forms import FORMS, Form
+FORMS["names"] = Form(".names", lambda sheets: f"{len(sheets)} sheets\\n")
 from typer.testing import CliRunner
 from zsntta_cli.cli import app
 done = [CliRunner().invoke(app, [*words, "--format", "names"]) for words in json.loads(sys.argv[1])]

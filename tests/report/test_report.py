@@ -4,16 +4,16 @@ import csv
 import io
 import json
 import math
+import os
 import re
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from kept import kept_run
-from rich.console import Console
 
 from zsntta_cli.report import table
-from zsntta_cli.report.forms import FORMS
-from zsntta_cli.report.forms.terminal import rich_tables
+from zsntta_cli.report.forms import draw
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
@@ -40,17 +40,11 @@ def kept(records):
     return [Kept(record, {}) for record in records]
 
 
-def text(records, width=200, colours=False, **view):
-    """The tables as a terminal of some width shows them, and all notes."""
-    console = Console(width=width, force_terminal=colours, legacy_windows=False)
-    with console.capture() as captured:
-        for sheet in sheets(kept(records), View(**view)):
-            for part, needed in rich_tables(sheet, width):
-                assert needed <= width
-                console.print(part)
-            for note in sheet.notes:
-                console.print(note)
-    return captured.get()
+def text(records, colours=False, **view):
+    """The tables as a terminal shows them, and all notes."""
+    clear = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "200"}
+    with mock.patch.dict(os.environ, clear if colours else {}):
+        return draw(sheets(kept(records), View(**view)), "table")
 
 
 def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
@@ -149,13 +143,13 @@ def test_markdown_has_the_best_of_each_column_in_bold():
 def test_latex_has_means_deviations_and_the_best_in_bold():
     records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
     latex = table([*records, record("cull", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
-    assert r"\begin{tabular}{@{}l*{3}{r}@{}}" in latex
+    assert r"\begin{tabular}{@{}lrrr@{}}" in latex
     assert r"\multicolumn{3}{c}{svhn}" in latex
     assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
     assert r"adand & \textbf{50.00{\scriptsize$\pm$0.00}} & 25.00{\scriptsize$\pm$0.00} & " in latex
     assert r"zs-clip & 40.00 & \textbf{30.00} & 20.00 \\" in latex
     assert latex.count(r"\\") == 5
-    assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs}"
+    assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs,graphicx}"
 
 
 def test_latex_of_chosen_columns_with_labels_and_a_caption():
@@ -163,7 +157,7 @@ def test_latex_of_chosen_columns_with_labels_and_a_caption():
         metrics=("acc_h",), labels={"adand": "AdaND_1"}, caption="50 % noise",
         reference="tab:main", command="zsntta simulate",
     )  # fmt: skip
-    latex = FORMS["latex"].load()(sheets(kept([record(), record(ood="lsun")]), view))
+    latex = draw(sheets(kept([record(), record(ood="lsun")]), view), "latex")
     assert "\\toprule\nMethod & svhn & lsun & Average \\\\\n\\midrule\n" in latex, "one head line"
     assert r"AdaND\_1 & 33.33 & 33.33 & 33.33 \\" in latex
     assert "\\caption{50 \\% noise}\n\\label{tab:main}\n" in latex

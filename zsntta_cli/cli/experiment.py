@@ -82,7 +82,6 @@ def _view(table: "TableRequest", file: Path) -> "View":
         UsageError, SettingsError: a form, a report, a metric or an ending that there is not.
     """
     from zsntta_cli.report.forms import ENDINGS, FORMS
-    from zsntta_cli.report.sheet import WIDTHS
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.frame import SEEDS, SETS
     from zsntta_cli.settings.options import check_choice
@@ -94,7 +93,6 @@ def _view(table: "TableRequest", file: Path) -> "View":
     view = View(**table.view, command=command_line())
     check_choice(f"{file}: report", view.report, tuple(REPORTS))
     check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
-    check_choice(f"{file}: width", view.width, ("", *WIDTHS))
     try:
         _ = view.shown
     except UnknownName as error:

@@ -8,7 +8,7 @@ import typer
 from zsntta_cli.cli.line.command import Command, group, misused
 from zsntta_cli.cli.line.lists import in_known_case
 from zsntta_cli.cli.line.output import Form, form_of, put
-from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw, write_rows
+from zsntta_cli.report.forms import ENDINGS, TABLE, draw_list
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,5 +102,4 @@ def _put(
     rows: "Sequence[dict[str, Any]]", sheets: "Sequence[Sheet]", form: str, output: Path | None
 ) -> None:
     """Write rows or sheets, as the form wants."""
-    of_rows = FORMS[form].of_rows
-    put(write_rows(rows, form) if of_rows else draw(sheets, form, bool(output)), output)
+    put(draw_list(sheets, rows, form, bool(output)), output)

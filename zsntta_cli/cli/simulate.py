@@ -22,7 +22,7 @@ from zsntta_cli.cli.line.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.line.output import Form, Width, command_line, form_of, put
+from zsntta_cli.cli.line.output import Form, command_line, form_of, put
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
@@ -117,10 +117,6 @@ class TableOptions:
         list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
     ] = None
     caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = ""
-    width: Annotated[
-        Width | None,
-        _result("What the LaTeX table fits in a paper of two columns. [an article's text]"),
-    ] = None
     tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = ""
     aggregate: Annotated[
         bool,
@@ -155,7 +151,7 @@ class TableOptions:
 
         view = View(
             self.report, self.spread, tuple(self.columns or ()), _labels(self.label or ()),
-            self.aggregate, self.caption, self.tex_label, command_line(), self.width or "",
+            self.aggregate, self.caption, self.tex_label, command_line(),
         )  # fmt: skip
         _ = view.shown  # a metric that is not there is said before the runs
         return view

@@ -45,14 +45,10 @@ def published_content(table: PaperTable, command: str = "") -> TableContent:
     return TableContent(table, compare_published(cells(table, PaperEncoder())), None, command)
 
 
-def render(
-    contents: Sequence[TableContent], form: str, to_file: bool = False, width: str = ""
-) -> str:
-    """Render tables one after the other, in one of FORMS; `width` is what LaTeX fits them in."""
+def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
+    """Render tables one after the other, in one of FORMS."""
     if not FORMS[form].of_rows:
         sheets = [sheet for content in contents for sheet in table_sheets(content)]
-        for sheet in sheets:
-            sheet.width = width
         return draw(sheets, form, to_file)
     from zsntta_cli.paper import rows
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
-WIDTHS = ("page", "column")  # of a paper with two columns
 AVERAGE = "Average"  # the name of the column of averages
+BEST_MEANS = "is the best mean of the rows that saw the same samples"
 CLOSE_MEANS = "is not distinguishable from the best over seeds (5 % level, docs/results.md)"
 
 
@@ -44,7 +44,6 @@ class Sheet:
     columns: Mapping[str, Labels]  # the heads of each column's values
     rows: list[SheetRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # sentences that stand below
-    width: str = ""  # for what LaTeX fits it: one of WIDTHS, or else the text of an article
     caption: str = ""  # of a floating table in LaTeX
     reference: str = ""  # by which LaTeX refers to it
     command: str = ""  # that makes it again
@@ -58,22 +57,22 @@ class Sheet:
             self.title = ": ".join(filter(None, [self.title, *heads]))
             self.columns = dict.fromkeys(self.columns, ("",))
 
-    def texts(self, column: str) -> list[Sequence[str]]:
-        """A column's values in all rows, its heads first."""
-        heads = self.columns[column]
-        return [heads, *(row.values.get(column, ("",) * len(heads)) for row in self.rows)]
+    def values(self, row: SheetRow, column: str) -> Sequence[str]:
+        """What a row has in a column; empty texts where it has nothing."""
+        return row.values.get(column) or ("",) * len(self.columns[column])
 
     def plain(self) -> list[list[str]]:
         """Each row as one list of texts."""
         return [
-            [*row.labels, *(text for name in self.columns for text in self._of(row, name))]
+            [*row.labels, *(text for name in self.columns for text in self.values(row, name))]
             for row in self.rows
         ]
 
-    def notes_on(self, close: str) -> list[str]:
-        """The notes below: the meaning of `close`, if a value has that mark, and the others."""
-        is_marked = any(isinstance(text, Close) for row in self.plain() for text in row)
-        return [f"{close} {CLOSE_MEANS}."] * is_marked + self.notes
+    def notes_on(self, close: str, best: str = "") -> list[str]:
+        """The notes below, after what the marks mean that its values have.
 
-    def _of(self, row: SheetRow, column: str) -> Sequence[str]:
-        return row.values.get(column, ("",) * len(self.columns[column]))
+        `close` and `best` are what these marks are called; those of `best` are told if it is named.
+        """
+        kinds = {type(text) for row in self.plain() for text in row}
+        notes = [f"{best} {BEST_MEANS}."] * (Best in kinds and bool(best))
+        return [*notes, *[f"{close} {CLOSE_MEANS}."] * (Close in kinds), *self.notes]

@@ -5,14 +5,13 @@ numbers come from the frame (results/frame.py); forms/ draws the sheets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import UnknownName
 from zsntta_cli.report.forms import FORMS, draw, write_rows
-from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Sheet, SheetRow
-from zsntta_cli.report.sweeps import sweep_notes
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet, SheetRow
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, R, ResultRow, ResultTable, Run, Value
@@ -23,7 +22,9 @@ from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
 
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
+_OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method
 _NO_SET = "-"  # heads the column of streams that are all clean
+_INJECTED = "°"
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
 _SPREADS = {
     SEEDS: "± of an average is its own standard deviation over seeds.",
@@ -43,7 +44,6 @@ class View:
     caption: str = ""  # of LaTeX's tables
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
-    width: str = ""  # what LaTeX's tables fit: a page, a column, or else the text of an article
 
     @property
     def shown(self) -> tuple[Metric, ...]:
@@ -107,15 +107,20 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         rows.append(SheetRow(labels, texts[row], is_next))
         notes += _missing(table, row, labels, view)
     records = [run.record for row in table.rows for run in row.every_run]
-    notes += reference_notes({row: _labels(row, (), view)[0] for row in table.rows})
-    notes += _few(records) + stopped_notes(records) + run_notes(records, view.shown)
+    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
+    notes += reference_notes(names)
+    notes += (
+        _injected(table.rows)
+        + _few(records)
+        + stopped_notes(records)
+        + run_notes(records, view.shown)
+    )
     notes += sweep_notes(texts)
     if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
         notes.append(_SPREADS[view.spread])
     return Sheet(
         _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, view.width, view.caption, view.reference,
-        view.command,
+        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference, view.command,
     )  # fmt: skip
 
 
@@ -127,7 +132,20 @@ def _columns(table: ResultTable[Any]) -> list[str]:
 def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
     """The labels at the beginning of a row."""
     values = (frame.label_text(name, row.settings.get(name)) for name in varying)
-    return (view.labels.get(row.method, row.method), *values)
+    method = view.labels.get(row.method, row.method)
+    return (Marked(f"{method}{_INJECTED}") if _is_injected(row) else method, *values)
+
+
+def _is_injected(row: ResultRow[Any]) -> bool:
+    """Whether further noise images stood in its streams."""
+    return any(run.record.counts.get("noise") for run in row.every_run)
+
+
+def _injected(rows: Iterable[ResultRow[Any]]) -> list[str]:
+    """A note on the rows in whose streams further noise images stood."""
+    kinds = dict.fromkeys(str(row.settings["noise"]) for row in rows if _is_injected(row))
+    what = f"{_INJECTED} marks a method into whose streams noise images ({', '.join(kinds)}) were"
+    return [f"{what} injected; no metric counts these."] if kinds else []
 
 
 def _head(name: str) -> str:
@@ -240,3 +258,28 @@ def stopped_notes(records: Sequence[Record]) -> list[str]:
         for r in records
         if r.unfinished
     ]
+
+
+def sweep_notes(texts: Mapping[ResultRow[Any], Mapping[str, Sequence[str]]]) -> list[str]:
+    """Which methods are the best of several settings that were run on the reported streams."""
+    swept: dict[str, dict[str, None]] = {}
+    groups: dict[Any, list[ResultRow[Any]]] = {}
+    for row in texts:
+        key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
+        groups.setdefault(key, []).append(row)
+    for rows in groups.values():
+        names = [
+            n for n in frame.differing(rows) if n not in _OF_STREAMS and not frame.is_digest(n)
+        ]
+        if names and any(_is_best(texts[row]) for row in rows):
+            swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))
+    return [
+        f"Several settings of {method} ({', '.join(map(frame.setting_name, names))}) were run on "
+        f"the streams that this table reports, so the best of them is optimistic: choose settings "
+        f"on other sets, as docs/experiments.md shows."
+        for method, names in swept.items()
+    ]
+
+
+def _is_best(by_column: Mapping[str, Sequence[str]]) -> bool:
+    return any(isinstance(text, Best) for texts in by_column.values() for text in texts)

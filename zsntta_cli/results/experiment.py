@@ -203,7 +203,6 @@ class TableRequest(_Showing):
     report: str = "accuracy"
     spread: str = "seeds"
     caption: str = ""
-    width: str = ""
     label: str = ""
     columns: Texts = []
     aggregate: bool = False
@@ -214,8 +213,8 @@ class TableRequest(_Showing):
         """What report.tables.View takes."""
         return {
             "report": self.report, "spread": self.spread, "caption": self.caption,
-            "width": self.width, "reference": self.label, "metrics": tuple(self.columns),
-            "aggregate": self.aggregate, "labels": self.names,
+            "reference": self.label, "metrics": tuple(self.columns), "aggregate": self.aggregate,
+            "labels": self.names,
         }  # fmt: skip
 
 

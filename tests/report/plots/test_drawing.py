@@ -12,9 +12,9 @@ from kept import run_of
 from PIL import Image
 
 from zsntta_cli.report import plots
+from zsntta_cli.report.drawing import drawn, series_looks
 from zsntta_cli.report.figure import Axis, Figure, Panel, Series, with_ends
-from zsntta_cli.report.forms.looks import looks_of
-from zsntta_cli.report.forms.matplotlib import drawn, series_looks
+from zsntta_cli.report.looks import looks_of
 from zsntta_cli.report.plots import Filters, comparisons, distributions, over_pairs, streams
 from zsntta_cli.simulation.notes import RunNote
 
@@ -57,7 +57,7 @@ import sys
 sys.path[:0] = sys.argv[1:3]
 runs = __import__("test_drawing").runs
 from zsntta_cli.report import plots
-from zsntta_cli.report.forms.matplotlib import drawn
+from zsntta_cli.report.drawing import drawn
 from zsntta_cli.report.plots import Filters
 import hashlib
 for i, kind in enumerate(plots.KINDS):

@@ -20,7 +20,7 @@ from zsntta_cli.report.figure import (
     point_rows,
     with_ends,
 )
-from zsntta_cli.report.forms.data import csv_text
+from zsntta_cli.report.forms import csv_text
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results import tidy
 from zsntta_cli.results.frame import latest

@@ -11,7 +11,6 @@ import typer
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.report.forms import FORMS
 
-Width = Literal["page", "column"]  # what a LaTeX table fits, in a paper of two columns
 PAGES = {".html": "html", ".htm": "html"}
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure

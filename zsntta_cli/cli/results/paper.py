@@ -20,7 +20,7 @@ from zsntta_cli.cli.line.options import (
     own_settings,
     with_groups,
 )
-from zsntta_cli.cli.line.output import Form, Width, form_of
+from zsntta_cli.cli.line.output import Form, form_of
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import check_method
 from zsntta_cli.report.forms import ENDINGS
@@ -126,10 +126,6 @@ def paper(
     output: Annotated[
         Path | None, typer.Option(help="File to write, or with --all a folder.")
     ] = None,
-    width: Annotated[
-        Width | None,
-        typer.Option(help="What a LaTeX table fits in a paper of two columns. [an article's text]"),
-    ] = None,
     live: Annotated[
         bool, live_option("Also run live methods, which may take days.", "--live")
     ] = False,
@@ -163,7 +159,7 @@ def paper(
         written = form_of(output, ENDINGS, form, "table")
     if published:
         results.show_published_figures(figures, output)
-        results.show_published(tables, written, output, width or "")
+        results.show_published(tables, written, output)
         return
     check_choice("preset", rows.preset, tuple(PRESETS))
     wishes = rows.wishes(features_dir, _paper_encoder(encoder))
@@ -183,7 +179,7 @@ def paper(
         results.reproduce_all(output or Path("reproduction"), wishes, execution, ctx.params)
     else:
         results.show_figures(figures, wishes, execution, output, ctx.params)
-        results.show_tables(tables, wishes, execution, (written, output, width or ""), ctx.params)
+        results.show_tables(tables, wishes, execution, (written, output), ctx.params)
 
 
 def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:

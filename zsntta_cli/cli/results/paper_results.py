@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Tables = Sequence[PaperTable]
 
 
-def show_published(tables: Tables, form: str, output: Path | None, width: str) -> None:
+def show_published(tables: Tables, form: str, output: Path | None) -> None:
     """Show the paper's numbers of some tables."""
     from zsntta_cli.paper.sheets import published_content, render
 
     if tables:
         contents = [published_content(table, command_line()) for table in tables]
-        put(render(contents, form, output is not None, width), output)
+        put(render(contents, form, output is not None), output)
 
 
 def show_published_figures(numbers: Sequence[int], output: Path | None) -> None:
@@ -87,10 +87,10 @@ def show_tables(
     tables: Tables,
     wishes: "Wishes",
     execution: "Execution",
-    where: tuple[str, Path | None, str],
+    where: tuple[str, Path | None],
     given: "Given",
 ) -> None:
-    """Run what tables lack, and show them in a form, on stdout or in a file, for some width."""
+    """Run what tables lack, and show them in a form, on stdout or in a file."""
     from dataclasses import replace
 
     from zsntta_cli.paper.sheets import render
@@ -99,12 +99,12 @@ def show_tables(
 
     if not tables:
         return
-    form, output, width = where
+    form, output = where
     execution = replace(execution, tells_notes=output is not None or FORMS[form].of_rows)
     standing = stand(tables, wishes, execution)
     _say_what_is_left(standing, given)
     contents = [standing.content(table, command_line()) for table in tables]
-    put(render(contents, form, output is not None, width), output)
+    put(render(contents, form, output is not None), output)
     _stop_if(standing.unfinished)
 
 

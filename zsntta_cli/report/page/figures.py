@@ -67,7 +67,7 @@ def _panels(
 
 def _images(panels: Sequence[Panel]) -> Markup:
     """The panels as images within the page; many are split over several, with the same looks."""
-    from zsntta_cli.report.forms.matplotlib import PAGE, drawn, series_looks, split
+    from zsntta_cli.report.drawing import PAGE, drawn, series_looks, split
 
     figure = Figure(tuple(panels))
     looks = series_looks(figure)

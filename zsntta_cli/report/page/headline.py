@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zsntta_cli.report.page.document import PageSheet
 from zsntta_cli.report.sheet import AVERAGE, CLOSE_MEANS, Best, Close, SheetRow
-from zsntta_cli.report.sweeps import sweep_notes
 from zsntta_cli.report.tables import (
     compared,
     marked_text,
     reference_notes,
     run_notes,
     stopped_notes,
+    sweep_notes,
 )
 from zsntta_cli.results.frame import (
     ResultRow,

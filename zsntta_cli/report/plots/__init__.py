@@ -102,7 +102,7 @@ def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, b
         rows, columns = point_rows(figure)
         yield path, forms.write_rows(rows, CSV, columns).encode(errors="surrogateescape")
         return
-    from zsntta_cli.report.forms.matplotlib import drawn, series_looks, split
+    from zsntta_cli.report.drawing import drawn, series_looks, split
 
     parts, looks = split(figure, width), series_looks(figure)
     for number, part in enumerate(parts, 1):

@@ -35,7 +35,7 @@ from zsntta_cli.report.figure import (
     tick_text,
     with_ends,
 )
-from zsntta_cli.report.forms.looks import BLACK, DASHED, DOTTED, SOLID, Look, looks_of
+from zsntta_cli.report.looks import BLACK, DASHED, DOTTED, SOLID, Look, looks_of
 
 COLUMN, PAGE = 3.3, 6.9  # inches: a column and the width of a paper's page
 _FONT = 8  # points

@@ -1,0 +1,445 @@
+"""The forms of results: one table for people in four, rows of values for programs in two.
+
+Each form is a function and a line of FORMS; every command that writes results takes its forms from
+here. No NumPy.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from zsntta_cli.errors import printable
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Sheet, SheetRow
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Rows = Sequence[dict[str, Any]]
+
+_UNDERLINED, _BOLD = "An underlined value", "A bold value"
+
+
+def draw(sheets: Iterable[Sheet], form: str, to_file: bool = False) -> str:
+    """Draw sheets as a text; `to_file`: not for a terminal, so as wide as necessary."""
+    draw_sheets, parts = FORMS[form].write, list(sheets)
+    return draw_sheets(parts, to_file=to_file) if form == TABLE else draw_sheets(parts)
+
+
+def write_rows(rows: Rows, form: str, columns: Sequence[str] = ()) -> str:
+    """Write rows of values as a text; `columns` names the columns in case there are no rows."""
+    return FORMS[form].write(rows, columns)
+
+
+def draw_list(sheets: Iterable[Sheet], rows: Rows, form: str, to_file: bool = False) -> str:
+    """A list in any form: its sheets for people, its rows for programs."""
+    return write_rows(rows, form) if FORMS[form].of_rows else draw(sheets, form, to_file)
+
+
+# Rows of values, for programs.
+
+
+def csv_text(rows: Rows, columns: Sequence[str] = ()) -> str:
+    """A head and one line per row; None is empty, numbers are not rounded."""
+    heads = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, heads, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def json_text(rows: Rows, _columns: Sequence[str] = ()) -> str:
+    """A list of objects; None is null."""
+    return json.dumps(list(rows), indent=1) + "\n"
+
+
+# The terminal, by rich.
+
+_ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
+_FRAME, _EDGE = 3, 1  # characters around a column, and at the end of a line
+_LEAST_LABEL = 12  # characters to which a label is folded where the values need the room
+_CLOSE = "~"  # behind a value that cannot be told from the best
+
+
+def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
+    """Draw sheets one below the other, each with its notes, as wide as the terminal, if any.
+
+    Where a table is too wide, its sets stand below each other, the average first. No number is cut,
+    however narrow the terminal is; sentences are folded.
+    """
+    from rich.text import Text
+
+    from zsntta_cli.progress import console
+
+    screen = console(plain=to_file)
+    usual = screen.width  # 80 where there is no terminal
+    width = usual if screen.is_terminal else _ANY_WIDTH
+    with screen.capture() as captured:
+        for sheet in sheets:
+            for line in (*sheet.above, *filter(None, [sheet.title])):
+                style = "italic" if line is sheet.title else ""
+                screen.print(Text(printable(line), style))
+            for names in _blocks(sheet, width):
+                least = _width(sheet, names, _LEAST_LABEL)
+                screen.width = max(width, least) if names else usual
+                screen.print(_rich(sheet, names))
+            screen.width = width
+            for note in sheet.notes_on(f"A value with {_CLOSE}"):
+                screen.print(Text(printable(note)))
+    return captured.get()
+
+
+def _blocks(sheet: Sheet, width: int) -> list[list[str]]:
+    """The columns that stand side by side: all if they fit, else the average before the others."""
+    if _width(sheet, list(sheet.columns)) <= width:
+        return [list(sheet.columns)]
+    blocks: list[list[str]] = [[]]
+    for name in sorted(sheet.columns, key=lambda name: name != AVERAGE):
+        if blocks[-1] and _width(sheet, [*blocks[-1], name]) > width:
+            blocks.append([])
+        blocks[-1].append(name)
+    return blocks
+
+
+def _width(sheet: Sheet, names: Sequence[str], longest: int = _ANY_WIDTH) -> int:
+    """The characters that some columns take beside the labels, none of these wider than so many."""
+    labels = [
+        min(longest, max(map(len, texts)))
+        for texts in zip(sheet.heads, *(row.labels for row in sheet.rows), strict=True)
+    ]
+    values = [max(len(name), *map(len, _lines(sheet, name))) for name in names]
+    return sum(n + _FRAME for n in (*labels, *values)) + _EDGE
+
+
+def _rich(sheet: Sheet, names: Sequence[str]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    def styled(line: Sequence[str]) -> Text:
+        return Text(" ").join(
+            Text(value, "bold" if isinstance(value, Best) else "") for value in line
+        )
+
+    table = Table(show_header=any(sheet.heads) or bool(names))
+    for i, head in enumerate(sheet.heads):
+        is_whole = not names and i == 0  # the name in a list
+        table.add_column(Text(printable(head)), overflow="fold", no_wrap=is_whole)
+    lines = {name: _aligned(sheet, name) for name in names}
+    for name, (heads, *_) in lines.items():
+        parts = [Text(printable(name))] * any(names) + [styled(heads)] * any(
+            head for other in names for head in sheet.columns[other]
+        )
+        table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
+    for i, row in enumerate(sheet.rows, 1):
+        if row.has_rule_above:
+            table.add_section()
+        labels = (Text(printable(label, kept="\n")) for label in row.labels)
+        table.add_row(*labels, *(styled(column[i]) for column in lines.values()))
+    return table
+
+
+def _lines(sheet: Sheet, column: str) -> list[str]:
+    return [" ".join(line) for line in _aligned(sheet, column)]
+
+
+def _aligned(sheet: Sheet, column: str) -> list[list[str]]:
+    """A column's heads and its values in all rows, side by side, each as wide as its widest."""
+    rows = [sheet.columns[column], *(sheet.values(row, column) for row in sheet.rows)]
+    metrics = [_with_room(values) for values in zip(*rows, strict=True)]
+    widths = [max(map(len, values)) for values in metrics]
+    return [
+        [type(v)(v.rjust(width)) for v, width in zip(row, widths, strict=True)]
+        for row in zip(*metrics, strict=True)
+    ]
+
+
+def _with_room(values: Sequence[str]) -> Sequence[str]:
+    """Values with their marks, or a blank in place of one: the digits stay aligned."""
+    if not any(isinstance(value, Marked | Close) for value in values):
+        return values
+    return [
+        v if isinstance(v, Marked) else type(v)(v + (_CLOSE if isinstance(v, Close) else " "))
+        for v in values
+    ]
+
+
+# Markdown
+
+
+def markdown(sheets: Sequence[Sheet]) -> str:
+    """Tables in GitHub's Markdown."""
+    return "\n".join(map(_markdown, sheets))
+
+
+def _markdown(sheet: Sheet) -> str:
+    heads = [*sheet.heads, *(f"{c} {m}".strip() for c, ms in sheet.columns.items() for m in ms)]
+    rule = ["---"] * len(sheet.heads) + ["---:"] * (len(heads) - len(sheet.heads))
+    rows = [[_markdown_cell(text) for text in row] for row in sheet.plain()]
+    lines = [[_markdown_text(head) for head in heads], rule, *rows]
+    above = "".join(f"{_markdown_text(line)}\n\n" for line in sheet.above)
+    title = f"**{_markdown_text(sheet.title)}**\n\n" if sheet.title else ""
+    below = sheet.notes_on("A value in italics")
+    notes = "".join(f"\n{_markdown_text(note)}\n" for note in below)
+    return above + title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
+
+
+def _markdown_cell(text: str) -> str:
+    if isinstance(text, Best):
+        return f"**{text}**"
+    return f"_{text}_" if isinstance(text, Close) else _markdown_text(text)
+
+
+def _markdown_text(text: str) -> str:
+    return printable(text, kept="\n").replace("|", r"\|").replace("\n", "<br>")
+
+
+# HTML, for a file of tables and for the page of `report`.
+
+_STYLE = (
+    "body{font:15px sans-serif}table{border-collapse:collapse;margin:1em 0}caption{text-align:left}"
+    "td,th{padding:.2em .6em;text-align:right;border-bottom:1px solid #ddd}th[scope=row],.t"
+    "{text-align:left;font-weight:400}"
+)
+
+
+def html(sheets: Sequence[Sheet]) -> str:
+    """A page of tables; the best of a column is bold, values close to it are underlined."""
+    title = _escaped([*sheets[0].above, sheets[0].title][0]) if sheets else ""
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
+    return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
+
+
+def html_table(sheet: Sheet) -> str:
+    """A table and its notes, as a part of a page. Cells and rows need no end tags, HTML says so."""
+    has_names = any(sheet.columns)
+    rows = ' rowspan="2"' * has_names
+    first = "".join(f'<th scope="col"{rows}>{_escaped(head)}' for head in sheet.heads)
+    over = "".join(
+        f'<th scope="colgroup" colspan="{len(heads)}">{_escaped(name)}'
+        for name, heads in sheet.columns.items()
+    )
+    second = "".join(
+        f'<th scope="col" class="n">{_escaped(head)}'
+        for heads in sheet.columns.values()
+        for head in heads
+    )
+    head = f"<tr>{first}{over}\n<tr>{second}" if has_names else f"<tr>{first}{second}"
+    above = "".join(f"<p>{_escaped(line)}</p>\n" for line in sheet.above)
+    notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes_on(_UNDERLINED, _BOLD))
+    body = "".join(
+        f'<tr{" class=r" * row.has_rule_above}><th scope="row">{_html_text(texts[0])}'
+        + "".join(f'<td class="t">{_html_text(text)}' for text in texts[1 : len(sheet.heads)])
+        + "".join(f"<td>{_html_text(text)}" for text in texts[len(sheet.heads) :])
+        + "\n"
+        for row, texts in zip(sheet.rows, sheet.plain(), strict=True)
+    )
+    return (
+        f"{above}<table><caption>{_escaped(sheet.title)}</caption>\n<thead>{head}\n</thead>"
+        f"<tbody>{body}</tbody></table>\n" + f'<div class="notes">{notes}</div>\n' * bool(notes)
+    )
+
+
+def _html_text(text: str) -> str:
+    if isinstance(text, Marked):
+        return f"{_escaped(text[:-1])}<sup>{_escaped(text[-1])}</sup>"
+    for kind, tag in ((Best, "b"), (Close, "u")):
+        if isinstance(text, kind):
+            return f"<{tag}>{_escaped(text)}</{tag}>"
+    return "<br>".join(map(_escaped, text.split("\n")))
+
+
+def _escaped(text: str) -> str:
+    return escape(printable(text))
+
+
+# LaTeX
+
+_SYMBOLS = {
+    "±": r"$\pm$", "×": r"$\times$", "✓": r"$\checkmark$", "µ": r"$\mu$", "−": "$-$",
+    "†": r"\dag{}", "°": r"$^\circ$", "…": r"\ldots{}", "≥": r"$\ge$", "≤": r"$\le$",
+    "Σ": r"$\Sigma$", "σ": r"$\sigma$", "α": r"$\alpha$", "β": r"$\beta$", "λ": r"$\lambda$",
+}  # fmt: skip
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    **{character: "\\" + character for character in "&%$#_{}"}, **_SYMBOLS,
+}  # fmt: skip
+_FIT = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_LETTER, _GAP, _WIDEST = 4.3, 6, 480  # points: of \footnotesize, between columns, of a table
+_LONG_TEXT = 32  # characters from which a column of texts has lines
+_MOST_LINES = 45  # of one tabular, so that it fits a page
+
+
+def latex(sheets: Sequence[Sheet]) -> str:
+    """Tables with booktabs' rules, each no wider than the column that it stands in.
+
+    A column's best is bold, values close to it are underlined; a note below says so. A table with a
+    caption or a label is a float.
+    """
+    return "\n".join(map(_latex, sheets))
+
+
+def _latex(sheet: Sheet) -> str:
+    sheet = _narrowed(sheet)
+    texts = [text for row in sheet.plain() for text in row]
+    packages = ["booktabs", "graphicx", *["amssymb"] * any("✓" in text for text in texts)]
+    packages += ["array"] * any("p{" in kind for kind in _kinds(sheet))
+    titles = [f"% {printable(line)}" for line in (*sheet.above, sheet.title) if line]
+    made_by = [f"% Made by: {printable(sheet.command)}"] if sheet.command else []
+    caption = [rf"\caption{{{tex(sheet.caption)}}}"] if sheet.caption else []
+    label = [rf"\label{{{sheet.reference}}}"] if sheet.reference else []
+    environment = "table" if caption or label else "center"
+    notes = " ".join(map(tex, sheet.notes_on(_UNDERLINED, _BOLD)))
+    below = [rf"\par\smallskip{{\scriptsize\raggedright {notes}\par}}"] * bool(notes)
+    return "\n".join([
+        *titles, rf"% Needs \usepackage{{{','.join(packages)}}}", *made_by,
+        rf"\begin{{{environment}}}", *[r"\centering"] * (environment == "table"), *caption, *label,
+        r"\footnotesize\setlength{\tabcolsep}{3pt}", *_tabulars(sheet), *below,
+        rf"\end{{{environment}}}",
+    ]) + "\n"  # fmt: skip
+
+
+def _narrowed(sheet: Sheet) -> Sheet:
+    """A sheet with rows for each metric, where side by side the metrics would be too small."""
+    several = {heads for heads in sheet.columns.values() if len(heads) > 1}
+    lengths = [max(map(len, texts)) for texts in zip(*sheet.plain(), strict=True)]
+    points = _LETTER * sum(lengths) + _GAP * len(lengths)
+    if len(several) != 1 or len(set(sheet.columns.values())) > 1 or points <= _WIDEST:
+        return sheet
+    rows = [
+        SheetRow(
+            (head, *row.labels),
+            {name: [sheet.values(row, name)[place]] for name in sheet.columns},
+            row is sheet.rows[0] and place > 0,
+        )
+        for place, head in enumerate(several.pop())
+        for row in sheet.rows
+    ]
+    columns = dict.fromkeys(sheet.columns, ("",))
+    return replace(sheet, heads=("Metric", *sheet.heads), columns=columns, rows=rows)
+
+
+def _tabulars(sheet: Sheet) -> Iterator[str]:
+    """The rows, as many as a page has room for in each tabular, under the same heads."""
+    columns = list(sheet.columns.values())
+    ends = [len(sheet.heads) + sum(map(len, columns[: i + 1])) for i in range(len(columns))]
+    metrics = [_tex_head(head) for heads in columns for head in heads]
+    labels, heads = [tex(head) for head in sheet.heads], []
+    if any(metrics) and any(sheet.columns):
+        over = [
+            rf"\multicolumn{{{len(of)}}}{{c}}{{{tex(name)}}}" for name, of in sheet.columns.items()
+        ]
+        heads += [" & ".join([*[""] * len(labels), *over]) + r" \\"]
+        heads += ["".join(
+            rf"\cmidrule(lr){{{end - len(of) + 1}-{end}}}"
+            for end, of in zip(ends, columns, strict=True)
+        )]  # fmt: skip
+    names = metrics if any(metrics) else [tex(name) for name in sheet.columns]
+    if any((*labels, *names)):
+        heads += [" & ".join([*labels, *names]) + r" \\", r"\midrule"]
+    for number, rows in enumerate(_pages(sheet)):
+        yield from [r"\par\medskip"] * bool(number)
+        yield _FIT
+        yield from (rf"\begin{{tabular}}{{@{{}}{''.join(_kinds(sheet))}@{{}}}}", r"\toprule")
+        yield from heads
+        for row, texts in rows:
+            yield from [r"\midrule"] * row.has_rule_above
+            yield " & ".join(map(_tex_cell, texts)) + r" \\"
+        yield from (r"\bottomrule", r"\end{tabular}}")
+
+
+def _pages(sheet: Sheet) -> list[list[tuple[SheetRow, list[str]]]]:
+    """The rows in parts that a page has room for; a long text counts by its lines."""
+    pages: list[list[tuple[SheetRow, list[str]]]] = [[]]
+    taken, of_lines = 0, [kind.startswith(">") for kind in _kinds(sheet)]
+    letters = _LONG_TEXT // max(1, sum(of_lines))  # of a line in a narrow column
+    for row, texts in zip(sheet.rows, sheet.plain(), strict=True):
+        lengths = [len(t) for t, is_long in zip(texts, of_lines, strict=True) if is_long]
+        lines = math.ceil(max(lengths, default=1) / letters)
+        if pages[-1] and taken + lines > _MOST_LINES:
+            pages.append([])
+            taken = 0
+        pages[-1].append((row, texts))
+        taken += lines
+    return pages
+
+
+def _kinds(sheet: Sheet) -> list[str]:
+    """How each column is set: numbers to the right, words in the middle, long texts in lines."""
+    longest = [
+        max(map(len, texts))
+        for texts in zip(sheet.heads, *(row.labels for row in sheet.rows), strict=True)
+    ]
+    room = f"{0.7 / max(1, sum(n > _LONG_TEXT for n in longest)):.2f}"
+    lines = rf">{{\raggedright\arraybackslash}}p{{{room}\linewidth}}"
+    labels = [lines if n > _LONG_TEXT else "l" for n in longest]
+    values = [
+        text for row in sheet.rows for name in sheet.columns for text in sheet.values(row, name)
+    ]
+    is_words = any(text and not re.match(r"[-+\d]", text) for text in values)
+    return labels + ["c" if is_words else "r"] * sum(map(len, sheet.columns.values()))
+
+
+def _tex_cell(text: str) -> str:
+    if isinstance(text, Marked):
+        return rf"{_tex_value(text[:-1])}$^{{{_tex_mark(text[-1])}}}$"
+    if "\n" in text:
+        lines = r" \\ ".join(map(tex, text.split("\n")))
+        return rf"\begin{{tabular}}[t]{{@{{}}l@{{}}}}{lines}\end{{tabular}}"
+    if text.startswith("  "):
+        return rf"\quad {tex(text.lstrip())}"
+    if isinstance(text, Best):
+        return rf"\textbf{{{_tex_value(text)}}}"
+    if isinstance(text, Close):
+        return rf"\underline{{{_tex_value(text)}}}"
+    return _tex_head(text) if re.fullmatch(r"Acc_[SNH]", text) else _tex_value(text)
+
+
+def _tex_mark(mark: str) -> str:
+    return {"°": r"\circ", "†": r"\dagger"}.get(mark, tex(mark))
+
+
+def _tex_value(text: str) -> str:
+    """A value with its deviation in small digits."""
+    mean, sign, deviation = text.partition("±")
+    return tex(mean) + rf"{{\scriptsize$\pm${tex(deviation)}}}" * bool(sign)
+
+
+def _tex_head(head: str) -> str:
+    """Write Acc_S in mathematics as the paper does, which needs no package."""
+    parts = re.fullmatch(r"([A-Za-z]+)_([A-Z])", head)
+    return rf"$\mathrm{{{parts[1]}}}_\mathrm{{{parts[2]}}}$" if parts else tex(head)
+
+
+def tex(text: str) -> str:
+    """A text in LaTeX that prints as it is and runs nothing."""
+    return "".join(_SPECIAL.get(character, character) for character in printable(text))
+
+
+@dataclass(frozen=True)
+class Form:
+    """One entry of FORMS."""
+
+    ending: str  # of a file in it
+    write: Callable[..., str]
+    of_rows: bool = False  # it takes rows of values, not sheets
+
+
+TABLE = "table"  # drawn for the terminal, if there is one
+FORMS = {
+    TABLE: Form(".txt", terminal),
+    "markdown": Form(".md", markdown),
+    "latex": Form(".tex", latex),
+    "html": Form(".html", html),
+    "csv": Form(".csv", csv_text, of_rows=True),
+    "json": Form(".json", json_text, of_rows=True),
+}
+# Of figures: what is drawn by matplotlib, and the numbers of the points.
+FIGURE_ENDINGS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": "csv"}
+ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's ending
