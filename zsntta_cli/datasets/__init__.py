@@ -76,11 +76,11 @@ def _own(name: str, path: Path | None, label: str) -> "ImageSet":
 
 
 def _of_hub(name: SetName, data_root: Path) -> "ImageSet":
-    from zsntta_cli.datasets import hub, shards
+    from zsntta_cli.datasets import hub
     from zsntta_cli.datasets.class_names import names_of_folders
 
     if not name.hub.startswith(HF):
-        return shards.from_hub(name.base, name.hub, data_root)
+        return hub.web_repository(name.base, name.hub, data_root)
     return names_of_folders(hub.hub_images(name.base, hub.Address.parse(name.base, name.hub)))
 
 

@@ -1,7 +1,8 @@
-"""Images that the library `datasets` loads, of the hub or of a folder: `hf:ORG/NAME:SPLIT`.
+"""Image sets of the hub: what the library `datasets` loads, and CLIP_benchmark's web data sets.
 
-An image column is told by its type. Rows lie on disk, and an image is decoded when it is asked for.
-The library is an extra, and this the only module that knows it; it runs no code of a data set.
+`hf:ORG/NAME:SPLIT` is of the hub or of a folder. An image column is told by its type; rows lie on
+disk, and an image is decoded when it is asked for. The library is an extra, and this the only
+module that knows it; it runs no code of a data set.
 """
 
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from zsntta_cli.datasets import shards
 from zsntta_cli.datasets.images import ImageSet, file_set, numbered
 from zsntta_cli.datasets.names import HF, HUB
 from zsntta_cli.datasets.tree import File
@@ -21,6 +23,7 @@ from zsntta_cli.errors import DatasetError, first_line
 
 _LABELS = ("label", "labels", "class", "class_name", "category", "target", "cls")  # usual names
 _ROWS = 1_000  # whose sizes are looked at, at a time
+_TIMEOUT = 10  # seconds until the hub counts as out of reach
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def hub_images(name: str, address: Address) -> ImageSet:
     else:
         columns = typed or [column for column in _LABELS if column in others][:1]
     label = _one(name, address, "label", columns)
-    labels, class_names = _labels(name, rows, label) if label else ([-1] * len(rows), [])
+    labels, class_names = _labels(rows, label) if label else ([-1] * len(rows), [])
     stored = rows.select_columns([image]).cast_column(image, datasets.Image(decode=False))
     sizes = _sizes(stored, image, address.is_local)
     files = [  # as .png, which may have more than 8 bits: no name tells
@@ -181,7 +184,7 @@ def _tells_labels(kind: Any) -> bool:
     return dtype in ("string", "large_string") or dtype.startswith(("int", "uint"))
 
 
-def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str]]:
+def _labels(rows: Any, column: str) -> tuple[list[int], list[str]]:
     """Labels, -1 where there is none, and the names of classes; of a column of texts, sorted."""
     values = rows.select_columns([column]).with_format(None)[:][column]
     class_names = list(getattr(rows.features[column], "names", ()))
@@ -190,13 +193,7 @@ def _labels(name: str, rows: Any, column: str) -> tuple[list[int], list[str]]:
         index = {text: i for i, text in enumerate(class_names)}
         values = [index.get(value) for value in values]
     labels = [-1 if value is None else int(value) for value in values]
-    highest = max(labels, default=-1)
-    if min(labels, default=-1) < -1 or (class_names and highest >= len(class_names)):
-        raise DatasetError(
-            f"data set '{name}': labels in the column {column} run from {min(labels)} to "
-            f"{highest}, but there are {len(class_names)} class names."
-        )
-    return labels, class_names if highest >= 0 else []
+    return labels, class_names if max(labels, default=-1) >= 0 else []
 
 
 def _sizes(stored: Any, column: str, is_local: bool) -> list[int]:
@@ -232,3 +229,55 @@ def _file(path: str | None, is_local: bool) -> Path:
     if not path or not is_own or not file.is_file():
         raise OSError("the row has no image")
     return file
+
+
+# --- Web data sets ---
+
+
+def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
+    """The images of a data set repository of the hub, which is fetched into the data root once.
+
+    Raises:
+        DatasetError: it is not there and cannot be fetched.
+    """
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
+
+    root = data_root / repository
+    try:
+        tars = shards.shard_paths(name, root)
+    except DatasetError:
+        tars = []
+    if not tars:
+        if not sys.stderr.isatty():
+            disable_progress_bars()
+        try:  # of one revision; the texts come first, the shards last
+            info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
+            for patterns in (
+                [shards.NAMES, shards.TEMPLATES, f"{shards.SPLIT}/{shards.COUNT}"],
+                [f"{shards.SPLIT}/*.tar"],
+            ):
+                snapshot_download(
+                    repository, repo_type="dataset", revision=info.sha, local_dir=root,
+                    allow_patterns=patterns,
+                )  # fmt: skip
+        except Exception as error:  # the hub and what it asks through raise what they like
+            raise DatasetError(
+                f"data set '{name}': https://huggingface.co/datasets/{repository} is not whole in "
+                f"{root} and cannot be fetched ({type(error).__name__}: {first_line(error)})."
+            ) from error
+        tars = shards.shard_paths(name, root)
+    if not tars:
+        raise DatasetError(
+            f"data set '{name}': https://huggingface.co/datasets/{repository} has no "
+            f"{shards.SPLIT}/{shards.COUNT}: it is no web data set of CLIP_benchmark's layout."
+        )
+    images = shards.web_dataset(name, tars)
+    return replace(images, facts={**images.facts, HUB: repository + _fetched_revision(root)})
+
+
+def _fetched_revision(root: Path) -> str:
+    """`@` and the commit that was fetched, as the hub's library notes it; nothing if by others."""
+    note = root / ".cache" / "huggingface" / "download" / shards.SPLIT / f"{shards.COUNT}.metadata"
+    lines = note.read_text().splitlines() if note.is_file() else []
+    return f"@{lines[0]}" if lines else ""

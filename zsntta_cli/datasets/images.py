@@ -149,7 +149,8 @@ def _checked(
     name: str, labels: Sequence[int] | NDArray[np.integer], class_names: Sequence[str]
 ) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
-    if class_names and len(array) and not -1 <= array.min() <= array.max() < len(class_names):
+    highest = len(class_names) - 1 if class_names else array.max(initial=-1)
+    if len(array) and not -1 <= array.min() <= array.max() <= highest:
         raise DatasetError(
             f"data set '{name}': labels run from {array.min()} to {array.max()}, but there are "
             f"{len(class_names)} class names."

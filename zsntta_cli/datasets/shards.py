@@ -10,35 +10,33 @@ CLIP_benchmark's folders have nshards.txt, a number, beside the tars 0.tar, 1.ta
 
 import json
 import re
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.images import ImageSet, file_set
-from zsntta_cli.datasets.names import HUB, LISTS
-from zsntta_cli.datasets.tree import SUFFIXES, File, below_shared, files_in, images_among
-from zsntta_cli.errors import DatasetError, SettingsError, counted, first_line, first_of, short
-from zsntta_cli.settings.prompts import join_templates, prompt_template, templates_of
+from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in, images_among
+from zsntta_cli.errors import DatasetError, counted, first_line, short
 
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
-_COUNT, _SPLIT = "nshards.txt", "test"
-_TIMEOUT = 10  # seconds until the hub counts as out of reach
+COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
 _FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
-_SHORT = 60  # letters of a text that may be a label
 _KEPT = 1_000  # letters of a caption
+_TEMPLATE = re.compile(r"(?!.* \| )[^{}]*\{\}[^{}]*")  # " | " joins templates
 _Label = int | str | None  # as a sample tells it: a number, or a name, or a caption
 
 
-@dataclass
-class _Met:
-    """What was met in the tars of a set."""
+class _Sample(NamedTuple):
+    """The files of one key, by their endings, with the image among them and its label."""
 
-    tellers: Counter[str] = field(default_factory=Counter)  # samples by what told their labels
-    further: list[str] = field(default_factory=list)  # images that are no sample
-    unused: dict[str, None] = field(default_factory=dict)  # what may have labels and was not asked
+    image: File
+    files: dict[str, File]
+    label: _Label
+    teller: str  # what told the label
 
 
 def is_pattern(path: Path) -> bool:
@@ -67,18 +65,18 @@ def shard_paths(name: str, path: Path) -> list[Path]:
     """
     if is_pattern(path):
         return [Path(one) for one in expand_braces(str(path))]
-    folder = next((f for f in (path, path / _SPLIT) if (f / _COUNT).is_file()), None)
+    folder = next((f for f in (path, path / SPLIT) if (f / COUNT).is_file()), None)
     if folder is None:
-        if splits := sorted(file.parent.name for file in path.glob(f"*/{_COUNT}")):
+        if splits := sorted(file.parent.name for file in path.glob(f"*/{COUNT}")):
             raise DatasetError(
-                f"data set '{name}': {path} has no split {_SPLIT}, but {', '.join(splits)}: name "
+                f"data set '{name}': {path} has no split {SPLIT}, but {', '.join(splits)}: name "
                 f"one, as {name}={path / splits[0]}."
             )
         return []
-    text = (folder / _COUNT).read_text().strip()
+    text = (folder / COUNT).read_text().strip()
     if not text.isdecimal() or not int(text):
         raise DatasetError(
-            f"data set '{name}': {folder / _COUNT} must have the number of shards, not "
+            f"data set '{name}': {folder / COUNT} must have the number of shards, not "
             f"'{short(text)}'."
         )
     count = int(text)
@@ -86,7 +84,7 @@ def shard_paths(name: str, path: Path) -> list[Path]:
     if missing or (folder / f"{count}.tar").exists():
         there = f"{missing[0]}.tar is missing" if missing else f"there is {count}.tar"
         raise DatasetError(
-            f"data set '{name}': {folder / _COUNT} says {count:,} shards, but {there}."
+            f"data set '{name}': {folder / COUNT} says {count:,} shards, but {there}."
         )
     return [folder / f"{i}.tar" for i in range(count)]
 
@@ -96,21 +94,18 @@ def groups(files: Sequence[File]) -> dict[str, dict[str, File]]:
 
     A key ends at the first dot of a name or, where several images would have one, at the last.
     """
-    of_first = _grouped(files, 1)
-    if all(len(_images_of(group)) <= 1 for group in of_first.values()):
-        return of_first
-    of_last = _grouped(files, -1)
-    is_better = all(len(_images_of(group)) <= 1 for group in of_last.values())
-    return of_last if is_better else of_first
+    ways = [_by_key(files, cut) for cut in (str.partition, str.rpartition)]
+    fitting = (way for way in ways if all(len(_images_of(group)) < 2 for group in way.values()))
+    return next(fitting, ways[0])
 
 
-def _grouped(files: Sequence[File], dot: int) -> dict[str, dict[str, File]]:
+def _by_key(
+    files: Sequence[File], cut: Callable[[str, str], tuple[str, str, str]]
+) -> dict[str, dict[str, File]]:
     by_key: dict[str, dict[str, File]] = {}
     for file in files:
-        name = file.parts[-1]
-        stem, point, ending = name.partition(".") if dot == 1 else name.rpartition(".")
-        key = "/".join((*file.parts[:-1], stem))
-        by_key.setdefault(key, {})[point + ending.lower()] = file
+        stem, point, ending = cut(file.parts[-1], ".")
+        by_key.setdefault("/".join((*file.parts[:-1], stem)), {})[point + ending.lower()] = file
     return by_key
 
 
@@ -145,107 +140,92 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     Raises:
         DatasetError: a tar is missing or not whole, no image, or a label that is none.
     """
-    met = _Met()
-    samples = [sample for tar in tars for sample in _samples(name, tar, label, met)]
-    where = tars[0] if len(tars) == 1 else tars[0].parent
-    unused = f": the files beside the images have {', '.join(met.unused)}" if met.unused else ""
+    left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
+    samples = [sample for tar in tars for sample in _samples(name, tar, label, left_out)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {where}.")
-    if label and not met.tellers:
+    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
+    others = _fields(samples[0].files)
+    if label and not tellers:
         raise DatasetError(
-            f"data set '{name}': no sample of {where} has a label '{label}'{unused}."
+            f"data set '{name}': no sample of {where} has a label '{label}': the files beside the "
+            f"images have {others}."
         )
     texts = {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(tars[0], file))}
-    told = [sample_label for _, sample_label in samples]
+    told = [sample.label for sample in samples]
     labels, class_names, note = _labels(name, where, told, _lines(texts, NAMES), bool(label))
-    if unused and max(labels) < 0:
-        note = f"{note or 'no labels'}{unused}: --label FIELD takes labels from one of these"
-    left_out = f"{counted(len(met.further), 'further image')} of samples ({first_of(met.further)})"
+    if others and max(labels) < 0:
+        note = note or "no labels"
+        note += f": files beside the images have {others}, and --label FIELD takes labels from one"
+    further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
+    words = [counted(further, "further image") + " of samples"] * bool(further)
     return replace(
-        file_set(name, [image for image, _ in samples], labels, class_names),
+        file_set(name, [sample.image for sample in samples], labels, class_names),
         facts={LISTS: {file: sha256(text).hexdigest() for file, text in texts.items()}},
         templates=_templates(name, _lines(texts, TEMPLATES)),
-        labels_from=" and ".join(met.tellers) if max(labels) >= 0 else "",
-        left_out=left_out if met.further else "",
+        labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
+        left_out=", ".join(filter(None, [*words, left_out.words()])),
         notes=[note] if note else [],
     )
 
 
-def _samples(name: str, tar: Path, label: str, met: _Met) -> Iterator[tuple[File, _Label]]:
-    """The images of a tar, by key, and their labels."""
-    for key, group in groups(files_in(tar)).items():
-        chosen = _images_of(group)
-        if len(chosen) > 1:
+def _samples(name: str, tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
+    """The samples of a tar, by key."""
+    for key, files in groups(files_in(tar, left_out)).items():
+        images = _images_of(files)
+        if len(images) > 1:
             raise DatasetError(
-                f"data set '{name}': {tar} has two images with the key {key}: {chosen[0].id} and "
-                f"{chosen[1].id}."
+                f"data set '{name}': {tar} has two images with the key {key}: {images[0].id} and "
+                f"{images[1].id}."
             )
-        met.further += [f.id for f in group.values() if f.is_image and f not in chosen]
-        for image in chosen:
+        for image in images:
+            try:
+                told = _told(files, label)
+            except (OSError, ValueError, RecursionError) as error:
+                raise DatasetError(
+                    f"data set '{name}': {key} in {tar} tells no label ({first_line(error)})."
+                ) from error
             parts = (tar.name.partition(".")[0], *key.split("/"))
-            yield replace(image, parts=parts), _told(name, tar, group, label, met)
+            yield _Sample(replace(image, parts=parts), files, *told)
 
 
-def _told(name: str, tar: Path, files: dict[str, File], label: str, met: _Met) -> _Label:
-    """What the files of a key tell of its label; None where they do not."""
-    json_of, endings = files.get(".json"), [".cls", ".json", ".txt"]
-    if label:
-        endings = [".json", label if label.startswith(".") else f".{label}"]
-    for ending in endings:
-        if (file := files.get(ending)) is None:
-            continue
-        try:
-            told = _read_label(file.read().decode("utf-8-sig").strip(), ending, label)
-        except (OSError, ValueError, RecursionError) as error:
-            raise DatasetError(
-                f"data set '{name}': {file.id} in {tar} tells no label ({first_line(error)})."
-            ) from error
-        if told is not None:
-            field = f" ('{label}')" if label and ending == ".json" else ""
-            met.tellers[f"{ending} files{field}"] += 1
-            if isinstance(told, str):
-                met.unused |= dict.fromkeys(_fields(json_of))
-            return told
-    met.unused |= dict.fromkeys(_fields(json_of))
-    others = [e for e in files if e not in SUFFIXES and e not in (".json", ".txt", ".cls")]
-    met.unused |= dict.fromkeys(others)
-    return None
-
-
-def _read_label(text: str, ending: str, label: str) -> _Label:
-    """A label of a file's text.
+def _told(files: dict[str, File], label: str) -> tuple[_Label, str]:
+    """What the files of a key tell of its label, None where they do not, and which of them does.
 
     Raises:
         ValueError: it is no number from 0 and no name.
     """
-    told: object = text[:_KEPT] or None
-    if ending == ".json":
-        values = json.loads(text)
-        names = [label] if label else _FIELDS
-        found = [values[n] for n in names if n in values] if isinstance(values, dict) else []
-        told = found[0] if found else None
-        told = None if told == -1 else told[:_KEPT].strip() if isinstance(told, str) else told
-    elif ending == ".cls" and not label:
-        told = int(text)
-    if isinstance(told, bool) or not isinstance(told, int | str | None):
-        raise ValueError("it is no name and no number from 0")
-    if isinstance(told, int) and not 0 <= told < 10**9:
-        raise ValueError(f"{told} is no number from 0")
-    return told
+    endings = (".json", f".{label.removeprefix('.')}") if label else (".cls", ".json", ".txt")
+    for ending in filter(files.__contains__, endings):
+        told: Any = files[ending].read().decode("utf-8-sig").strip()[:_KEPT] or None
+        if ending == ".json":
+            values = _json(files)
+            told = next((values[f] for f in ([label] if label else _FIELDS) if f in values), None)
+            told = None if told == -1 else told
+        elif ending == ".cls" and not label:
+            told = int(told or "")
+        if not isinstance(told, str | None) and not (type(told) is int and 0 <= told < 10**9):
+            raise ValueError(f"{short(str(told))} is no name and no number from 0")
+        if told is not None:
+            told = told[:_KEPT].strip() if isinstance(told, str) else told
+            return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
+    return None, ""
 
 
-def _fields(file: File | None) -> list[str]:
-    """The fields of a .json whose values may be labels: short texts, and numbers from 0."""
+def _json(files: dict[str, File]) -> dict[str, Any]:
+    """The fields of a sample's .json; none where it has none."""
+    values = json.loads(files[".json"].read()) if ".json" in files else {}
+    return values if isinstance(values, dict) else {}
+
+
+def _fields(files: dict[str, File]) -> str:
+    """What of a sample's files may have its label: fields of its .json, endings of other files."""
     try:
-        values = json.loads(file.read()) if file else {}
+        fields = list(_json(files))
     except (OSError, ValueError, RecursionError):
-        return []
-    kept = values.items() if isinstance(values, dict) else ()
-    return [
-        n
-        for n, v in kept
-        if (isinstance(v, str) and len(v) < _SHORT) or (type(v) is int and v >= 0)
-    ]
+        fields = []
+    usual = (*SUFFIXES, ".cls", ".json", ".txt")
+    return ", ".join([*fields, *(ending for ending in files if ending not in usual)])
 
 
 def _labels(
@@ -256,19 +236,14 @@ def _labels(
     Texts that name no class are captions, and captions no labels, unless `is_class`.
 
     Raises:
-        DatasetError: a label without a class name, or labels of two kinds.
+        DatasetError: a text that is no class name, or labels of two kinds.
     """
     texts = {label for label in told if isinstance(label, str)}
-    if texts and not texts <= set(names) and all(text.isdecimal() for text in texts):
+    if not texts <= set(names) and all(text.isdecimal() for text in texts):
         told = [int(label) if isinstance(label, str) else label for label in told]
         texts = set()
     numbers = [label if isinstance(label, int) else -1 for label in told]
     if not texts:
-        if names and max(numbers) >= len(names):
-            raise DatasetError(
-                f"data set '{name}': label {max(numbers)}, but {len(names)} names in {NAMES} for "
-                f"{where}."
-            )
         return numbers, list(names) if max(numbers) >= 0 else [], ""
     if max(numbers) >= 0:
         raise DatasetError(f"data set '{name}': labels in {where} are numbers and texts.")
@@ -308,60 +283,9 @@ def _templates(name: str, lines: Sequence[str]) -> list[str]:
         DatasetError: a line that is no template.
     """
     templates = [line.replace("{c}", "{}") for line in lines if line]
-    for template in templates:
-        try:
-            is_one = templates_of(join_templates(prompt_template(template), "{}"))[0] == template
-        except SettingsError:
-            is_one = False
-        if not is_one:
-            raise DatasetError(
-                f"data set '{name}': '{short(template)}' in {TEMPLATES} is no prompt template: a "
-                f"text with one {{c}} for the class name."
-            )
-    return templates
-
-
-def from_hub(name: str, repository: str, data_root: Path) -> ImageSet:
-    """The images of a data set repository of the hub, which is fetched into the data root once.
-
-    Raises:
-        DatasetError: it is not there and cannot be fetched.
-    """
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
-
-    root = data_root / repository
-    try:
-        tars = shard_paths(name, root)
-    except DatasetError:
-        tars = []
-    if not tars:
-        if not sys.stderr.isatty():
-            disable_progress_bars()
-        try:  # of one revision; the texts come first, the shards last
-            info = HfApi().dataset_info(repository, timeout=_TIMEOUT)
-            for patterns in ([NAMES, TEMPLATES, f"{_SPLIT}/{_COUNT}"], [f"{_SPLIT}/*.tar"]):
-                snapshot_download(
-                    repository, repo_type="dataset", revision=info.sha, local_dir=root,
-                    allow_patterns=patterns,
-                )  # fmt: skip
-        except Exception as error:  # the hub and what it asks through raise what they like
-            raise DatasetError(
-                f"data set '{name}': https://huggingface.co/datasets/{repository} is not whole in "
-                f"{root} and cannot be fetched ({type(error).__name__}: {first_line(error)})."
-            ) from error
-        tars = shard_paths(name, root)
-    if not tars:
+    if wrong := [template for template in templates if not _TEMPLATE.fullmatch(template)]:
         raise DatasetError(
-            f"data set '{name}': https://huggingface.co/datasets/{repository} has no "
-            f"{_SPLIT}/{_COUNT}: it is no web data set of CLIP_benchmark's layout."
+            f"data set '{name}': '{short(wrong[0])}' in {TEMPLATES} is no prompt template: a text "
+            f"with one {{c}} for the class name."
         )
-    images = web_dataset(name, tars)
-    return replace(images, facts={**images.facts, HUB: repository + _revision(root)})
-
-
-def _revision(root: Path) -> str:
-    """`@` and the commit that was fetched, as the hub's library notes it; nothing if by others."""
-    note = root / ".cache" / "huggingface" / "download" / _SPLIT / f"{_COUNT}.metadata"
-    lines = note.read_text().splitlines() if note.is_file() else []
-    return f"@{lines[0]}" if lines else ""
+    return templates
