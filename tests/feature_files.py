@@ -42,8 +42,8 @@ def write_features(
 
 def imported(features, name="pets", root="features", **plan):
     """Import features that were made elsewhere: what was written, and what was noted."""
-    done = import_features(ImportPlan(name, Path(features), **plan), Path(root))
-    return store.read(done.features.path), " ".join(done.notes)
+    new, notes = import_features(ImportPlan(name, Path(features), **plan), Path(root))
+    return store.read(new.path), " ".join(notes)
 
 
 def not_imported(*parts, features, error=StoreError, remedy="", **plan):

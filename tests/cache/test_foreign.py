@@ -12,7 +12,7 @@ from feature_files import imported, not_imported
 from made import damaged, refused
 from safetensors.numpy import save_file
 
-from zsntta_cli.cache import arrays
+from zsntta_cli.cache.npz import read_arrays
 from zsntta_cli.errors import StoreError
 
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)
@@ -114,7 +114,7 @@ WRONG = [
 def test_files_that_are_not_what_they_should_be(name, content, said):
     Path(name).write_bytes(content)
     with refused(said, error=StoreError):
-        arrays.read(Path(name))
+        read_arrays(Path(name))
     not_imported(features=name)
 
 
@@ -176,7 +176,7 @@ def test_malicious_files_never_run(suffix, key):
     write_malicious(path, key)
     words = ("objects other than tensors", "Python objects in dtype", "Object arrays cannot")
     with pytest.raises(StoreError, match=f"cannot read bad.*({'|'.join(words)})"):
-        arrays.read(path)
+        read_arrays(path)
     assert not Path("code-has-run").exists()
 
 
@@ -186,5 +186,5 @@ def test_bare_pickles_never_run(suffix, protocol):
     path = Path(f"bad{suffix}")
     path.write_bytes(pickle.dumps(Malicious(), protocol=protocol))
     with refused("cannot read bad", error=StoreError):
-        arrays.read(path)
+        read_arrays(path)
     assert not Path("code-has-run").exists()

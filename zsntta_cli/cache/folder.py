@@ -2,13 +2,13 @@
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.cache.identity import SAME_ENCODER, check_same
+from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
 from zsntta_cli.files import sha256
@@ -92,22 +92,23 @@ class Stored:
         return self.path.stem.removeprefix(".")
 
 
-def check_folder(
-    root: Path,
-    encoder_name: str,
-    identity: Mapping[str, Any],
-    keys: Iterable[str] = SAME_ENCODER,
-    *,
-    then: str = "delete it, or take another --features-dir",
-) -> None:
+def any_features(root: Path, encoder_name: str, but: Path | None = None) -> "Features | None":
+    """The description of one of an encoder's feature files, `but` not of that one.
+
+    All files of a folder are of one encoder: whoever writes one has compared it with another.
+    """
+    files = (_file(path) for path in _files(root, encoder_name) if path != but)
+    return next((file.header for file in files if file.header), None)
+
+
+def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> None:
     """Refuse a folder with features of another encoder: weights behind a name may change.
 
     Raises:
         StoreError: there are such features.
     """
-    for other in stored(root, encoder_name):
-        if other.header:
-            check_same(other.path, other.header.identity, identity, keys, then=then)
+    if other := any_features(root, encoder_name):
+        check_same(other.path, other.identity, identity)
 
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:

@@ -63,6 +63,8 @@ def _faults_of_rows(features: "Features", every_row: bool) -> Iterator[str]:
     if features.normalized and not (abs(norms - 1) <= UNIT_TOLERANCE).all():
         yield "is marked as normalised, but norms are not 1"
     for text in features.texts.values():
+        if text.logit_scale is not None and not is_scale(text.logit_scale):
+            yield f"the logit scale of '{text.template}' is {text.logit_scale}, must be above 0"
         if not (abs(row_norms(text.features) - 1) < TEXT_TOLERANCE).all():
             yield f"text features of '{text.template}' have norms other than 1"
     if features.generic is not None:

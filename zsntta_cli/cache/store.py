@@ -29,7 +29,6 @@ from zsntta_cli.cache.identity import machine_facts
 from zsntta_cli.cache.soundness import faults
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import input_size, whole_file
-from zsntta_cli.settings.options import is_scale
 
 FORMAT = 1
 GENERIC = "generic_text"
@@ -379,8 +378,6 @@ def _read_text(group: h5py.Group, shape: tuple[int, int], rows: bool) -> Text:
     if rows and _sha256(features) != digest:
         raise ValueError("its text features do not match their digest")
     scale = float(_text(group, "logit_scale")) if "logit_scale" in group.attrs else None
-    if scale is not None and not is_scale(scale):
-        raise ValueError(f"the logit scale of its text features is {scale}")
     return Text(_text(group, "template"), features, scale, digest)
 
 

@@ -192,9 +192,7 @@ def import_(
     ] = "imported",
     logit_scale: Annotated[
         float | None,
-        typer.Option(
-            help="Logit scale of the encoder, exponentiated. [the export's, the folder's or 100]"
-        ),
+        typer.Option(help="Logit scale of the encoder, exponentiated. [the export's, or 100]"),
     ] = None,
     logit_bias: Annotated[
         float | None, typer.Option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
@@ -217,14 +215,12 @@ def import_(
     )  # fmt: skip
     from zsntta_cli.progress import ConsoleReporter
 
-    done = import_features(plan, features_dir)
-    for note in done.notes:
+    new, notes = import_features(plan, features_dir)
+    for note in notes:
         ConsoleReporter().note(f"{plan.name}: {note}")
-    new = done.features
     say(
         f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
         f"{'text features' if new.texts else 'no text features'}"
-        + ("" if done.written else ", there already")
     )
     say_accuracies(new)
 
@@ -263,11 +259,12 @@ def export(
 
     form_of(output, {".npz": "npz"}, default="npz")
     path = only_file(features_dir, name, encoder)
-    done = export_features(path, output or Path(f"{name}.npz"), without_ids, overwrite)
-    if done.note:
-        say(f"note: {name}: {done.note}.", err=True)
+    target = output or Path(f"{name}.npz")
+    features, note = export_features(path, target, without_ids, overwrite)
+    if note:
+        say(f"note: {name}: {note}.", err=True)
     to_stream = output is not None and is_stream(output)
-    say(f"{done.path}: {done.images:,} features of {done.dim} dims", err=to_stream)
+    say(f"{target}: {len(features):,} features of {features.dim} dims", err=to_stream)
 
 
 app.command(cls=Command)(push)

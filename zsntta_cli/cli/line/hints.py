@@ -279,11 +279,12 @@ def _choice(given: Given) -> EncoderChoice | None:
 
 def _made_here(root: Path, folder: str) -> EncoderChoice | None:
     """The encoder that made the features in a folder; None where they were imported."""
-    from zsntta_cli.cache.folder import stored
+    from zsntta_cli.cache.folder import any_features
 
     try:
-        headers = [one.header for one in stored(root, folder) if one.header]
-        known = [h.identity for h in headers if h.identity.get("pretrained") != "imported"]
-        return EncoderChoice(*(known[0][k] for k in ("model", "pretrained", "precision")))
-    except (IndexError, KeyError, TypeError, OSError, ZsnttaError):
+        made = any_features(root, folder)
+        if made is None or made.identity.get("pretrained") == "imported":
+            return None
+        return EncoderChoice(*(made.identity[k] for k in ("model", "pretrained", "precision")))
+    except (KeyError, TypeError, OSError, ZsnttaError):
         return None
