@@ -20,7 +20,7 @@ from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
 _CELLS = len(GRID) + 1
-_BLOCK = 96  # queues at once: their cells stay in the processor's cache
+_BLOCK = 80  # queues at once: their cells take 128 KB, above which memory is new each time
 
 Floats = NDArray[np.float64]
 Score = Floats | float
