@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from kept import curves, kept_run
 
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.store import RecordStore
+from zsntta_cli.simulation.record import Record
 
 SETS = [f"set{i}" for i in range(11)]
 OTHERS = ("sky", "sand", "snow", "soot")
@@ -29,7 +29,7 @@ METHODS = ("zs-clip", "adand", "tda", "cull")
 ITEMS = 20_000  # test samples of a stream
 
 
-def made(count: int) -> Iterator[Kept]:
+def made(count: int) -> Iterator[Record]:
     """So many runs: methods on pairs, by seed."""
     usual = {
         name: kept_run(name, samples=ITEMS // 2, known=7000, caught=8000, curves=curves())
@@ -37,13 +37,12 @@ def made(count: int) -> Iterator[Kept]:
     }
     for i in range(count):
         kept = usual[METHODS[i % 4]]
-        stream = dataclasses.replace(kept.record.settings.stream, seed=i // 176)
+        stream = dataclasses.replace(kept.settings.stream, seed=i // 176)
         settings = dataclasses.replace(
-            kept.record.settings, stream=stream, id_set=SETS[i // 4 % 11],
+            kept.settings, stream=stream, id_set=SETS[i // 4 % 11],
             ood_set=OTHERS[i // 44 % 4],
         )  # fmt: skip
-        record = dataclasses.replace(kept.record, settings=settings)
-        yield Kept(record, kept.curves)
+        yield kept.model_copy(update={"settings": settings})
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:

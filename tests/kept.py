@@ -1,9 +1,8 @@
-"""Kept runs that several tests make by hand; none of it is a test."""
+"""Record runs that several tests make by hand; none of it is a test."""
 
 import numpy as np
 from made import PROMPT
 
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
@@ -58,7 +57,7 @@ def kept_run(
         "revision": revision(method),
         "memory": 100 * 2**20,
     }
-    return Kept(Record(**made | (record or {})), curves or {})
+    return Record(**made | {"curves": curves or {}} | (record or {}))
 
 
 def run_of(

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from zsntta_cli.results.schema import json_schema
+from zsntta_cli.results.exchange import json_schema
 
 PATH = Path(__file__).parents[1] / "docs" / "record.schema.json"
 

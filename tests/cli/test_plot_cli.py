@@ -1,7 +1,6 @@
 """`zsntta plot`: what it reads, writes and refuses."""
 
 import csv
-import dataclasses
 import re
 from pathlib import Path
 
@@ -105,8 +104,7 @@ def test_alone_it_says_what_each_kind_shows(zsntta):
 def test_many_panels_are_files_of_one_scale_with_one_caption_beside_them(zsntta, tmp_path):
     note = RunNote("method", "adand", "adand learns.")
     runs = [run_of("adand", (0.5 + 0.02 * i, 0.6), ood_set=f"set-{i}") for i in range(13)]
-    record = dataclasses.replace(runs[0].record, notes=(note,))
-    runs[0] = dataclasses.replace(runs[0], record=record)
+    runs[0] = runs[0].model_copy(update={"notes": (note,)})
     with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
         store.add(runs)
     result = zsntta("plot", "ratio", "--output", "r.svg")

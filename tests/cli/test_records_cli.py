@@ -82,7 +82,7 @@ def test_a_name_that_no_kept_run_has_is_said(keep, zsntta):
         assert result.exit_code == 0
         return result.stderr
 
-    assert listed("--method", "adand", "--id", kept_run().record.settings.id_set) == ""
+    assert listed("--method", "adand", "--id", kept_run().settings.id_set) == ""
     assert listed("--method", "adnd,adand") == (
         "note: no kept run has method 'adnd' (did you mean 'adand'?).\n"
     )
@@ -96,7 +96,7 @@ def test_csv_and_json_have_the_one_schema_and_the_key(keep, zsntta, tmp_path):
     keep(kept)
     [row] = rows(zsntta)
     assert (row["key"], row["settings"], row["acc_h"]) == (
-        kept.key, "warmup=5", str(kept.record.accuracies.acc_h),
+        kept.key, "warmup=5", str(kept.accuracies.acc_h),
     )  # fmt: skip
     assert zsntta("records", "list", "--records", PATH, "--output", "l.json").exit_code == 0
     [plain] = json.loads((tmp_path / "l.json").read_text())

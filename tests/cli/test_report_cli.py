@@ -1,6 +1,5 @@
 """`zsntta report` as it is typed."""
 
-import dataclasses
 import os
 import re
 import shutil
@@ -55,9 +54,9 @@ def test_other_folders_and_title(stored, tmp_path):
 
 
 def test_what_is_left_out_is_noted(zsntta, tmp_path):
-    other = dataclasses.replace(KEPT[0].record, revision="0.1")
+    other = KEPT[0].model_copy(update={"revision": "0.1"})
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
-        store.add([*KEPT[1:], dataclasses.replace(KEPT[0], record=other)])
+        store.add([*KEPT[1:], other])
     result = zsntta("report", "x.sqlite")
     assert result.stderr == "note: left out: 1 run by another version: run it again.\n"
     assert result.exit_code == 0

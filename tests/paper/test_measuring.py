@@ -24,9 +24,9 @@ WISHES = Wishes(Path("features"))
 
 def record(run, acc_h):
     return Record(
-        run, Measures(acc_s=0.5, acc_n=0.6, acc_h=acc_h),
-        Measures(auroc=0.9, fpr95=0.1, aupr=0.8), Measures(),
-        {"id": 100, "ood": 0, "noise": 0}, {}, {}, 2.0, "", {},
+        settings=run, accuracies=Measures(acc_s=0.5, acc_n=0.6, acc_h=acc_h),
+        detection=Measures(auroc=0.9, fpr95=0.1, aupr=0.8), seconds=2.0,
+        counts={"id": 100, "ood": 0, "noise": 0}, digests={}, versions={},
     )  # fmt: skip
 
 

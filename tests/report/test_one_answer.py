@@ -5,7 +5,6 @@ best, and as what cannot be told from it.
 """
 
 import csv
-import dataclasses
 import io
 import json
 import math
@@ -64,7 +63,7 @@ def answer(cells_by_method, is_best, is_close, text):
 
 
 def records_of(cells):
-    return [run_of(cell).record for cell in cells]
+    return [run_of(cell) for cell in cells]
 
 
 def read_terminal(cells):
@@ -301,24 +300,24 @@ def test_what_has_no_average_says_what_it_has():
 
 
 def test_of_one_run_twice_the_later_one_counts():
-    first, second = (run_of(Cell("cull", "glyphs", 0, known)).record for known in (50, 60))
-    later = dataclasses.replace(second, created="2027-01-01T00:00:00+00:00")
+    first, second = (run_of(Cell("cull", "glyphs", 0, known)) for known in (50, 60))
+    later = second.model_copy(update={"created": "2027-01-01T00:00:00+00:00"})
     assert table([first, later]) == table([later, first]) == table([later])
 
 
 def test_a_reference_that_sees_the_whole_stream_is_never_the_best():
-    records = [kept_run(m, known=k, caught=k).record for m, k in (("etlt", 9), ("cull", 8))]
+    records = [kept_run(m, known=k, caught=k) for m, k in (("etlt", 9), ("cull", 8))]
     shown = table(records, form="markdown")
     assert "**" not in shown.split("etlt")[1]
     note = "etlt sees the whole stream before it decides, so it is shown for reference, and never"
     assert note in shown
-    third = kept_run("zs-clip", known=7, caught=7).record
+    third = kept_run("zs-clip", known=7, caught=7)
     assert "| cull | **80.00** |" in table([*records, third], form="markdown")
 
 
 def test_a_pipeline_that_is_shown_the_truth_is_never_the_best():
     tent = [kept_run("tent", known=k, caught=k, pipeline=p) for k, p in ((9, "gt"), (7, "normal"))]
-    records = [kept.record for kept in [*tent, kept_run("cull", known=8, caught=8)]]
+    records = [*tent, kept_run("cull", known=8, caught=8)]
     shown = table(records, form="markdown")
     assert re.findall(r"\*\*[0-9.]+\*\*", shown) == ["**80.00**"] * 3
     note = "tent is shown by its pipeline gt which samples are noise, so it is shown for reference"

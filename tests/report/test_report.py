@@ -17,10 +17,9 @@ from zsntta_cli.report.forms import draw
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
+from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.simulator import Record
 
 NAN = math.nan
 
@@ -29,15 +28,15 @@ def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NA
     settings = build_run(method, "tiny", "cifar10", ood, "a photo of a {}.", **values)
     counts = {"id": 10_000, "ood": 10_000, "noise": 0}
     return Record(
-        settings, Measures(zip(("acc_s", "acc_n", "acc_h"), acc, strict=True)),
-        Measures(zip(("auroc", "fpr95", "aupr"), det, strict=True)), Measures(), counts,
-        repeated={},
+        settings=settings,
+        accuracies=Measures(zip(("acc_s", "acc_n", "acc_h"), acc, strict=True)),
+        detection=Measures(zip(("auroc", "fpr95", "aupr"), det, strict=True)), counts=counts,
         digests={}, seconds=0.1, created="now", versions={},
     )  # fmt: skip
 
 
 def kept(records):
-    return [Kept(record, {}) for record in records]
+    return records
 
 
 def text(records, colours=False, **view):
@@ -222,7 +221,7 @@ SWEPT = "were run on the streams that this table reports, so the best of them is
     ],
 )
 def test_the_best_of_several_settings_is_noted_where_it_is_marked(settings, swept):
-    records = [kept_run(**{"method": "zs-clip"} | values).record for values in settings]
+    records = [kept_run(**{"method": "zs-clip"} | values) for values in settings]
     shown = table(records, form="markdown", columns=["acc_h"])
     assert shown.count(SWEPT) == bool(swept)
     assert not swept or f"Several settings of {swept} {SWEPT}: choose settings on" in shown

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from zsntta_cli.results.curves import (
     BINS,
     accuracy_curves,
     curves_of,
-    drawable_curves,
     histogram,
 )
 from zsntta_cli.simulation.metrics import Judged
@@ -72,43 +70,6 @@ def test_windows_are_the_accuracies_of_parts_of_the_stream(items):
 
 FLAT = {"item": [1, 2], "acc_s": [0.5, None], "acc_n": [None, 1]}
 SCORES = {"low": 0, "high": 1.0, "id": [1, 2], "ood": [0, 3]}
-
-
-def test_curves_of_a_run_can_be_drawn(features):
-    [run] = grid(features, ["adand"])
-    curves = curves_of(Simulator(features).replay(run))
-    assert drawable_curves(curves) == curves
-
-
-@pytest.mark.parametrize(
-    ("change", "columns"),
-    [
-        ({}, ["acc_s", "acc_n"]), ({"acc_s": [0.5]}, ["acc_n"]), ({"acc_n": [True, 1]}, ["acc_s"]),
-        ({"acc_s": None, "x": [1, 2]}, ["acc_n"]), ({"acc_s": [math.nan, 1]}, ["acc_n"]),
-        ({"acc_s": [10**400, 1]}, ["acc_n"]), ({"acc_s": "ab", "acc_n": ["<b>", 1]}, []),
-        ({"item": [2, 1]}, []), ({"item": [1, 1]}, []), ({"item": [1, None]}, []),
-        ({"item": [], "acc_s": [], "acc_n": []}, []), ({"item": "ab"}, []),
-    ],
-)  # fmt: skip
-def test_columns_that_are_none_are_not_drawn(change, columns):
-    curves = drawable_curves({"running": FLAT | change, "thresholds": 3, "scores": SCORES, "x": 1})
-    assert [*curves.get("running", {})] == (["item", *columns] if columns else [])
-    assert curves.pop("scores") == SCORES
-    assert curves.keys() <= {"running"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"ood": None}, {"id": [None, 1]}, {"id": [1.5, 2]}, {"id": [-1, 2]}, {"id": [1, 2, 3]},
-        {"id": [1], "ood": [1]}, {"low": 1.0}, {"low": math.nan}, {"high": None}, {"high": "1"},
-        {"id": [True, 1]}, {"low": [0]},
-    ],
-)  # fmt: skip
-def test_half_a_histogram_is_not_drawn(change):
-    curves = dict.fromkeys(("scores", "before", "difference"), SCORES | change)
-    assert drawable_curves(curves) == {}
-    assert drawable_curves({"before": SCORES}) == {"before": SCORES}
 
 
 def test_a_histogram_of_scores_beyond_0_and_1_has_their_range():

@@ -14,7 +14,7 @@ import pytest
 from made import fails
 from replayed import grid, kept_run, merged
 
-from zsntta_cli.results.exchange import read_lines, to_line
+from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import KIND, RecordStore
@@ -23,28 +23,18 @@ ROOT = Path(__file__).parents[2]
 PAIR = ("--id", "pets", "--ood", "sky")
 
 
-def test_a_kept_run_comes_back_as_it_was(features, tmp_path):
-    some = [kept_run(features, m) for m in ("zs-clip", "adand", "mcm")]
-    with RecordStore(tmp_path / "a" / "kept.sqlite", create=True) as store:
-        store.add(some)
-        found = list(store.all())
-    assert [kept.key for kept in found] == [kept.key for kept in some]
-    for kept, before in zip(found, some, strict=True):
-        assert to_line(kept) == to_line(before)
-
-
 def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta):
     path, name = tmp_path / "kept.sqlite", os.fsdecode(b"caf\xe9")
     kept = kept_run(features)
-    settings = dataclasses.replace(kept.record.settings, ood_set=name)
-    other = dataclasses.replace(kept, record=dataclasses.replace(kept.record, settings=settings))
+    settings = dataclasses.replace(kept.settings, ood_set=name)
+    other = kept.model_copy(update={"settings": settings})
     with RecordStore(path, create=True) as store:
         store.add([kept, other])
-        assert store.find([other.key])[other.key].record == other.record
+        assert store.find([other.key])[other.key] == other
     assert "caf\\udce9" in zsntta("records", "--records", path).stdout
     lines = tmp_path / "other.jsonl"
     lines.write_text(to_line(other))
-    assert read_lines(lines)[0].record == other.record
+    assert read_records(lines)[0] == other
 
 
 @pytest.mark.parametrize(
@@ -56,7 +46,7 @@ def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta
 def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path, zsntta, record):
     """As a broken disk, or a stranger, leaves it."""
     path, other = tmp_path / "kept.sqlite", kept_run(features, "adand")
-    plain = other.record.to_dict()
+    plain = other.to_dict()
     if record.startswith('{"'):
         plain = merged(plain, json.loads(record.replace("%s", "0" * 400)))
         record = json.dumps(plain)
@@ -65,7 +55,7 @@ def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path,
         store._connection.execute(
             "UPDATE contents SET record = ? WHERE key = ?", (record, other.key)
         )
-        assert [kept.record.settings.method for kept in store.all()] == ["zs-clip"]
+        assert [kept.settings.method for kept in store.all()] == ["zs-clip"]
     listed = zsntta("records", "--records", path)
     assert listed.exit_code == 0, listed.stderr
     assert zsntta("records", "remove", "--all", "--records", path).stdout == "removed 2 runs\n"
@@ -194,7 +184,7 @@ def test_jobs_keep_each_run_when_it_is_finished(features, tmp_path):
     runs = grid(features, ["zs-clip", "adand"], seed=[*range(5)])
     made = run_all(features, runs, jobs=2, keeping=keeping)
     before = kept_before(features, runs, keeping)
-    assert [before[run].record for run in runs] == made
+    assert [before[run] for run in runs] == made
 
 
 @pytest.mark.slow

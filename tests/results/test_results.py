@@ -15,11 +15,11 @@ from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results.keeping import Keeping, kept_before
-from zsntta_cli.results.kept import run_key
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation import revision
 from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.recorded import run_key
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -213,14 +213,6 @@ def some(features, tmp_path, zsntta):
     run_all(features, grid(features, ["zs-clip", "adand"], seed=[0, 1]),
             keeping=Keeping(tmp_path / "features" / "records.sqlite"))  # fmt: skip
     return zsntta
-
-
-def test_show_says_everything_by_the_first_digits_of_a_key(some):
-    key = some("records").stdout.splitlines()[3].split()[0]
-    text = some("records", "show", key).stdout
-    for part in ("adand", "warmup = 10", "acc_h = ", "text/pets = ", "python = "):
-        assert part in text
-    fails(some("records", "show", "xyz"), "no key begins with 'xyz'", "zsntta records list")
 
 
 @pytest.mark.parametrize("form", ["json", "csv"])

@@ -8,7 +8,7 @@ from zsntta_cli.simulation.recorded import run_from_record
 
 
 def plain(**options):
-    settings = kept_run().record.to_dict()["settings"]
+    settings = kept_run().to_dict()["settings"]
     return {**settings, "options": {**settings["options"], **options}}
 
 

@@ -11,8 +11,7 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
-from zsntta_cli.results.kept import run_key
-from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.recorded import run_from_record, run_key
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator, raw_features
 

@@ -42,7 +42,7 @@ SESSION._encoders[TINY] = load_encoder(TINY, "cpu")
 
 
 def numbers(kept):
-    record = kept.record
+    record = kept
     return record.settings, record.accuracies, record.detection, record.counts, kept.curves
 
 

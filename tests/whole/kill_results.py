@@ -32,7 +32,7 @@ ADD = RecordStore.add
 
 
 def numbers(kept):
-    return kept.record.settings, kept.record.accuracies, kept.record.counts, kept.curves
+    return kept.settings, kept.accuracies, kept.counts, kept.curves
 
 
 def child(path, order, pipe):

@@ -58,9 +58,9 @@ def cite(
 
 def _runs(path: Path | None, store: StoreOptions) -> "list[RunSettings]":
     """The runs of a file, or all kept ones."""
-    from zsntta_cli.results.exchange import read_recorded
+    from zsntta_cli.results.exchange import read_records
 
     if path:
-        return [recorded.settings for recorded in read_recorded(path)]
+        return [recorded.settings for recorded in read_records(path)]
     with store.open() as records:
-        return [kept.record.settings for kept in records.all()]
+        return [kept.settings for kept in records.all()]

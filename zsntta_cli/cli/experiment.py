@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.experiment import Experiment, TableRequest
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.runner import Jobs
+    from zsntta_cli.simulation.record import Record
 
 _TABLE = "table"
 
@@ -152,30 +152,25 @@ def _kept_runs(
     jobs: "Jobs",
     live: LiveSettings,
     keeping: "Keeping",
-) -> "list[Kept]":
+) -> "list[Record]":
     """The results of all runs with their curves, made or taken from the store."""
-    from dataclasses import replace
-
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.keeping import kept_before
-    from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.runner import run_all
     from zsntta_cli.simulation import LiveDevices
 
     reporter, root = ConsoleReporter(), experiment.features
     records = run_all(root, runs, jobs, LiveDevices(live, reporter), reporter, keeping)
     stop_if_unfinished(records)
-    before = kept_before(root, runs, replace(keeping, fresh=False)) if experiment.figures else {}
-    return [before.get(record.settings, Kept(record, {})) for record in records]
+    return records
 
 
 def _tables(
-    requests: "Sequence[TableRequest]", views: "Sequence[View]", kept_runs: "Sequence[Kept]"
+    requests: "Sequence[TableRequest]", views: "Sequence[View]", kept_runs: "Sequence[Record]"
 ) -> list[tuple[Path | None, bytes]]:
     """All tables as they are to be written."""
     from zsntta_cli.report.forms import ENDINGS
     from zsntta_cli.report.tables import render
-    from zsntta_cli.results.selection import chosen
+    from zsntta_cli.results.frame import chosen
 
     outputs: list[tuple[Path | None, bytes]] = []
     for request, view in zip(requests, views, strict=True):
@@ -187,7 +182,7 @@ def _tables(
 
 
 def _figures(
-    experiment: "Experiment", kept_runs: "Sequence[Kept]"
+    experiment: "Experiment", kept_runs: "Sequence[Record]"
 ) -> list[tuple[Path | None, bytes]]:
     """All figures as they are to be written."""
     outputs: list[tuple[Path | None, bytes]] = []

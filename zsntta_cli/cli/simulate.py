@@ -18,7 +18,7 @@ from zsntta_cli.cli.line.options import (
     KeepingOptions,
     LiveOptions,
     given_settings,
-    method_settings,
+    own_settings,
     under,
     with_groups,
 )
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.exchange import RecordedRun
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import Jobs
@@ -78,37 +77,23 @@ class GridOptions:
         list[str] | None,
         _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
     ] = None
-    settings: Annotated[
-        list[str] | None,
-        _repeatable(
-            "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
-            "zsntta methods show NAME lists them.",
-            "--set",
-        ),
+    own: Annotated[
+        list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
     ] = None
 
     @property
     def given(self) -> list[str]:
         """The names of the options that the line has."""
-        called = {"id_set": "id", "ood_set": "ood"}
-        return [
-            called.get(name, name)
-            for name, value in vars(self).items()
-            if value is not None and name != "settings"
-        ]
+        called = {"id_set": "id", "ood_set": "ood", "own": "set"}
+        return [called.get(name, name) for name, value in vars(self).items() if value is not None]
 
-    def grid(
-        self,
-        choice: EncoderChoice,
-        values: "Mapping[str, Sequence[Any]]",
-        own: "Mapping[str, Mapping[str, Sequence[Any]]]",
-    ) -> "Grid":
-        """The runs that are wanted, with settings of all methods and of single ones."""
+    def grid(self, choice: EncoderChoice, values: "Mapping[str, Any]") -> "Grid":
+        """The runs that are wanted, with the values of settings that were given."""
         from zsntta_cli.results.grid import Grid
 
         return Grid(
             self.method or (), choice, self.id_set or (), self.ood_set or (), self.prompt or (),
-            self.preset or (), values, own,
+            self.preset or (), values, own_settings(self.own or ()),
         )  # fmt: skip
 
 
@@ -202,11 +187,8 @@ def simulate(
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.
     """
-    of_methods, own = method_settings(wanted.settings or ())
-    of_streams = given_settings(settings)
-    values = {**of_streams, **of_methods}
-    of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
-    _check_usage(record, wanted, [*wanted.given, *encoder.given, *of_streams, *of_set])
+    values = given_settings(settings)
+    _check_usage(record, wanted, [*wanted.given, *encoder.given, *values])
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     form = table.format
@@ -214,12 +196,14 @@ def simulate(
     view = table.view()
     choice = encoder.choice()
     live_settings, workers = live.settings(choice), jobs.chosen()
-    grid = wanted.grid(choice, values, own)
+    grid = wanted.grid(choice, values)
     keeping = store.keeping()
-    recorded: Sequence[RecordedRun] = ()
+    recorded: Sequence[Record] = ()
     if record:
-        recorded = _recorded_runs(record, values.get("no_text", ()))
-        keeping = replace(keeping, again=frozenset(r.record.created for r in recorded if r.record))
+        from zsntta_cli.results.repeating import recorded_runs  # not for every start
+
+        recorded = recorded_runs(record, _only(values.get("no_text", ())))
+        keeping = replace(keeping, again=frozenset(one.created for one in recorded))
     runs = list(dict.fromkeys(run.settings for run in recorded)) or grid.runs(features_dir)
     for note in () if recorded else grid.notes(features_dir):
         say(note, err=True)
@@ -251,15 +235,7 @@ def simulate(
     stop_if_unfinished(records)
 
 
-def _recorded_runs(path: Path, no_text: "Sequence[str]") -> "list[RecordedRun]":
-    """The recorded runs of a file, which read 'no' text features from the file that is named."""
-    from zsntta_cli.results.exchange import read_recorded  # not for every start
-    from zsntta_cli.results.repeating import with_no_text
-
-    return with_no_text(read_recorded(path), _only(no_text))
-
-
-def _differences(root: Path, recorded: "Sequence[RecordedRun]") -> list[str]:
+def _differences(root: Path, recorded: "Sequence[Record]") -> list[str]:
     """What is not here as it was where runs were recorded.
 
     Raises:
@@ -280,7 +256,7 @@ def _only(paths: "Sequence[str]") -> str:
         UsageError: there are several.
     """
     if len(paths) > 1:
-        raise misused("no-text is one file for the runs of --from: name it once.")
+        raise misused("--no-text is one file for the runs of --from: name it once.")
     return paths[0] if paths else ""
 
 
@@ -294,7 +270,7 @@ def _check_usage(record: Path | None, wanted: GridOptions, given: "Sequence[str]
         raise misused(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
-    beside = [name.replace("_", "-") for name in given]
+    beside = [name.replace("_", "-") for name in given if name != "no_text"]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
 
@@ -344,13 +320,13 @@ def _labels(texts: "Sequence[str]") -> dict[str, str]:
 
 def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
     """Print the results, or write them to a file."""
-    from zsntta_cli.report.tables import TableRun, render
+    from zsntta_cli.report.tables import render
 
-    put(render(list(map(TableRun, records)), form, view, to_file=output is not None), output)
+    put(render(records, form, view, to_file=output is not None), output)
 
 
 def _show_both(
-    recorded: "Sequence[RecordedRun]",
+    recorded: "Sequence[Record]",
     differing: "Sequence[str]",
     records: "Sequence[Record]",
     form: str,
@@ -359,14 +335,13 @@ def _show_both(
 ) -> None:
     """Print recorded results beside those that came out here, or write them."""
     from zsntta_cli.report.repeated import render_both
-    from zsntta_cli.results.repeating import outcomes, pair_up
+    from zsntta_cli.results.repeating import outcome, pair_up
 
     repeated = pair_up(recorded, records)
-    said = outcomes(repeated)
+    said = outcome(repeated)
     if output or FORMS[form].of_rows:
-        for line in said:
-            say(line, err=True)
-    put(render_both(repeated, [*differing, *said], form, view, to_file=output is not None), output)
+        say(said, err=True)
+    put(render_both(repeated, [*differing, said], form, view, to_file=output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

@@ -18,8 +18,8 @@ from zsntta_cli.report.plots import comparisons, distributions, over_pairs, stre
 from zsntta_cli.report.plots.groups import Pair
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.frame import latest
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.notes import strongest
+from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")  # of figures 2, 6 and 7
@@ -61,14 +61,14 @@ class PaperFigure:
     """One of the paper's figures."""
 
     runs: Callable[[str, Bench], list[RunSettings]]  # of an encoder's folder
-    draw: Callable[[Sequence[Kept], Cells | None, Bench], Figure]
+    draw: Callable[[Sequence[Record], Cells | None, Bench], Figure]
     width: float  # inches
     analysed: bool = False  # its runs need the gradients of their samples
     tables: tuple[int, ...] = ()  # the tables from which published numbers follow
 
 
 def draw(
-    number: int, runs: Sequence[Kept], published: Cells | None = None, bench: Bench = PAPER
+    number: int, runs: Sequence[Record], published: Cells | None = None, bench: Bench = PAPER
 ) -> Figure:
     """Draw a figure from its runs, as far as there are any, and from published numbers.
 
@@ -77,7 +77,7 @@ def draw(
     """
     latest_runs, notes = latest(runs)
     figure = found(number).draw(latest_runs, published, bench)
-    caption = strongest(note for kept in latest_runs for note in kept.record.notes)
+    caption = strongest(note for kept in latest_runs for note in kept.notes)
     return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
 
 
@@ -132,13 +132,13 @@ def _case(*methods: str) -> Callable[[str, Bench], list[RunSettings]]:
     return lambda encoder, bench: _build(methods, (bench.case,), encoder, bench)
 
 
-def _failure(runs: Sequence[Kept], *_: object) -> Figure:
+def _failure(runs: Sequence[Record], *_: object) -> Figure:
     """Draw the scores before, the scores after, and their paired differences."""
     before_and_after, paired = distributions.scores(runs), distributions.difference(runs)
     return Figure((*before_and_after.panels, *paired.panels))
 
 
-def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Figure:
+def _reliable(runs: Sequence[Record], published: Cells | None, bench: Bench) -> Figure:
     of_bench = {
         name: {pair: values for pair, values in by_pair.items() if pair in bench.fixed}
         for name, by_pair in (published or {}).items()
@@ -146,15 +146,15 @@ def _reliable(runs: Sequence[Kept], published: Cells | None, bench: Bench) -> Fi
     return comparisons.fixed(runs, {name: by_pair for name, by_pair in of_bench.items() if by_pair})
 
 
-def _gradients(runs: Sequence[Kept], *_: object) -> Figure:
+def _gradients(runs: Sequence[Record], *_: object) -> Figure:
     return streams.gradients(runs)
 
 
-def _enlarged(runs: Sequence[Kept], _published: Cells | None, bench: Bench) -> Figure:
+def _enlarged(runs: Sequence[Record], _published: Cells | None, bench: Bench) -> Figure:
     return streams.gradients_apart(runs, bench.most)
 
 
-def _over_pairs(draw: Callable[[Sequence[Kept], Cells | None], Figure]) -> PaperFigure:
+def _over_pairs(draw: Callable[[Sequence[Record], Cells | None], Figure]) -> PaperFigure:
     """Make a figure of all pairs, with measured and published numbers."""
     return PaperFigure(
         lambda encoder, bench: _build(METHODS, bench.pairs, encoder, bench),

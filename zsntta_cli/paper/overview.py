@@ -23,7 +23,7 @@ from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.tuned import live_among
 
-_HEADS = ("Files", "Kept", "Replays left", "Live left", "Items left")
+_HEADS = ("Files", "Record", "Replays left", "Live left", "Items left")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def totals(overview: Overview) -> list[str]:
     encoders = ", ".join(dict.fromkeys(run.encoder for run in every.runs))
     replays, live = (f"{n:,} of {items:,} items" for n, items in (every.replays, every.live))
     return [
-        f"Files: feature files that are there, of {encoders}; Kept: runs that are in the store; "
+        f"Files: feature files that are there, of {encoders}; Record: runs that are in the store; "
         "left: runs that are not, and the items of their streams.",
         f"All tables: {len(every.runs):,} runs, equal ones once (table by table {one_by_one:,}), "
         f"{every.kept:,} kept. Left: replays, {replays}; live, {live}.",

@@ -18,8 +18,6 @@ from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.paper.sheets import TableContent, render
 from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
 from zsntta_cli.results.exchange import to_line
-from zsntta_cli.results.keeping import kept_before
-from zsntta_cli.results.kept import Kept
 
 INDEX, RECORDS = "index.html", "records.jsonl"
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
@@ -136,12 +134,7 @@ class PaperReproduction:
 
     def write_records(self) -> None:
         """Write all records of the tables and the figures."""
-        records = self.whole.records
-        kept = kept_before(
-            self.wishes.root, list(records), replace(self.execution.keeping, fresh=False)
-        )
-        every = [kept.get(run) or Kept(record, {}) for run, record in records.items()]
-        text = "".join(f"{to_line(one)}\n" for one in every)
+        text = "".join(f"{to_line(record)}\n" for record in self.whole.records.values())
         write_whole(self.folder / RECORDS, text.encode())
 
 

@@ -21,7 +21,6 @@ from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
 from zsntta_cli.settings import KNOWN_FOLDERS
 from zsntta_cli.settings.options import option_name
@@ -114,7 +113,7 @@ class Illustration(Obtained):
 
     number: int
     bench: Bench
-    kept: Sequence[Kept]
+    kept: Sequence[Record]
 
     def figure(self) -> Figure:
         """Draw the figure from the runs that there are; built-in sets have no published numbers.
@@ -145,9 +144,8 @@ def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustratio
     keeping = replace(execution.keeping, gradients=found(number).analysed)
     wanted = figure_runs(number, wishes)
     obtained = _obtain(wanted, wishes, replace(execution, keeping=keeping))
-    before = kept_before(wishes.root, list(obtained.records), replace(keeping, fresh=False))
-    kept_runs, bench = list(before.values()), _bench(wishes)
-    return Illustration(**vars(obtained), number=number, bench=bench, kept=kept_runs)
+    kept_runs = list(obtained.records.values())
+    return Illustration(**vars(obtained), number=number, bench=_bench(wishes), kept=kept_runs)
 
 
 def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
@@ -190,7 +188,7 @@ def _live(
     runs: Sequence[RunSettings], wishes: Wishes, execution: Execution, failures: Failures | None
 ) -> tuple[Sequence[Record], Sequence[RunSettings]]:
     """Make live runs or take kept ones, and give those that are left."""
-    # Kept live runs are shown if live runs are not allowed, even if all others are run again.
+    # Record live runs are shown if live runs are not allowed, even if all others are run again.
     fresh = execution.keeping.fresh and execution.live is not None
     before = kept_records(wishes, runs, replace(execution.keeping, fresh=fresh))
     not_kept = [run for run in runs if run not in before]
@@ -209,5 +207,4 @@ def kept_records(
     wishes: Wishes, runs: Sequence[RunSettings], keeping: Keeping
 ) -> dict[RunSettings, Record]:
     """The records of the runs that are in the store."""
-    before = kept_before(wishes.root, runs, keeping)
-    return {run: kept.record for run, kept in before.items()}
+    return kept_before(wishes.root, runs, keeping)

@@ -27,11 +27,11 @@ def table(
         SettingsError: an unknown report, form or metric.
     """
     from zsntta_cli.report.forms import FORMS
-    from zsntta_cli.report.tables import TableRun, View, render
+    from zsntta_cli.report.tables import View, render
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.metrics import REPORTS
 
     check_choice("report", report, REPORTS)
     check_choice("form", form, tuple(FORMS))
     view = View(report, metrics=tuple(columns), aggregate=aggregate)
-    return render(list(map(TableRun, records)), form, view)
+    return render(records, form, view)

@@ -9,7 +9,6 @@ from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import View, run_notes, stopped_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import ResultRow
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.repeating import Repeated
 from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.record import Record
@@ -26,18 +25,14 @@ def render_both(
 ) -> str:
     """Both results as a text in one of FORMS, with `notes`; csv and json have a row per metric."""
     if FORMS[form].of_rows:
-        return write_rows([row for pair in repeated for row in _rows(*_both(pair))], form)
+        return write_rows([row for pair in repeated for row in _rows(*pair)], form)
     sheets = list(_sheets(repeated, view))
     for sheet in sheets[-1:]:
         sheet.notes += notes
     return draw(sheets, form, to_file)
 
 
-def _both(pair: Repeated) -> tuple[Record | None, Record]:
-    return pair[0].record, pair[1]
-
-
-def _rows(old: Record | None, new: Record) -> Iterator[dict[str, Any]]:
+def _rows(old: Record, new: Record) -> Iterator[dict[str, Any]]:
     """A row for each metric that at least one of a run's two records has."""
     run = new.settings
     facts = {
@@ -45,7 +40,7 @@ def _rows(old: Record | None, new: Record) -> Iterator[dict[str, Any]]:
         "ratio": run.stream.ratio, "seed": run.stream.seed,
     }  # fmt: skip
     for name in METRICS:
-        values = [math.nan if record is None else record.metric(name) for record in (old, new)]
+        values = [record.metric(name) for record in (old, new)]
         if not all(map(math.isnan, values)):
             texts = dict(zip(("old", "new", "difference"), _with_difference(*values), strict=True))
             yield {**facts, "metric": name, **texts}
@@ -57,9 +52,8 @@ def _with_difference(old: float, new: float) -> list[float | None]:
 
 def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
     """A sheet for each ID set and encoder, with a row for each method, settings and OOD set."""
-    news = [Kept(new, {}) for _, new in repeated]
-    olds = {new.settings: old for old, new in map(_both, repeated)}
-    for table in frame.tables(news):
+    olds = {new.settings: old for old, new in repeated}
+    for table in frame.tables(new for _, new in repeated):
         names = frame.labels(table.rows, without=())
         rows = [
             SheetRow(
@@ -72,25 +66,21 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
         ]
         columns = {view.head(metric): _HEADS for metric in view.shown}
         title = f"ID: {table.id_set}, {table.encoder}: recorded results and those here"
-        records = [run.record for row in table.rows for run in row.every_run]
+        records = [record for row in table.rows for record in row.records]
         notes = stopped_notes(records) + run_notes(records, view.shown)
         yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)
 
 
-def _label(row: ResultRow[Kept], label: str, view: View) -> str:
+def _label(row: ResultRow, label: str, view: View) -> str:
     """A row's label with its method as the view names it."""
     return view.labels.get(row.method, row.method) + label.removeprefix(row.method)
 
 
-def _texts(
-    row: ResultRow[Kept], ood_set: str, metric: Metric, olds: dict[Any, Record | None]
-) -> list[str]:
+def _texts(row: ResultRow, ood_set: str, metric: Metric, olds: dict[Any, Record]) -> list[str]:
     """A metric's old and new mean over the seeds that both have, and the difference."""
     new = row.by_seed(ood_set, metric.name)
-    records = {seed: olds[row.on(ood_set)[seed].record.settings] for seed in new}
-    old = {seed: record.metric(metric) for seed, record in records.items() if record is not None}
-    value = frame.fold({seed: new[seed] for seed in new if seed in old or not old})
-    before = frame.fold(old)
+    old = {seed: olds[row.on(ood_set)[seed].settings].metric(metric) for seed in new}
+    value, before = frame.fold(new), frame.fold(old)
     return [
         metric.text(before.mean, before.std),
         metric.text(value.mean, value.std),

@@ -14,7 +14,7 @@ from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet, SheetRow
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
-from zsntta_cli.results.frame import PRESET, SEEDS, SETS, R, ResultRow, ResultTable, Run, Value
+from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
@@ -63,38 +63,31 @@ class View:
         return _RECALL.get(metric.name, metric.head) if is_flags else metric.head
 
 
-@dataclass(frozen=True)
-class TableRun:
-    """A run as tables need it."""
-
-    record: Record
-
-
-def render(runs: Sequence[Run], form: str, view: View, to_file: bool = False) -> str:
+def render(records: Sequence[Record], form: str, view: View, to_file: bool = False) -> str:
     """Results as a text in one of FORMS; `table` is drawn for the terminal, if there is one.
 
     csv has a row for each run and json the complete records; if the view is of aggregates, both
     have what the tables show.
     """
     if not FORMS[form].of_rows:
-        return draw(sheets(runs, view), form, to_file)
+        return draw(sheets(records, view), form, to_file)
     from zsntta_cli.results import tidy
 
     if view.aggregate:
-        rows = tidy.table_rows(frame.tables(runs), view.spread)
+        rows = tidy.table_rows(frame.tables(records), view.spread)
     elif form == "json":
-        return write_rows([run.record.to_dict() for run in runs], form)
+        return write_rows([record.to_dict() for record in records], form)
     else:
-        rows = tidy.run_rows(runs)
+        rows = tidy.run_rows(records)
     return write_rows(rows, form, tidy.columns())
 
 
-def sheets(runs: Iterable[Run], view: View) -> list[Sheet]:
+def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
     """The sheets of some runs, independent of their order."""
-    return [_sheet(table, view) for table in frame.tables(runs)]
+    return [_sheet(table, view) for table in frame.tables(records)]
 
 
-def _sheet(table: ResultTable[Any], view: View) -> Sheet:
+def _sheet(table: ResultTable, view: View) -> Sheet:
     varying = table.varying
     columns = [name or _NO_SET for name in _columns(table)]
     heads: Labels = tuple(map(view.head, view.shown))
@@ -106,7 +99,7 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
         is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
         rows.append(SheetRow(labels, texts[row], is_next))
         notes += _missing(table, row, labels, view)
-    records = [run.record for row in table.rows for run in row.every_run]
+    records = [record for row in table.rows for record in row.records]
     names = {row: view.labels.get(row.method, row.method) for row in table.rows}
     notes += reference_notes(names)
     notes += (
@@ -124,24 +117,24 @@ def _sheet(table: ResultTable[Any], view: View) -> Sheet:
     )  # fmt: skip
 
 
-def _columns(table: ResultTable[Any]) -> list[str]:
+def _columns(table: ResultTable) -> list[str]:
     """The OOD sets of a table and, if there are several, their average."""
     return [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
 
 
-def _labels(row: ResultRow[Any], varying: Sequence[str], view: View) -> Labels:
+def _labels(row: ResultRow, varying: Sequence[str], view: View) -> Labels:
     """The labels at the beginning of a row."""
     values = (frame.label_text(name, row.settings.get(name)) for name in varying)
     method = view.labels.get(row.method, row.method)
     return (Marked(f"{method}{_INJECTED}") if _is_injected(row) else method, *values)
 
 
-def _is_injected(row: ResultRow[Any]) -> bool:
+def _is_injected(row: ResultRow) -> bool:
     """Whether further noise images stood in its streams."""
-    return any(run.record.counts.get("noise") for run in row.every_run)
+    return any(run.counts.get("noise") for run in row.records)
 
 
-def _injected(rows: Iterable[ResultRow[Any]]) -> list[str]:
+def _injected(rows: Iterable[ResultRow]) -> list[str]:
     """A note on the rows in whose streams further noise images stood."""
     kinds = dict.fromkeys(str(row.settings["noise"]) for row in rows if _is_injected(row))
     what = f"{_INJECTED} marks a method into whose streams noise images ({', '.join(kinds)}) were"
@@ -152,9 +145,9 @@ def _head(name: str) -> str:
     return "Noise" if name == "ratio" else frame.setting_name(name)
 
 
-def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str, list[str]]]:
+def _texts(table: ResultTable, view: View) -> dict[ResultRow, dict[str, list[str]]]:
     """The texts of all rows by column, marked among rows that saw the same samples."""
-    texts: dict[ResultRow[Any], dict[str, list[str]]] = {row: {} for row in table.rows}
+    texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
     for rows in table.contests():
         for column in _columns(table):
             for metric in view.shown:
@@ -166,12 +159,12 @@ def _texts(table: ResultTable[Any], view: View) -> dict[ResultRow[Any], dict[str
 
 
 def compared(
-    table: ResultTable[R],
-    rows: Sequence[ResultRow[R]],
+    table: ResultTable,
+    rows: Sequence[ResultRow],
     column: str,
     metric: Metric,
     spread: str = SEEDS,
-) -> Iterator[tuple[ResultRow[R], Value, RankMark]]:
+) -> Iterator[tuple[ResultRow, Value, RankMark]]:
     """The values of a column, an OOD set or the average, and their marks among these rows."""
     if column == AVERAGE:
         values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
@@ -188,7 +181,7 @@ def marked_text(text: str, mark: RankMark) -> str:
     return Best(text) if mark.is_best else Close(text) if mark.is_close else text
 
 
-def reference_notes(names: Mapping[ResultRow[Any], str]) -> list[str]:
+def reference_notes(names: Mapping[ResultRow, str]) -> list[str]:
     """Notes on the rows, by name, that know more than an online method may."""
     notes = (
         f"{name} {row.advantage}, so it is shown for reference, and never marked."
@@ -198,7 +191,7 @@ def reference_notes(names: Mapping[ResultRow[Any], str]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view: View) -> list[str]:
+def _missing(table: ResultTable, row: ResultRow, labels: Labels, view: View) -> list[str]:
     """Why a row has no average."""
     lacks = row.average(table.ood_sets, view.shown[0].name).lacks
     if len(table.columns) < 2 or not lacks:
@@ -209,7 +202,7 @@ def _missing(table: ResultTable[Any], row: ResultRow[Any], labels: Labels, view:
 # What all rows have in common, and what a reader must know of them.
 
 
-def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
+def _title(table: ResultTable, varying: Sequence[str]) -> str:
     settings = table.rows[0].settings
     ratio = [] if "ratio" in varying else [f"noise {frame.shown('ratio', settings['ratio'])}"]
     order = settings["order"]
@@ -222,7 +215,7 @@ def _title(table: ResultTable[Any], varying: Sequence[str]) -> str:
     return ", ".join([f"ID: {table.id_set}", *parts])
 
 
-def _over(table: ResultTable[Any]) -> list[str]:
+def _over(table: ResultTable) -> list[str]:
     """The words of a title on an average over fewer OOD sets than the benchmark has."""
     partners = datasets.partners(table.id_set)
     present = [name for name in table.ood_sets if name in partners]
@@ -260,10 +253,10 @@ def stopped_notes(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def sweep_notes(texts: Mapping[ResultRow[Any], Mapping[str, Sequence[str]]]) -> list[str]:
+def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
     """Which methods are the best of several settings that were run on the reported streams."""
     swept: dict[str, dict[str, None]] = {}
-    groups: dict[Any, list[ResultRow[Any]]] = {}
+    groups: dict[Any, list[ResultRow]] = {}
     for row in texts:
         key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
         groups.setdefault(key, []).append(row)

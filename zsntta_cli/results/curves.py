@@ -1,11 +1,9 @@
 """The curves that figures draw of a run: short lists of numbers, a few kB for any stream length.
 
-All are over the test samples, in the order of the stream; injected items do not count. Kept curves
-may come from another program: `drawable_curves` gives those that can be drawn.
+All are over the test samples, in the order of the stream; injected items do not count.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +17,6 @@ POINTS = 64  # of a curve over the stream
 WINDOWS = 12  # of the stream's time: 800 samples each in a stream of 10,000
 
 Curves = dict[str, Any]
-HISTOGRAMS = ("scores", "before", "difference")
-LINES = {  # along the stream: at some items, values or None
-    "running": ("acc_s", "acc_n"),
-    "windows": ("acc_s", "acc_n"),
-    "thresholds": ("zero_shot", "detector"),
-    "gradients": ("clean", "noisy"),
-}
-_LONGEST, _LARGEST = 100_000, 1e15  # of what is drawn: values of a curve, and each of them
 _BEFORE = "zero_shot_id_score"  # a live method's column
 
 
@@ -109,6 +99,8 @@ def _gradients(replay: Replay) -> Curves:
         return {}
     norms = {name: replay.columns[column] for name, column in columns.items()}
     steps = np.flatnonzero(~np.isnan(norms["clean"]) | ~np.isnan(norms["noisy"]))
+    if not len(steps):
+        return {}
     curve = {name: _plain(values[steps], 8) for name, values in norms.items()}
     return {"gradients": {"item": steps.tolist(), **curve}}
 
@@ -116,58 +108,3 @@ def _gradients(replay: Replay) -> Curves:
 def _plain(values: NDArray[np.floating], digits: int = 6) -> list[float | None]:
     """Numbers as JSON has them; None for nan."""
     return [None if value != value else round(value, digits) for value in values.tolist()]
-
-
-def drawable_curves(curves: Any) -> Curves:
-    """The curves of a run, as `curves_of` describes them, that can be drawn.
-
-    What is no curve is left out, and so is each invalid column of a curve along the stream. A
-    histogram needs at least two cells, and a curve at least one point and one column.
-    """
-    if not isinstance(curves, dict):
-        return {}
-    checked = {name: _histogram(curves.get(name)) for name in HISTOGRAMS}
-    checked |= {name: _line(curves.get(name), columns) for name, columns in LINES.items()}
-    return {name: curve for name, curve in checked.items() if curve}
-
-
-def _histogram(curve: Any) -> Curves:
-    if not isinstance(curve, dict):
-        return {}
-    low, high = curve.get("low"), curve.get("high")
-    if not (_is_number(low) and _is_number(high) and low < high):
-        return {}
-    counts = {name: curve.get(name) for name in ("id", "ood")}
-    lengths = [len(cells) for cells in counts.values() if _is_list(cells, _is_count)]
-    is_whole = len(lengths) == 2 and lengths[0] == lengths[1] > 1
-    return {"low": low, "high": high, **counts} if is_whole else {}
-
-
-def _line(curve: Any, names: Sequence[str]) -> Curves:
-    items = curve.get("item") if isinstance(curve, dict) else None
-    if not _is_list(items, _is_number) or not items or sorted(set(items)) != items:
-        return {}
-    columns = {
-        name: values
-        for name in names
-        if _is_list(values := curve.get(name), _is_number_or_none) and len(values) == len(items)
-    }
-    return {"item": items, **columns} if columns else {}
-
-
-def _is_list(values: Any, is_value: Callable[[Any], bool]) -> TypeGuard[list[Any]]:
-    return isinstance(values, list) and len(values) <= _LONGEST and all(map(is_value, values))
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_number_or_none(value: Any) -> bool:
-    return value is None or _is_number(value)
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a number that can be drawn; nan is not."""
-    is_real = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_real and abs(value) < _LARGEST

@@ -29,10 +29,9 @@ from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results import NAME
 from zsntta_cli.results.every import EVERY
-from zsntta_cli.results.frame import shown
+from zsntta_cli.results.frame import Filters, shown
 from zsntta_cli.results.grid import Axes, Grid
 from zsntta_cli.results.schema import fault_text
-from zsntta_cli.results.selection import Filters
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.settings.ratios import parse_ratio

@@ -19,14 +19,15 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.errors import counted
+from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.prompts import prompt_label
@@ -47,15 +48,6 @@ SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average i
 CLEAN = ""  # in place of an OOD set
 
 
-class Run(Protocol):
-    """An object with a record, of which a frame is made."""
-
-    @property
-    def record(self) -> Record:
-        """The settings and results of the run."""
-
-
-R = TypeVar("R", bound=Run)
 K = TypeVar("K")
 T = TypeVar("T")
 
@@ -90,11 +82,10 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
     `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
     the deviations of the SETS.
     """
-    missing = [name for name, by_seed in by_set.items() if not by_seed]
-    if missing or not by_set:
-        present = [str(name) for name, by_seed in by_set.items() if by_seed]
-        which = f" ({', '.join(present)})" * bool(present)
-        return Value(math.nan, is_whole=False, lacks=f"{len(present)} of {len(by_set)} sets{which}")
+    having = [name for name, by_seed in by_set.items() if by_seed]
+    if len(having) < len(by_set) or not by_set:
+        which = f" ({', '.join(map(str, having))})" * bool(having)
+        return Value(math.nan, is_whole=False, lacks=f"{len(having)} of {len(by_set)} sets{which}")
     means = average_by_seed(by_set)
     if not means:
         return Value(math.nan, is_whole=False, lacks="no seed that all of its sets have")
@@ -165,13 +156,13 @@ class ResultStream(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ResultRow(Generic[R]):
+class ResultRow:
     """Runs of one method with the same settings on one kind of stream at one ratio."""
 
     stream: ResultStream
     method: str
     settings: Mapping[str, Any]  # all but the seed, by name; see `all_settings`
-    runs: dict[str, dict[int, R]]  # by OOD set, CLEAN of a clean stream, and by seed
+    runs: dict[str, dict[int, Record]]  # by OOD set, CLEAN of a clean stream, and by seed
 
     @property
     def ratio(self) -> Ratio:
@@ -195,29 +186,29 @@ class ResultRow(Generic[R]):
     @property
     def decides(self) -> bool:
         """Whether its method decides what is noise, or gives only a score."""
-        return any(run.record.decides for run in self.every_run)
+        return any(record.decides for record in self.records)
 
     @property
-    def every_run(self) -> list[R]:
+    def records(self) -> list[Record]:
         """All of its runs, set by set, by seed."""
-        return [run for by_seed in self.runs.values() for run in by_seed.values()]
+        return [record for by_seed in self.runs.values() for record in by_seed.values()]
 
-    def on(self, ood_set: str) -> Mapping[int, R]:
+    def on(self, ood_set: str) -> Mapping[int, Record]:
         """The runs that count for an OOD set, by seed."""
         return self.runs.get(CLEAN) or self.runs.get(ood_set, {})
 
     def by_seed(self, ood_set: str, metric: str) -> dict[int, float]:
         """A metric on an OOD set for each finished run, by seed."""
         runs = self.on(ood_set).items()
-        return {s: run.record.metric(metric) for s, run in runs if not run.record.unfinished}
+        return {s: record.metric(metric) for s, record in runs if not record.unfinished}
 
     def value(self, ood_set: str, metric: str) -> Value:
         """A metric on an OOD set; that of a stopped run if no run was finished."""
         by_seed = self.by_seed(ood_set, metric)
         if by_seed or not self.on(ood_set):
             return fold(by_seed)
-        seed, run = min(self.on(ood_set).items())
-        return Value(run.record.metric(metric), seeds=(seed,), is_whole=False)
+        seed = min(self.on(ood_set))
+        return Value(self.on(ood_set)[seed].metric(metric), seeds=(seed,), is_whole=False)
 
     def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
         """A metric's average over the OOD sets of its table."""
@@ -233,13 +224,13 @@ class ResultRow(Generic[R]):
 
 
 @dataclass(frozen=True, eq=False)
-class ResultTable(Generic[R]):
+class ResultTable:
     """All rows on one ID set by one encoder; averages are over the OOD sets of the table."""
 
     encoder: str
     id_set: str
     ood_sets: tuple[str, ...]
-    rows: tuple[ResultRow[R], ...]
+    rows: tuple[ResultRow, ...]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -253,30 +244,30 @@ class ResultTable(Generic[R]):
         in_order = [name for name in self.rows[0].settings if name in names]
         return in_order + sorted(names - {*in_order})
 
-    def by_stream(self) -> dict[ResultStream, list[ResultRow[R]]]:
+    def by_stream(self) -> dict[ResultStream, list[ResultRow]]:
         """The rows by their kind of stream, each group by ratio."""
-        groups: dict[ResultStream, list[ResultRow[R]]] = {}
+        groups: dict[ResultStream, list[ResultRow]] = {}
         for row in sorted(self.rows, key=lambda row: ratio_place(row.ratio)):
             groups.setdefault(row.stream, []).append(row)
         return groups
 
-    def sets_of(self, rows: Iterable[ResultRow[R]]) -> list[str]:
+    def sets_of(self, rows: Iterable[ResultRow]) -> list[str]:
         """The OOD sets of some rows, in order; CLEAN, last, for clean streams."""
         present = {name for row in rows for name in row.runs}
         return [name for name in (*self.ood_sets, CLEAN) if name in present]
 
-    def contests(self) -> list[list[ResultRow[R]]]:
+    def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
-        groups: dict[tuple[ResultStream, Ratio], list[ResultRow[R]]] = {}
+        groups: dict[tuple[ResultStream, Ratio], list[ResultRow]] = {}
         for row in self.rows:
             groups.setdefault((row.stream, row.ratio), []).append(row)
         return list(groups.values())
 
 
-def tables(runs: Iterable[R]) -> list[ResultTable[R]]:
+def tables(records: Iterable[Record]) -> list[ResultTable]:
     """The frame of some runs: a table for each ID set and encoder, in a fixed order."""
-    groups: dict[tuple[str, str], list[ResultRow[R]]] = {}
-    for row in _rows(latest_of_each(runs)):
+    groups: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in _rows(latest_of_each(records)):
         groups.setdefault((row.stream.id_set, row.stream.encoder), []).append(row)
     return [
         _table(*place, groups[place])
@@ -284,31 +275,41 @@ def tables(runs: Iterable[R]) -> list[ResultTable[R]]:
     ]
 
 
-def _rows(runs: Sequence[R]) -> list[ResultRow[R]]:
+def _rows(records: Sequence[Record]) -> list[ResultRow]:
     """The rows of some runs; the runs of each row are ordered by set and seed."""
-    rows: dict[tuple[Any, ...], ResultRow[R]] = {}
-    streams = _streams([run.record for run in runs])
-    for stream, run in sorted(zip(streams, runs, strict=True), key=_run_place):
-        settings = {**all_settings(run.record), FEATURES: _features_text(stream)}
-        seed, method = settings.pop("seed"), run.record.settings.method
-        key = (stream, method, tuple(settings.items()))
-        row = rows.setdefault(key, ResultRow(stream, method, settings, {}))
-        row.runs.setdefault(run.record.settings.ood_set or CLEAN, {})[seed] = run
+    rows: dict[Hashable, ResultRow] = {}
+    places = [_run_place(record) for record in records]
+    for _, stream, record in sorted(
+        zip(places, _streams(records), records, strict=True), key=operator.itemgetter(0)
+    ):
+        run, digests = record.settings, _other_digests(record)
+        others = dict(vars(run.stream))
+        seed = others.pop("seed")
+        key = (
+            stream, run.method, run.prompt, tuple(others.values()), run.threshold, run.options,
+            tuple(digests.items()),
+        )  # fmt: skip
+        if key not in rows:
+            settings = {**all_settings(record), FEATURES: _features_text(stream)}
+            del settings["seed"]
+            rows[key] = ResultRow(stream, run.method, settings, {})
+        rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
     return list(rows.values())
 
 
-def _table(id_set: str, encoder: str, rows: Sequence[ResultRow[R]]) -> ResultTable[R]:
+def _table(id_set: str, encoder: str, rows: Sequence[ResultRow]) -> ResultTable:
     names = {name for row in rows for name in row.runs if name != CLEAN}
     in_order = sorted(names, key=functools.partial(_ood_place, id_set))
     return ResultTable(encoder, id_set, tuple(in_order), tuple(sorted(rows, key=_row_place)))
 
 
-def _run_place(run: tuple[ResultStream, Run]) -> tuple[Any, ...]:
+def _run_place(record: Record) -> tuple[Any, ...]:
     """The place of a run in its row."""
-    settings = run[1].record.settings
-    return _ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
+    settings = record.settings
+    return *_ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
+@functools.cache
 def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     """The place of an OOD set beside an ID set: first its partners in the paper's order."""
     partners = datasets.partners(id_set)
@@ -318,35 +319,32 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
 # Which records count.
 
 
-def latest_of_each(runs: Iterable[R]) -> list[R]:
-    """Each run once: of records with the same settings and features the latest one."""
-    latest: dict[Any, R] = {}
-    for run in runs:
-        key = identity(run.record)
-        if key not in latest or age(run.record) > age(latest[key].record):
-            latest[key] = run
-    return list(latest.values())
+def latest_of_each(records: Iterable[Record]) -> list[Record]:
+    """Each run once: of records with the same settings and features the latest one.
+
+    A finished run counts more than a stopped one, then a later one more.
+    """
+    found: dict[Hashable, Record] = {}
+    for record in records:
+        key = record.settings, tuple(sorted(record.digests.items()))
+        if key not in found or _age(record) > _age(found[key]):
+            found[key] = record
+    return list(found.values())
 
 
-def identity(record: Record) -> Hashable:
-    """What two records of one run have in common: the settings and the features that were read."""
-    return record.settings, tuple(sorted(record.digests.items()))
-
-
-def age(record: Record) -> tuple[bool, str, str]:
-    """A sort key: a finished run counts more than a stopped one, then a later one more."""
+def _age(record: Record) -> tuple[bool, str, str]:
     return not record.unfinished, record.created, str(record)
 
 
-def current(runs: Sequence[R]) -> tuple[list[R], list[str]]:
+def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     """The runs of this version and of their methods' code; how many others are left out, and why.
 
     What a user's own method gave by an earlier source of its script is left out, too.
     """
-    reasons = [_reason_against(run.record) for run in runs]
+    reasons = [_reason_against(record) for record in records]
     counts = Counter(filter(None, reasons))
     notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
-    return [run for run, reason in zip(runs, reasons, strict=True) if not reason], notes
+    return [r for r, reason in zip(records, reasons, strict=True) if not reason], notes
 
 
 def _reason_against(record: Record) -> str:
@@ -362,31 +360,109 @@ def _reason_against(record: Record) -> str:
     return "by another version: run it again"
 
 
-def latest(runs: Sequence[R]) -> tuple[list[R], list[str]]:
+def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     """Of runs with the same settings the latest, without runs on features that are outdated.
 
     The current features of a set are those that its latest run read; a note says how many runs are
     left out.
     """
-    of_each: dict[Any, R] = {}
+    of_each: dict[Hashable, Record] = {}
     newest: dict[tuple[str, str], str] = {}
-    for run in sorted(latest_of_each(runs), key=_time):
-        of_each[run.record.settings] = run
-        newest |= _features(run.record)
-    current = [r for r in of_each.values() if _features(r.record).items() <= newest.items()]
-    lost = len(runs) - len(current)
+    for record in sorted(
+        latest_of_each(records), key=lambda one: (one.created, sorted(one.digests.items()))
+    ):
+        of_each[record.settings] = record
+        newest |= _features(record)
+    current = [r for r in of_each.values() if _features(r).items() <= newest.items()]
+    lost = len(records) - len(current)
     note = f"{lost:,} older runs are left out: their features or methods were made anew since"
     return current, [note] * bool(lost)
-
-
-def _time(run: Run) -> tuple[str, Any]:
-    return run.record.created, sorted(run.record.digests.items())
 
 
 def _features(record: Record) -> dict[tuple[str, str], str]:
     """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = record.settings.encoder, record.digests
     return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which runs are wanted; without any filter, all."""
+
+    methods: Collection[str] = ()
+    id_sets: Collection[str] = ()
+    ood_sets: Collection[str] = ()
+    ratios: Collection[Ratio] = ()
+    seeds: Collection[int] = ()
+    encoders: Collection[str] = ()
+    settings: Mapping[str, Collection[str]] = field(default_factory=dict)  # by name, as shown
+
+    def wanted(self) -> dict[str, Collection[Any]]:
+        """The wanted values by the name of what has them, as `value_of` takes it."""
+        places = {
+            "method": self.methods, "id": self.id_sets, "ood": self.ood_sets,
+            "ratio": self.ratios, "seed": self.seeds, "encoder": self.encoders,
+        }  # fmt: skip
+        return {name: values for name, values in {**places, **self.settings}.items() if values}
+
+
+def value_of(record: Record, name: str) -> Any:
+    """What filters compare: a part of a run's place, or a setting's value as it is shown.
+
+    It is None of a clean stream's OOD set, and where the run has no such setting.
+    """
+    run = record.settings
+    if name in ("id", "ood"):
+        return run.id_set if name == "id" else run.ood_set
+    if name in ("method", "encoder"):
+        return getattr(run, name)
+    if name in ("ratio", "seed"):
+        return getattr(run.stream, name)
+    settings = all_settings(record)
+    return shown(name, settings[name]) if name in settings else None
+
+
+def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
+    """The runs that the filters choose; a clean stream is one for all OOD sets.
+
+    Raises:
+        SettingsError: no run fits; the message says which values there are.
+    """
+    if not records:
+        raise SettingsError("there are no kept runs to plot", remedy="simulate")
+    fitting = list(records)
+    for name, wanted in filters.wanted().items():
+        values = [value_of(record, name) for record in fitting]
+        present = {*values} - {None}
+        clean = {None} if name == "ood" and present & {*wanted} else set()
+        fitting = [
+            r for r, value in zip(fitting, values, strict=True) if value in {*wanted, *clean}
+        ]
+        if not fitting:
+            in_order = sorted(present, key=lambda v: (isinstance(v, str), v))
+            there = ", ".join(map(str, in_order)) or "none"
+            asked = ", ".join(map(str, wanted))
+            raise SettingsError(f"no kept run that fits has {name} {asked}: there is {there}.")
+    return fitting
+
+
+_USUAL_RATIO = 0.5  # the paper's
+
+
+def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = ()) -> list[Record]:
+    """Runs with one ratio, and with adaptive thresholds, unless the filters ask for others.
+
+    `keep` names the settings of which a figure shows several values.
+    """
+    found = list(records)
+    if "ratio" not in keep and not filters.ratios:
+        ratios = sorted({r.settings.stream.ratio for r in found}, key=ratio_place)
+        noisy = [ratio for ratio in ratios if ratio] or ratios
+        ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
+        found = [r for r in found if r.settings.stream.ratio == ratio]
+    if "fixed" not in keep and "fixed" not in filters.settings:
+        found = [r for r in found if r.settings.threshold.fixed is None] or found
+    return found
 
 
 # All that sets one row apart from another.
@@ -400,14 +476,18 @@ def all_settings(record: Record) -> dict[str, Any]:
     Features that belong to none of its sets (words, noise images) appear as their digests.
     """
     run = record.settings
+    named = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt}
+    return {**named, **run.flat(), **_other_digests(record)}
+
+
+def _other_digests(record: Record) -> dict[str, str]:
+    run = record.settings
     sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
-    digests = {
+    return {
         f"{_FEATURES_OF}{name}": digest[:8]
         for name, digest in sorted(record.digests.items())
         if name not in sets and not name.startswith("norm/")
     }
-    named = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt}
-    return {**named, **run.flat(), **digests}
 
 
 def is_digest(name: str) -> bool:
@@ -415,7 +495,7 @@ def is_digest(name: str) -> bool:
     return name.startswith(_FEATURES_OF)
 
 
-def differing(rows: Iterable[ResultRow[Any]]) -> list[str]:
+def differing(rows: Iterable[ResultRow]) -> list[str]:
     """The settings in which rows on one ID set differ, in order.
 
     Settings that differ only as the presets do are represented by the preset's name.
@@ -429,17 +509,15 @@ def differing(rows: Iterable[ResultRow[Any]]) -> list[str]:
     return [name for name, groups in values.items() if max(map(len, groups.values())) > 1]
 
 
-def varying(rows: Iterable[ResultRow[Any]]) -> dict[str, list[str]]:
+def varying(rows: Iterable[ResultRow]) -> dict[str, list[str]]:
     """By method, the settings in which its rows differ."""
-    by_method: dict[str, list[ResultRow[Any]]] = {}
+    by_method: dict[str, list[ResultRow]] = {}
     for row in rows:
         by_method.setdefault(row.method, []).append(row)
     return {method: differing(of_method) for method, of_method in by_method.items()}
 
 
-def labels(
-    rows: Sequence[ResultRow[R]], without: Sequence[str] = OF_STREAM
-) -> dict[ResultRow[R], str]:
+def labels(rows: Sequence[ResultRow], without: Sequence[str] = OF_STREAM) -> dict[ResultRow, str]:
     """What the rows of one table are called: the method, and what its rows in it differ in.
 
     `without` are the settings that stand elsewhere in the table: in its title, in a column.
@@ -449,7 +527,7 @@ def labels(
 
 
 def label(
-    row: ResultRow[Any],
+    row: ResultRow,
     names: Mapping[str, Sequence[str]],
     without: Sequence[str] = OF_STREAM,
 ) -> str:
@@ -490,7 +568,7 @@ def label_text(name: str, value: Any) -> str:
 # Orders: none depends on when a run was made.
 
 
-def _row_place(row: ResultRow[Any]) -> tuple[Any, ...]:
+def _row_place(row: ResultRow) -> tuple[Any, ...]:
     """The place of a row in its table: by method, preset, then by its settings."""
     presets = list(PRESETS)
     values = [

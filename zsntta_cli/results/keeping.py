@@ -9,10 +9,11 @@ from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results import store_path
-from zsntta_cli.results.kept import Kept, kept_of, run_key
+from zsntta_cli.results.curves import curves_of
 from zsntta_cli.results.store import RecordStore
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.recorded import run_key
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -39,7 +40,7 @@ class Keeping:
 
 def kept_before(
     root: Path, runs: Sequence[RunSettings], keeping: Keeping
-) -> dict[RunSettings, Kept]:
+) -> dict[RunSettings, Record]:
     """The runs whose results on the features that are now under `root` the store has.
 
     Raises:
@@ -53,14 +54,14 @@ def kept_before(
         if digests is not None and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
     with RecordStore(keeping.path) as store:
-        kept_by_key = store.find(list(by_key))
+        found = store.find(list(by_key))
     return {
-        by_key[key]: kept
-        for key, kept in kept_by_key.items()
+        by_key[key]: record
+        for key, record in found.items()
         # A default that has changed since is in no key, but in the settings.
-        if kept.record.settings == by_key[key]
-        and ("gradients" in kept.curves or not _needs_gradients(by_key[key], keeping))
-        and kept.record.created not in keeping.again
+        if record.settings == by_key[key]
+        and ("gradients" in record.curves or not _needs_gradients(by_key[key], keeping))
+        and record.created not in keeping.again
     }
 
 
@@ -76,10 +77,9 @@ def finished_since(
         kept_runs = kept_before(root, runs, every)
     except StoreError:  # which was said, or will be
         return []
-    records = [kept_runs[run].record for run in runs if run in kept_runs]
     return [
         record
-        for record in records
+        for record in (kept_runs[run] for run in runs if run in kept_runs)
         if record.created >= begun or not (keeping.fresh or record.created in keeping.again)
     ]
 
@@ -88,15 +88,13 @@ def _needs_gradients(run: RunSettings, keeping: Keeping) -> bool:
     return keeping.gradients and METHODS[run.method].live
 
 
-def judged(replay: Replay, keeping: Keeping | None) -> Kept:
-    """The result of a run; only its record if nothing more is to be kept."""
-    replay = dataclasses.replace(replay, command=keeping.command if keeping else "")
-    if keeping is None or not _is_to_keep(replay, keeping):
-        return Kept(replay.record(), {})
-    return kept_of(replay)
+def judged(replay: Replay, keeping: Keeping | None) -> Record:
+    """The record of a run, with its curves."""
+    record = dataclasses.replace(replay, command=keeping.command if keeping else "").record()
+    return record.model_copy(update={"curves": curves_of(replay)})
 
 
-def _is_to_keep(run: Replay | Record, keeping: Keeping | None) -> bool:
+def _is_to_keep(run: Record, keeping: Keeping | None) -> bool:
     """Whether a run was finished, can be found again, and has a place to be kept in."""
     is_found = revision(run.settings.method) is not None
     return keeping is not None and not run.unfinished and is_found
@@ -121,16 +119,16 @@ class Keeper:
         """The record of a run, which is kept if the run was finished and can be found again."""
         return self.add(judged(replay, self._keeping))
 
-    def add(self, kept: Kept) -> Record:
+    def add(self, record: Record) -> Record:
         """The record of a run that was judged, maybe elsewhere; it is kept as `keep` does."""
-        if _is_to_keep(kept.record, self._keeping):
+        if _is_to_keep(record, self._keeping):
             assert self._keeping is not None
             try:
                 self._store = self._store or RecordStore(self._keeping.path, create=True)
-                self._store.add([kept])
+                self._store.add([record])
             except StoreError as error:  # the result is worth more than its place
                 self.problem = str(error)
-        return kept.record
+        return record
 
     def tell_problem(self, reporter: Reporter) -> None:
         """Report why results are not kept."""

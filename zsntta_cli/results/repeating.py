@@ -1,54 +1,52 @@
 """Recorded runs that are run again here: which features are missing or differ, what comes out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.cache.origin import differences_in_words
+from zsntta_cli.cache.origin import differences_in_words, origins_in
 from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import MissingSets, SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
-from zsntta_cli.results.exchange import RecordedRun
+from zsntta_cli.results.exchange import read_records
 from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision
-from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library
 
-Repeated = tuple[RecordedRun, Record]  # what was recorded, and the same settings run here
+Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 
 
-def with_no_text(runs: Sequence[RecordedRun], path: str) -> list[RecordedRun]:
-    """Let recorded runs read the 'no' text features from a given file.
+def recorded_runs(path: Path, no_text: str = "") -> list[Record]:
+    """The records of a file whose runs are to be made again, with the presets that they name.
 
-    The path that a record names is never opened, because the record may come from anyone. The file
-    is recognised by its digest.
+    What needs 'no' text features reads them from the file `no_text`: the path that a record names
+    is never opened, because the record may come from anyone. Their digest tells them.
 
     Raises:
         SettingsError: a run needs such a file, and none is given.
+        StoreError: the file holds no records.
     """
-    return [_with_no_text(run, path) if _needs_no_text(run) else run for run in runs]
+    return [_to_repeat(record, no_text) for record in read_records(path)]
 
 
-def _needs_no_text(run: RecordedRun) -> bool:
-    settings = run.settings
-    return METHODS[settings.method].needs == NO_TEXT
+def _to_repeat(record: Record, no_text: str) -> Record:
+    settings = replace(record.settings, preset=record.preset)
+    if METHODS[settings.method].needs == NO_TEXT:
+        if not no_text:
+            raise SettingsError(
+                f"{settings.method} needs the features of its 'no' text encoder, and the file that "
+                f"a record names is not opened",
+                remedy="no-text",
+            )
+        settings = settings.with_options(no_text=no_text)
+    return record.model_copy(update={"settings": settings})
 
 
-def _with_no_text(run: RecordedRun, path: str) -> RecordedRun:
-    if not path:
-        raise SettingsError(
-            f"{run.settings.method} needs the features of its 'no' text encoder, and the file that "
-            f"a record names is not opened",
-            remedy="no-text",
-        )
-    return replace(run, settings=run.settings.with_options(no_text=path))
-
-
-def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
+def check_present(root: Path, runs: Sequence[Record]) -> None:
     """Refuse records of sets that have no feature file here, before anything is run.
 
     Raises:
@@ -58,7 +56,7 @@ def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
     for run in runs:
         folder = run.settings.encoder
         read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
-        for name in dict.fromkeys([*read, *run.origins]):
+        for name in dict.fromkeys([*read, *origins_in(run.features)]):
             if not feature_path(root, folder, name).exists():
                 missing.setdefault(folder, []).append(name)
     if missing:
@@ -66,21 +64,16 @@ def check_present(root: Path, runs: Sequence[RecordedRun]) -> None:
         raise MissingSets(names, str(root))
 
 
-def pair_up(runs: Sequence[RecordedRun], records: Sequence[Record]) -> list[Repeated]:
-    """Each recorded run with its new record, without runs that Ctrl-C left undone."""
-    by_run: Mapping[RunSettings, Record] = {record.settings: record for record in records}
-    return [(run, by_run[run.settings]) for run in runs if run.settings in by_run]
+def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repeated]:
+    """Each record with the new one of its run, without runs that Ctrl-C left undone."""
+    by_run = {record.settings: record for record in records}
+    return [(old, by_run[old.settings]) for old in recorded if old.settings in by_run]
 
 
-def outcomes(repeated: Sequence[Repeated]) -> list[str]:
-    """How many records came out as they were, to the bit, and how many say nothing: sentences."""
-    measured = [(run.record, new) for run, new in repeated if run.record is not None]
-    same, bare = sum(_is_same(*both) for both in measured), len(repeated) - len(measured)
-    lines = [f"{same:,} of {len(measured):,} records came out the same to the bit."]
-    return lines * bool(measured) + [
-        f"{bare:,} of {len(repeated):,} records do not say what their runs gave: nothing old is "
-        f"shown of them."
-    ] * bool(bare)
+def outcome(repeated: Sequence[Repeated]) -> str:
+    """How many records came out as they were, to the bit, as a sentence."""
+    same = sum(_is_same(*both) for both in repeated)
+    return f"{same:,} of {len(repeated):,} records came out the same to the bit."
 
 
 def _is_same(old: Record, new: Record) -> bool:
@@ -93,15 +86,13 @@ def _is_same(old: Record, new: Record) -> bool:
     )
 
 
-def differences(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
+def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     """What is not here as it was where runs were recorded: features and rules, in sentences.
 
     This is known before anything is run.
     """
     rules = {
-        (run.settings.method, run.record.revision, revision(run.settings.method) or "")
-        for run in runs
-        if run.record
+        (run.settings.method, run.revision, revision(run.settings.method) or "") for run in runs
     }
     return _other_features(root, runs) + [
         f"{method} is of other rules or another source here."
@@ -110,7 +101,7 @@ def differences(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
     ]
 
 
-def _other_features(root: Path, runs: Sequence[RecordedRun]) -> list[str]:
+def _other_features(root: Path, runs: Sequence[Record]) -> list[str]:
     """Which features here differ from those that recorded runs read, and in what."""
     library, foreseen = Library(root), Foreseen(root)
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
@@ -136,9 +127,9 @@ def _in_words(about: str, names: Sequence[str]) -> str:
     return f"{what} of {', '.join(repr(name) for name in names)}"
 
 
-def _what_differs(run: RecordedRun, library: Library, name: str) -> str:
+def _what_differs(run: Record, library: Library, name: str) -> str:
     """How the features behind one of a run's digests differ."""
-    here, recorded = library.origins(run.settings), run.origins
+    here, recorded = library.origins(run.settings), origins_in(run.features)
     if name != MORE_TEXT:
         of = name.rpartition("/")[2]
         return differences_in_words(here.get(of, {}), recorded.get(of, {}))

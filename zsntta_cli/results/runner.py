@@ -28,7 +28,6 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, judged, kept_before
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.settings.ratios import ratio_text
@@ -62,7 +61,7 @@ class Outcome(NamedTuple):
     """What has come of a run."""
 
     run: RunSettings
-    result: Kept | Exception
+    result: Record | Exception
     notes: tuple[str, ...] = ()
 
 
@@ -128,8 +127,7 @@ def run_all(
     """
     check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
-    kept_runs = kept_before(root, runs, keeping) if keeping else {}
-    records = {run: kept.record for run, kept in kept_runs.items()}
+    records = kept_before(root, runs, keeping) if keeping else {}
     if records:
         reporter.note(f"{len(records):,} of {len(runs):,} runs were kept from before")
     new_runs = _by_sets([run for run in dict.fromkeys(runs) if run not in records])
@@ -157,7 +155,7 @@ def run_all(
         for run, result, notes in outcomes:
             for note in notes:
                 reporter.note(note)
-            if isinstance(result, Kept):
+            if isinstance(result, Record):
                 records[run] = keeper.add(result)
             elif failures is None or not isinstance(result, _OF_ONE_RUN):
                 raise result
@@ -316,7 +314,7 @@ class _Job(NamedTuple):
 
 def _make_elsewhere(
     job: bytes, place: int, run: bytes
-) -> tuple[int, Kept | Exception, tuple[str, ...]]:
+) -> tuple[int, Record | Exception, tuple[str, ...]]:
     """In another process: a run's place, its result or error, and the notes about it."""
     notes: tuple[str, ...] = ()
     try:
@@ -345,7 +343,7 @@ def _opened(content: bytes) -> tuple[Simulator, Keeping | None, "_Noting"]:
     return Simulator(job.root, live), job.keeping, noting
 
 
-def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Kept | Exception:
+def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Record | Exception:
     """What is to be kept of a run, or the error that ended it."""
     try:
         return judged(simulator.replay(run, keeping is not None and keeping.gradients), keeping)
@@ -373,11 +371,13 @@ class _Noting(Silent):
         self.notes.append(text)
 
 
-def _checked(run: RunSettings, result: Kept | Exception, foreseen: Foreseen) -> Kept | Exception:
+def _checked(
+    run: RunSettings, result: Record | Exception, foreseen: Foreseen
+) -> Record | Exception:
     """The result of another machine; an error if its features or its method differ from here."""
     if isinstance(result, Exception):
         return result
-    record, expected = result.record, foreseen.digests(run)
+    record, expected = result, foreseen.digests(run)
     if record.revision != (revision(run.method) or ""):
         return EncoderError(
             f"a worker has another revision of the method {run.method}: it needs the same code."

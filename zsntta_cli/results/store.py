@@ -3,8 +3,8 @@
 A run is in it as a whole or not at all, even if its process or the machine stops. It uses WAL with
 `synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
-A row holds the same as a line of an export (exchange.py). What reads a row is imported where runs
-are read: a command that only computes starts without it.
+A row is a record as an export's line has it, its curves in a column of their own: what draws none
+need not read them. A row in which no record can be read is left out; `count` counts it, too.
 """
 
 import contextlib
@@ -13,18 +13,17 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
-
-if TYPE_CHECKING:
-    from zsntta_cli.results.kept import Kept
+from zsntta_cli.results.exchange import parsed
+from zsntta_cli.simulation.record import Record
 
 KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
-    3,
+    4,
     # The record stands before what is large: SQLite reads a row from its front.
     {"contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL"},
 )
@@ -48,18 +47,18 @@ class RecordStore:
             self._connection = _open(path, create)
         self._connection.text_factory = _text
 
-    def add(self, runs: Iterable["Kept"]) -> None:
+    def add(self, records: Iterable[Record]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
-        rows = [_row(kept) for kept in runs]
+        rows = [(r.key, json.dumps(r.to_dict()), json.dumps(r.curves)) for r in records]
         with self.changing() as connection:
             connection.executemany(_UPSERT, rows)
 
-    def add_new(self, runs: Sequence["Kept"]) -> int:
+    def add_new(self, records: Sequence[Record]) -> int:
         """Keep the runs that the store lacks, in one transaction; return how many it had."""
         stored_keys = set(self.keys())
-        new = {kept.key: kept for kept in runs if kept.key not in stored_keys}
+        new = {record.key: record for record in records if record.key not in stored_keys}
         self.add(new.values())
-        return len(runs) - len(new)
+        return len(records) - len(new)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove runs, in one transaction."""
@@ -77,30 +76,34 @@ class RecordStore:
             [[count]] = self._connection.execute("SELECT count(*) FROM contents")
         return int(count)
 
-    def find(self, keys: Sequence[str]) -> dict[str, "Kept"]:
+    def find(self, keys: Sequence[str]) -> dict[str, Record]:
         """Kept runs by their keys; keys that are not in the store are left out."""
-        runs: dict[str, Kept] = {}
+        records: dict[str, Record] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
             marks = ", ".join("?" * len(batch))
-            runs |= self._runs(f"key IN ({marks})", batch)
-        return runs
+            records |= self._records(f"key IN ({marks})", batch)
+        return records
 
-    def all(self) -> Iterator["Kept"]:
+    def all(self, curves: bool = True) -> Iterator[Record]:
         """All kept runs that can be read here, in the order in which they were kept."""
-        return (kept for _, kept in self._runs("TRUE"))
+        return (record for _, record in self._records("TRUE", curves=curves))
 
-    def by_key(self) -> dict[str, "Kept"]:
-        """All kept runs that can be read here, by their keys, in the order of keeping."""
-        return dict(self._runs("TRUE"))
+    def by_key(self) -> dict[str, Record]:
+        """All kept runs that can be read here, without curves, by their keys, in order."""
+        return dict(self._records("TRUE", curves=False))
 
-    def _runs(self, where: str, values: Sequence[str] = ()) -> Iterator[tuple[str, "Kept"]]:
+    def _records(
+        self, where: str, values: Sequence[str] = (), curves: bool = True
+    ) -> Iterator[tuple[str, Record]]:
         """Runs that can be read here, and their keys."""
-        from zsntta_cli.results.exchange import read_row
-
         for key, *contents in self._select("key, record, curves", where, values):
-            if (kept := read_row(key, *contents)) is not None:
-                yield key, kept
+            # Whatever is wrong with a row, a damaged disk's or a stranger's: it holds no record.
+            with contextlib.suppress(Exception):
+                plain = parsed(contents[0])
+                if curves:
+                    plain["curves"] = parsed(contents[1])
+                yield key, Record.model_validate(plain)
 
     def _select(
         self, columns: str, where: str, values: Sequence[str] = ()
@@ -141,10 +144,6 @@ class RecordStore:
 
 def _text(stored: bytes) -> str:
     return stored.decode(errors="surrogateescape")
-
-
-def _row(kept: "Kept") -> tuple[Any, ...]:
-    return kept.key, json.dumps(kept.record.to_dict()), json.dumps(kept.curves)
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Run, Value
+from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Value
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
@@ -44,9 +44,9 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def run_rows(runs: Iterable[Run]) -> list[TidyRow]:
+def run_rows(records: Iterable[Record]) -> list[TidyRow]:
     """A row for each run, in order."""
-    return [_run_row(run.record) for run in runs]
+    return [_run_row(record) for record in records]
 
 
 def _run_row(record: Record) -> TidyRow:
@@ -55,12 +55,12 @@ def _run_row(record: Record) -> TidyRow:
     return tidy_row(**common_facts([record]), ood_set=record.settings.ood_set, seed=seed, **values)
 
 
-def table_rows(tables: Iterable[ResultTable[Any]], spread: str = SEEDS) -> list[TidyRow]:
+def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyRow]:
     """The rows of tables: one for each cell, averaged over seeds, and for each average."""
     return [row for table in tables for row in _table_rows(table, spread)]
 
 
-def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
+def _table_rows(table: ResultTable, spread: str) -> list[TidyRow]:
     rows = []
     for row in table.rows:
         rows += [_cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
@@ -69,17 +69,16 @@ def _table_rows(table: ResultTable[Any], spread: str) -> list[TidyRow]:
     return rows
 
 
-def _cell_row(row: ResultRow[Any], ood_set: str) -> TidyRow:
+def _cell_row(row: ResultRow, ood_set: str) -> TidyRow:
     """A row of results on one OOD set, averaged over seeds."""
     values = {name: row.value(ood_set, name) for name in METRICS}
-    records = [run.record for run in row.on(ood_set).values()]
+    records = list(row.on(ood_set).values())
     return folded_row(records, values, ood_set=ood_set or None)
 
 
-def _average_row(table: ResultTable[Any], row: ResultRow[Any], spread: str) -> TidyRow:
+def _average_row(table: ResultTable, row: ResultRow, spread: str) -> TidyRow:
     values = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
-    records = [run.record for run in row.every_run]
-    return folded_row(records, values, aggregate=OVER_OOD_SETS)
+    return folded_row(row.records, values, aggregate=OVER_OOD_SETS)
 
 
 def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:

@@ -1,6 +1,10 @@
-"""A run and its record: the stream, the decisions judged, and all that made them."""
+"""A run and its record: the stream, the decisions judged, and all that made them.
 
-import dataclasses
+A record is described here and nowhere else: a replay makes it, the store keeps it, a line of an
+export is one, and docs/record.schema.json is its JSON Schema.
+"""
+
+import itertools
 import math
 import platform
 import resource
@@ -10,10 +14,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+from typing_extensions import TypedDict
 
 from zsntta_cli import __version__
 from zsntta_cli.methods import BY_SCORE, METHODS, Method, Pair
@@ -21,6 +37,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import RunNote, SetSizes, run_notes
+from zsntta_cli.simulation.recorded import run_from_record, run_key
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -29,35 +46,183 @@ from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 Columns = dict[str, NDArray[Any]]
 GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that are analysed
 
-_KINDS = {"id": ID, "ood": OOD, "noise": NOISE}
+_KINDS: dict[Literal["id", "ood", "noise"], int] = {"id": ID, "ood": OOD, "noise": NOISE}
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
-@dataclass(frozen=True)
-class Record:
-    """The result of one run, with all that is needed to run it again."""
+_LARGEST = 2**62  # of numbers
+_REVISION = r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"
+_TEXT = {"type": "string"}
+_SETTINGS_SCHEMA = {
+    "type": "object",
+    "description": "all settings of the run",
+    "properties": {
+        **dict.fromkeys(("method", "encoder", "id_set", "prompt"), _TEXT),
+        "ood_set": {"type": ["string", "null"]},
+        **{group: {"type": "object"} for group in ("stream", "threshold", "options")},
+    },
+    "required": ["method", "encoder", "id_set", "prompt"],
+}
 
-    settings: RunSettings
-    accuracies: Measures
-    detection: Measures
-    flags: Measures
-    counts: dict[str, int]  # items of each kind in the stream
-    repeated: dict[str, float]  # sets that were too small: how often their images were shown
-    digests: dict[str, str]  # of the feature files
-    seconds: float  # of the method alone
-    created: str
-    versions: dict[str, str]
-    unfinished: int = 0  # items of the stream that a Ctrl-C kept a live method from
-    revision: str = ""  # of what decides the numbers (revision.py)
-    memory: int = 0  # bytes: the process's peak so far, or the GPU's where one was used
-    device: str = "cpu"
-    notes: tuple[RunNote, ...] = ()  # what a reader of its numbers has to know
-    preset: str = ""  # the one that was asked for
-    command: str = ""  # that was typed, or the call in Python
-    features: dict[str, Any] = field(default_factory=dict)  # by set: how its features came to be
-    # Of a method from outside the package its script: SHA-256 by file name.
-    own: dict[str, str] = field(default_factory=dict)
+
+def _about(words: str, **more: Any) -> Any:
+    """Describe a value in the JSON Schema."""
+    return Field(description=words, json_schema_extra=more)
+
+
+def _as_run(given: Any) -> RunSettings:
+    return given if isinstance(given, RunSettings) else run_from_record(given)
+
+
+def _as_note(given: Any) -> Any:
+    """A note of its plain values: a strict model takes none for it."""
+    if not isinstance(given, dict):
+        return given
+    kind, about, text = (str(given.get(name, "")) for name in ("kind", "about", "text"))
+    weight = given.get("weight", 0)
+    if not isinstance(weight, int | float):
+        raise ValueError("must have a number as its weight")
+    return RunNote(kind, about, text, weight)
+
+
+def _plain_run(run: RunSettings) -> dict[str, Any]:
+    """Settings as plain values; the preset is a value of the record's own."""
+    return {
+        **{name: getattr(run, name) for name in ("method", "encoder", "id_set", "ood_set")},
+        "prompt": run.prompt, "stream": dict(vars(run.stream)),
+        "threshold": dict(vars(run.threshold)), "options": run.options.values(),
+    }  # fmt: skip
+
+
+def _plain(values: Any) -> Any:
+    """Metrics with None in the place of nan."""
+    if not isinstance(values, dict):
+        return values
+    return {name: None if value != value else value for name, value in values.items()}
+
+
+def _measured(values: dict[str, float | None]) -> Measures:
+    return Measures((name, math.nan if v is None else v) for name, v in values.items())
+
+
+def _drawable(curve: Any) -> Any:
+    """Refuse lists of different lengths, and cells or points that are none or in no order."""
+    if len({len(values) for values in curve.values() if isinstance(values, list)}) != 1:
+        raise ValueError("must be lists of one length")
+    points = curve["item"] if "item" in curve else [curve.get("low"), curve.get("high")]
+    if not points or None in points or any(a >= b for a, b in itertools.pairwise(points)):
+        raise ValueError("must have points in ascending order")
+    return {**curve, "item": [*map(int, points)]} if "item" in curve else curve
+
+
+Text = InstanceOf[str]  # names of files need be no UTF-8, which pydantic's own texts are
+Number = Annotated[float, Field(ge=0, lt=_LARGEST, allow_inf_nan=False)]
+Real = Annotated[float, Field(gt=-_LARGEST, lt=_LARGEST, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
+Digest = Annotated[Text, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
+Share = Annotated[float, Field(ge=-1, lt=_LARGEST, allow_inf_nan=False)]
+Line = Annotated[dict[str, list[Real | None]], Field(min_length=2), AfterValidator(_drawable)]
+
+
+class Histogram(TypedDict):
+    """Counts of ID and of OOD samples in equal cells."""
+
+    low: Real
+    high: Real
+    id: Annotated[list[Count], Field(min_length=2)]
+    ood: list[Count]
+
+
+Cells = Annotated[Histogram, AfterValidator(_drawable)]
+
+
+class RunCurves(TypedDict, total=False):
+    """What figures draw of a run; a method that is not live has no before and no gradients."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
+
+    scores: Annotated[Cells, _about("of the ID score")]
+    running: Annotated[Line, _about("acc_s, acc_n of the items so far")]
+    windows: Annotated[Line, _about("acc_s, acc_n of the items since the last one")]
+    thresholds: Annotated[Line, _about("zero_shot, detector, on the ID score")]
+    before: Annotated[Cells, _about("of the ID score before adaptation")]
+    difference: Annotated[Cells, _about("after minus before")]
+    gradients: Annotated[Line, _about("clean, noisy: norms at each step")]
+
+
+if TYPE_CHECKING:
+    Settings = RunSettings
+    Metrics = Measures
+    Curves = dict[str, Any]
+else:
+    Settings = Annotated[
+        RunSettings,
+        PlainValidator(_as_run), PlainSerializer(_plain_run), WithJsonSchema(_SETTINGS_SCHEMA),
+    ]  # fmt: skip
+    Metrics = Annotated[
+        dict[Text, Share | None],
+        BeforeValidator(_plain), AfterValidator(_measured), PlainSerializer(_plain),
+        _about("by name: fractions; null without samples"),
+    ]  # fmt: skip
+    Curves = RunCurves
+
+
+class Record(BaseModel):
+    """A finished run, with all that is needed to run it again and to draw it."""
+
+    model_config = ConfigDict(strict=True, frozen=True, revalidate_instances="never")
+
+    settings: Settings
+    accuracies: Metrics = Field(default_factory=Measures)
+    detection: Metrics = Field(default_factory=Measures)
+    flags: Metrics = Field(default_factory=Measures)
+    counts: Annotated[
+        dict[Literal["id", "ood", "noise"], Count],
+        Field(min_length=3, description="items of each kind in the stream; noise is not judged"),
+    ]
+    repeated: Annotated[
+        dict[Text, Number], _about("sets that were too small: how often their images were shown")
+    ] = {}
+    digests: Annotated[
+        dict[Text, Digest],
+        _about("of the feature files; text/ID of the class text and how all are read"),
+    ]
+    seconds: Annotated[Number, _about("of the method alone")] = 0
+    created: Text = ""
+    versions: dict[Text, Text]
+    unfinished: Annotated[Count, _about("items that Ctrl-C kept a live method from")] = 0
+    revision: Annotated[
+        Text,
+        _about(
+            "of the rules and of the method; with digits of its source where it is a user's own",
+            pattern=_REVISION,
+        ),
+    ] = ""
+    memory: Annotated[
+        Count, _about("bytes: the process's peak, or the GPU's where one was used")
+    ] = 0
+    device: Text = "cpu"
+    notes: Annotated[
+        tuple[Annotated[RunNote, BeforeValidator(_as_note)], ...],
+        Field(strict=False, description="what a reader of its numbers has to know"),
+    ] = ()
+    preset: Annotated[Text, _about("the preset that was asked for")] = ""
+    command: Annotated[Text, _about("the command line, or the call in Python")] = ""
+    features: Annotated[
+        dict[Text, Any],
+        _about("how the features came to be: shared by all sets, and the rest by set"),
+    ] = {}
+    own: Annotated[
+        dict[Text, Digest],
+        _about("the script of a method from outside the package: its SHA-256 by file name"),
+    ] = {}
+    curves: Annotated[Curves, _about("what figures draw of the run")] = {}
+
+    @property
+    def key(self) -> str:
+        """The key under which the run is kept: a digest of all that determines its numbers."""
+        return run_key(self.settings, self.digests, self.revision)
 
     def metric(self, metric: str | Metric) -> float:
         """A metric of METRICS as a fraction; nan without samples."""
@@ -71,14 +236,8 @@ class Record:
         return not (math.isnan(self.metric("acc_s")) and math.isnan(self.metric("acc_n")))
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values; a metric without samples is None."""
-        plain = dataclasses.asdict(dataclasses.replace(self, features={}))
-        plain["features"] = self.features  # plain as they are: a copy takes 0.1 ms
-        del plain["settings"]["preset"]  # a value of the record's own
-        plain["settings"]["options"] = self.settings.options.values()
-        for group in ("accuracies", "detection", "flags"):
-            plain[group] = {k: None if np.isnan(v) else v for k, v in plain[group].items()}
-        return plain
+        """The record as plain values, without its curves; a metric without samples is None."""
+        return self.model_dump(exclude={"curves"})
 
 
 @dataclass(frozen=True)

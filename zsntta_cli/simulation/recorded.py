@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import hashlib
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field
 from numbers import Real
@@ -14,7 +16,7 @@ from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check, value_type
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, declared
 
 _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 
@@ -29,6 +31,28 @@ def changed_settings(
             is_number = value_type(fields[name])[0] is float and isinstance(value, Real)
             changed[name] = float(value) if is_number else value
     return changed
+
+
+def run_key(settings: RunSettings, digests: Mapping[str, str], revision: str) -> str:
+    """SHA-256 (hex) of all that determines a run's numbers, under which it is found again.
+
+    Settings at their defaults do not enter it: whoever finds a record compares all of its settings
+    with those wanted.
+    """
+    fields = declared(settings.method)
+    plain = {
+        "method": settings.method,
+        "encoder": settings.encoder,
+        "id_set": settings.id_set,
+        "ood_set": settings.ood_set,
+        "prompt": settings.prompt,
+        "stream": changed_settings(vars(settings.stream), fields),
+        "threshold": changed_settings(vars(settings.threshold), fields),
+        "options": changed_settings(settings.options.values(), fields),
+        "digests": dict(digests),
+        "revision": revision,
+    }
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def run_from_record(settings: Any, files: Collection[str] = ()) -> RunSettings:

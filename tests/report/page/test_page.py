@@ -1,7 +1,6 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
-import dataclasses
 import math
 import random
 import re
@@ -49,8 +48,8 @@ def test_what_seeds_cannot_distinguish_is_underlined():
 def test_what_has_to_be_known_of_a_run_stands_under_each_table_and_figure_that_shows_it():
     note = RunNote("warm-up", "cull", "cull decides as zs-clip does throughout.", -40)
     noted = [
-        dataclasses.replace(run, record=dataclasses.replace(run.record, notes=(note,)))
-        if run.record.settings.method == "cull" else run
+        run.model_copy(update={"notes": (note,)})
+        if run.settings.method == "cull" else run
         for run in GRID
     ]  # fmt: skip
     html = made(*noted)
@@ -78,7 +77,7 @@ def test_clean_streams_have_a_table_of_their_own():
 
 
 def test_scores_that_do_not_decide_have_auroc_alone():
-    nothing = Measures.fromkeys(kept_run().record.accuracies, math.nan)
+    nothing = Measures.fromkeys(kept_run().accuracies, math.nan)
     html = made(kept_run("mcm", auroc=0.75, record={"accuracies": nothing}))
     assert "accuracies in %" not in html
     assert cells(html, "ID: shapes, tiny: how the scores rank")[-1] == [
@@ -141,7 +140,7 @@ def test_the_figure_is_an_image_of_a_panel_a_pair_or_of_averages_where_there_are
     ]  # fmt: skip
     [(alt, _)] = drawings(made(*many))
     assert alt.endswith("cifar10, tiny, OOD: mean over 13 OOD sets")
-    assert drawings(made(*(run for run in GRID if run.record.settings.stream.ratio == 0.5))) == []
+    assert drawings(made(*(run for run in GRID if run.settings.stream.ratio == 0.5))) == []
 
 
 def test_nothing_to_report_is_said_with_what_was_left_out():
@@ -170,7 +169,7 @@ def test_a_stopped_run_is_shown_and_enters_no_mean():
 
 
 def test_a_metric_of_the_table_is_on_the_page(monkeypatch):
-    new = Metric("g_mean", "G-mean", "accuracies", lambda s: 0.0, ("accuracy",))
+    new = Metric("g_mean", "G-mean", "accuracies", ("accuracy",))
     monkeypatch.setitem(METRICS, "g_mean", new)
     measures = Measures(acc_s=0.5, acc_n=0.5, acc_h=0.5, g_mean=0.4321)
     html = made(kept_run(record={"accuracies": measures}))

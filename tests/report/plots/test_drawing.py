@@ -1,6 +1,5 @@
 """Figures as files: the same bytes for the same records, letters that stay letters."""
 
-import dataclasses
 import math
 import os
 import re
@@ -45,11 +44,11 @@ def runs():
 
 
 def adaptive(some):
-    return [kept for kept in some if kept.record.settings.threshold.fixed is None]
+    return [kept for kept in some if kept.settings.threshold.fixed is None]
 
 
 def one_ratio():
-    return [kept for kept in adaptive(runs()) if kept.record.settings.stream.ratio == 0.5]
+    return [kept for kept in adaptive(runs()) if kept.settings.stream.ratio == 0.5]
 
 
 CHILD = """
@@ -99,7 +98,7 @@ def test_what_has_to_be_known_of_a_run_stands_beside_its_figure_and_not_in_it():
     sentence = "adand decides as zs-clip does throughout: a stream of 337 items ends before."
     note = RunNote("warm-up", "adand", sentence, -337)
     [plain] = [run_of("adand", curves=CURVES)]
-    noted = dataclasses.replace(plain, record=dataclasses.replace(plain.record, notes=(note,)))
+    noted = plain.model_copy(update={"notes": (note,)})
     figure = plots.plot([noted], "scores", Filters())
     assert figure.caption == (sentence,)
     assert drawn(figure, "svg") == drawn(plots.plot([plain], "scores", Filters()), "svg")
@@ -160,7 +159,7 @@ def test_a_method_is_found_in_a_label_that_tells_its_settings():
 
 
 def test_ranks_say_what_the_width_of_a_box_is_and_means_have_bars_of_deviation():
-    some = [kept for kept in one_ratio() if kept.record.settings.ood_set == "glyphs"]
+    some = [kept for kept in one_ratio() if kept.settings.ood_set == "glyphs"]
     assert b"<!-- box width: share of pairs -->" in drawn(over_pairs.ranks(some), "svg")
     content = drawn(over_pairs.means(varied(some)), "svg").decode()
     assert "<!-- mean ± deviation (%) -->" in content
@@ -173,7 +172,7 @@ def varied(some):
     """Runs whose second seed is better."""
     return [
         run_of(one.method, (0.5 + 0.1 * one.stream.seed, 0.6), seed=one.stream.seed)
-        for one in (kept.record.settings for kept in some)
+        for one in (kept.settings for kept in some)
     ]
 
 

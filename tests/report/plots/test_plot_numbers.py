@@ -1,7 +1,6 @@
 """The numbers of each kind of plot, worked out by hand."""
 
 import csv
-import dataclasses
 import io
 import math
 
@@ -23,9 +22,7 @@ from zsntta_cli.report.figure import (
 from zsntta_cli.report.forms import csv_text
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
 from zsntta_cli.results import tidy
-from zsntta_cli.results.frame import latest
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, usual
+from zsntta_cli.results.frame import Filters, chosen, latest, usual
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
 from zsntta_cli.simulation.notes import RunNote
 
@@ -89,17 +86,6 @@ def test_differences_are_those_of_live_runs():
     assert series(figure, "OOD").y == (80, 20)
     with pytest.raises(SettingsError, match="no kept run that fits is of a live method"):
         distributions.difference(runs[1:])
-
-
-def test_half_a_histogram_and_half_a_curve_from_elsewhere_are_none():
-    """Of any other damage: tests/results/test_curves.py."""
-    assert distributions.scores([run_of("adand", curves={"scores": SCORES})]).panels
-    with pytest.raises(SettingsError, match="has its scores kept"):
-        distributions.scores([run_of("adand", curves={"scores": SCORES | {"ood": None}})])
-    curves = {key: {"item": [1, 2]} for key in ("running", "thresholds")}
-    for draw in (streams.accuracy, streams.thresholds):
-        with pytest.raises(SettingsError, match="kept"):
-            draw([run_of("adand", curves=curves)])
 
 
 GRADIENTS = {"item": [0, 64, 192], "clean": [0.5, None, 0.25], "noisy": [2.0, 8.0, None]}
@@ -331,12 +317,12 @@ def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
 
 def with_metric(kept, name, value):
     """A run whose record has another value of a metric of detection."""
-    values = Measures({**kept.record.detection, name: value})
-    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, detection=values))
+    values = Measures({**kept.detection, name: value})
+    return kept.model_copy(update={"detection": values})
 
 
 def test_means_are_of_the_methods_that_have_all_pairs():
-    figure = over_pairs.means([r for r in pair_runs() if r.record.settings.ood_set == "glyphs"])
+    figure = over_pairs.means([r for r in pair_runs() if r.settings.ood_set == "glyphs"])
     assert series(figure, "adand").y == pytest.approx((90, 90, 90))
     figure = over_pairs.means(pair_runs()[:-1])
     assert series(figure, "tent").y == pytest.approx((45, 45, 45))
@@ -368,9 +354,9 @@ def test_over_several_id_sets_pairs_are_named_whole():
 
 
 def test_a_stopped_run_enters_no_mean_no_rank_and_no_curve():
-    stopped = dataclasses.replace(run_of("tda").record, unfinished=10)
     curves = running([0.5] * 3, [0.5] * 3)
-    runs = [*pair_runs()[:3], Kept(stopped, curves)]
+    stopped = run_of("tda").model_copy(update={"unfinished": 10, "curves": curves})
+    runs = [*pair_runs()[:3], stopped]
     figure = over_pairs.ranks(runs)
     assert "tda" not in {one.name for one in figure.panels[0].series}
     assert figure.notes == ("tda has no average: it has 0 of 1 sets",)
@@ -488,7 +474,7 @@ def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
 
 def made_at(created, method, **given):
     kept = run_of(method, **given)
-    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, created=created))
+    return kept.model_copy(update={"created": created})
 
 
 def test_a_plot_does_not_depend_on_the_order_in_which_runs_were_kept():
@@ -524,8 +510,8 @@ def test_a_metric_that_is_added_to_the_table_is_shown_by_itself(kind, monkeypatc
 
 
 def with_flag(kept, value):
-    values = Measures({**kept.record.flags, "error": value})
-    return dataclasses.replace(kept, record=dataclasses.replace(kept.record, flags=values))
+    values = Measures({**kept.flags, "error": value})
+    return kept.model_copy(update={"flags": values})
 
 
 def test_points_that_are_results_have_the_one_schema_first():
@@ -603,8 +589,7 @@ def test_a_note_on_a_method_that_is_not_drawn_is_not_told():
     notes = (RunNote("method", "tda", "tda does something."),)
     noted = [run_of("tda", (0.5, math.nan)), run_of("adand")]
     noted = [
-        dataclasses.replace(run, record=dataclasses.replace(run.record, notes=notes[:at]))
-        for run, at in zip(noted, (1, 0), strict=True)
+        run.model_copy(update={"notes": notes[:at]}) for run, at in zip(noted, (1, 0), strict=True)
     ]
     assert plots.plot(noted, "ratio", Filters()).caption == ()
     assert plots.plot(noted, "ratio", Filters(), "auroc").sentences == ("tda does something.",)

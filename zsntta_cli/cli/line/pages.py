@@ -89,7 +89,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "cache push": ("zsntta cache push USER/REPO --set shapes",),
     "cache pull": ("zsntta cache pull USER/REPO shapes",),
     "records list": ("zsntta records list --method adand",),
-    "records show": ("zsntta records show 3f2a",),
     "records export": ("zsntta records export --method adand --output runs.jsonl",),
     "records import": ("zsntta records import runs.jsonl",),
     "records remove": ("zsntta records remove 3f2a",),

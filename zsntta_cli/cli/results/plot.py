@@ -21,7 +21,7 @@ from zsntta_cli.cli.line.output import form_of, put_figure
 from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.simulation.record import Record
 
 KINDS = {  # those of report.plots, which --help is not to import
     "ratio": "Acc_H, or any metric, against the noise ratio",
@@ -97,7 +97,7 @@ def plot(
         encoder or (), setting_filters(setting or ()),
     )  # fmt: skip
     runs = _runs(files or (), store)
-    names = (name for kept in runs for name in kept.record.settings.flat())
+    names = (name for kept in runs for name in kept.settings.flat())
     check_setting_names(filters.settings, names)
     figure = plots.plot(runs, kind, filters, metric)
     put_figure(figure, inches, output)
@@ -119,12 +119,12 @@ def _inches(width: str) -> float:
     return inches
 
 
-def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Kept]":
-    """Kept runs of exported files, or of the store."""
-    from zsntta_cli.results.exchange import read_lines
+def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Record]":
+    """Record runs of exported files, or of the store."""
+    from zsntta_cli.results.exchange import read_records
 
     if files:
-        return [kept for path in files for kept in read_lines(path)]
+        return [kept for path in files for kept in read_records(path)]
     with store.open() as records:
         runs = list(records.all())
         say_left_out(records, len(runs))

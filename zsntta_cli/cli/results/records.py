@@ -1,4 +1,4 @@
-"""`zsntta records`: results that are kept: list, show, export, import, remove."""
+"""`zsntta records`: results that are kept: list, export, import, remove."""
 
 import sys
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from zsntta_cli.settings.ratios import parse_ratio
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from zsntta_cli.results.kept import Kept
     from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.simulation.record import Record
 
-app = group("List, show, export, import and remove kept results.", lists=True)
+app = group("List, export, import and remove kept results.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
 _LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
@@ -65,26 +65,27 @@ class WantedRuns:
         """Whether any of the options is given."""
         return any(vars(self).values())
 
-    def of(self, runs: "Mapping[str, Kept]") -> "dict[str, Kept]":
+    def of(self, runs: "Mapping[str, Record]") -> "dict[str, Record]":
         """Those of some runs, by key, that are wanted; a note says which names none of them has."""
-        from zsntta_cli.results.frame import all_settings
-        from zsntta_cli.results.selection import Filters, present
+        from zsntta_cli.results.frame import Filters, all_settings, value_of
 
         settings = setting_filters(self.setting or ())
         if settings:
-            names = (name for kept in runs.values() for name in all_settings(kept.record))
+            names = (name for record in runs.values() for name in all_settings(record))
             check_setting_names(settings, names)
         filters = Filters(
             self.method or (), self.id_set or (), self.ood_set or (),
             [*map(parse_ratio, self.ratio or ())], self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
-        for name, value, wanted in filters.by_place:
-            there = present(runs.values(), value)
+        found = dict(runs)
+        for name, wanted in filters.wanted().items():
+            there = {value_of(record, name) for record in runs.values()} - {None}
             for one in dict.fromkeys(wanted) if name not in ("ratio", "seed") else ():
                 if one not in there:
                     what = f"{name} '{short(one)}'{near(one, sorted(there))}"
                     say(f"note: no kept run has {what}.", err=True)
-        return {key: kept for key, kept in runs.items() if filters.take(kept.record)}
+            found = {key: r for key, r in found.items() if value_of(r, name) in wanted}
+        return found
 
 
 @app.command("list", cls=Command)
@@ -135,32 +136,6 @@ def _cell(name: str, value: Any) -> str:
 
 @app.command(cls=Command)
 @with_groups
-def show(
-    *,
-    keys: Annotated[
-        list[str], typer.Argument(metavar="KEY...", help="First digits of the runs' keys.")
-    ],
-    store: StoreOptions,
-) -> None:
-    """Show everything about some runs.
-
-    It shows their settings, digests, counts, time and versions.
-    """
-    from zsntta_cli.progress import console
-    from zsntta_cli.report.run_cards import run_card
-
-    with store.open() as records:
-        whole_keys = _keys(records, keys, WantedRuns())
-        runs = records.find(whole_keys)
-    for key in whole_keys:
-        if key in runs:
-            console().print(run_card(runs[key]))
-        else:
-            say(f"{key[:_DIGITS]} is no run that this version can read.", err=True)
-
-
-@app.command(cls=Command)
-@with_groups
 def export(
     *,
     keys: Keys = None,
@@ -187,7 +162,7 @@ def export(
     with store.open() as records:
         kept_runs = _found(records, _keys(records, keys, wanted))
     if written == "csv":
-        put(table([kept.record for kept in kept_runs], form="csv"), output)
+        put(table(kept_runs, form="csv"), output)
     else:
         put(export_text(kept_runs, written), output)
 
@@ -203,9 +178,9 @@ def import_(
 
     Runs that are equal are one.
     """
-    from zsntta_cli.results.exchange import read_lines
+    from zsntta_cli.results.exchange import read_records
 
-    runs_by_file = {path: read_lines(path) for path in files}
+    runs_by_file = {path: read_records(path) for path in files}
     with store.open(create=True) as records:
         for path, runs in runs_by_file.items():
             there = records.add_new(runs)
@@ -239,7 +214,7 @@ def remove(
     say(f"removed {counted(len(unwanted), 'run')}")
 
 
-def _ask(runs: "Iterable[Kept]") -> None:
+def _ask(runs: "Iterable[Record]") -> None:
     """Ask whether live runs are to be removed.
 
     Raises:
@@ -248,7 +223,7 @@ def _ask(runs: "Iterable[Kept]") -> None:
     """
     from zsntta_cli.methods import METHODS
 
-    seconds = [k.record.seconds for k in runs if METHODS[k.record.settings.method].live]
+    seconds = [r.seconds for r in runs if METHODS[r.settings.method].live]
     if not seconds:
         return
     live = f"{counted(len(seconds), 'live run')} of {sum(seconds) / 3600:,.2g} hours of method time"
@@ -263,7 +238,7 @@ def _is_answered() -> bool:
     return sys.stdin.isatty()
 
 
-def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Kept]":
+def _found(records: "RecordStore", keys: "Sequence[str]") -> "list[Record]":
     """The runs of some keys that can be read; a note says how many cannot."""
     runs = records.find(keys)
     if strange := len(keys) - len(runs):

@@ -13,7 +13,7 @@ from zsntta_cli.errors import counted
 from zsntta_cli.report.page import TITLE
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.kept import Kept
+    from zsntta_cli.simulation.record import Record
 
 _STDOUT = Path("-")
 _SQLITE = b"SQLite format 3\0"  # how a store begins
@@ -49,17 +49,17 @@ def report(
         say(f"{output}: {runs} in {rows}, {size / 1000:,.0f} kB")
 
 
-def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Kept]":
+def _kept(paths: list[Path], store: StoreOptions) -> "Iterator[Record]":
     """Runs of all files that are named; of the store, where it is named or nothing else is."""
-    from zsntta_cli.results.exchange import read_lines
+    from zsntta_cli.results.exchange import read_records
 
     if store.file is not None or not paths:
         yield from _stored(store.path)
     for path in paths:
-        yield from _stored(path) if _is_store(path) else read_lines(path)
+        yield from _stored(path) if _is_store(path) else read_records(path)
 
 
-def _stored(path: Path) -> "Iterator[Kept]":
+def _stored(path: Path) -> "Iterator[Record]":
     from zsntta_cli.results.store import RecordStore
 
     with RecordStore(path) as opened:

@@ -10,16 +10,15 @@ from zsntta_cli.report.figure import Figure, Panel
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.plots.comparisons import ratio_panel
 from zsntta_cli.results.frame import ResultRow, ResultStream, ResultTable, labels
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.notes import strongest
 
 _MOST_PANELS = 12  # of single pairs, else of averages
 _IMAGE = Markup('<figure><img alt="{}" src="data:image/svg+xml;base64,{}"></figure>\n')
 
-Groups = dict[str, list[ResultRow[Kept]]]  # rows by what the legend calls them
+Groups = dict[str, list[ResultRow]]  # rows by what the legend calls them
 
 
-def sweeps(tables: Sequence[ResultTable[Kept]]) -> Markup:
+def sweeps(tables: Sequence[ResultTable]) -> Markup:
     """Acc_H against the noise ratio, a panel for each pair; for many pairs, their averages."""
     streams = [
         (stream, groups, table.sets_of(row for rows in groups.values() for row in rows))
@@ -36,13 +35,13 @@ def sweeps(tables: Sequence[ResultTable[Kept]]) -> Markup:
         for _, groups, _ in streams
         for rows in groups.values()
         for row in rows
-        for run in row.every_run
-        for note in run.record.notes
+        for run in row.records
+        for note in run.notes
     )
     return Markup("<p>{}</p>\n").format(" ".join(notes)) * bool(notes) + _images(panels)
 
 
-def _swept(rows: Sequence[ResultRow[Kept]]) -> Groups:
+def _swept(rows: Sequence[ResultRow]) -> Groups:
     """The rows under noise by their name, where these settings were run at two ratios or more."""
     groups: Groups = {}
     for row, name in labels([row for row in rows if row.ratio and row.decides]).items():

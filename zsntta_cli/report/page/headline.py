@@ -22,7 +22,6 @@ from zsntta_cli.results.frame import (
     setting_name,
     shown,
 )
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Metric, metrics_of
 
 STOPPED = "†"  # behind a value of a run that was stopped
@@ -45,7 +44,7 @@ def name_of(stream: ResultStream) -> str:
     return ", ".join(filter(None, [f"ID: {stream.id_set}", stream.encoder, kind_of(stream), other]))
 
 
-def headlines(table: ResultTable[Kept]) -> Iterator[PageSheet]:
+def headlines(table: ResultTable) -> Iterator[PageSheet]:
     """The tables of one ID set and encoder: accuracies under noise, clean streams, AUROC."""
     for stream, rows in table.by_stream().items():
         decided = [row for row in rows if row.decides]
@@ -59,17 +58,17 @@ def headlines(table: ResultTable[Kept]) -> Iterator[PageSheet]:
 
 
 def _sheet(
-    table: ResultTable[Kept], title: str, rows: Sequence[ResultRow[Kept]], metrics: Sequence[Metric]
+    table: ResultTable, title: str, rows: Sequence[ResultRow], metrics: Sequence[Metric]
 ) -> PageSheet:
     """The table of some rows of one stream, with a body for each ratio."""
     names, ood_sets = labels(rows), table.sets_of(rows)
     columns = [AVERAGE, WORST_TENTH] * (len(ood_sets) > 1) + ood_sets
     shown_metrics = {c: _main(metrics) if c == WORST_TENTH else metrics for c in columns}
     bodies: dict[str, list[SheetRow]] = {}
-    every_text: dict[ResultRow[Kept], dict[str, list[str]]] = {}
+    every_text: dict[ResultRow, dict[str, list[str]]] = {}
     for ratio, group in itertools.groupby(rows, key=lambda row: row.ratio):
         contest = list(group)
-        texts: dict[ResultRow[Kept], dict[str, list[str]]] = {row: {} for row in contest}
+        texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in contest}
         for column in columns:
             for metric in shown_metrics[column]:
                 for row, text in _cells(table, contest, column, metric):
@@ -91,8 +90,8 @@ def _main(metrics: Sequence[Metric]) -> Sequence[Metric]:
 
 
 def _cells(
-    table: ResultTable[Kept], rows: Sequence[ResultRow[Kept]], column: str, metric: Metric
-) -> Iterator[tuple[ResultRow[Kept], str]]:
+    table: ResultTable, rows: Sequence[ResultRow], column: str, metric: Metric
+) -> Iterator[tuple[ResultRow, str]]:
     """The texts of a column, for the rows that have it; all rows saw the same samples."""
     sets = table.ood_sets
     if column == WORST_TENTH:  # nothing is known of its chance
@@ -118,17 +117,15 @@ def legend(sheets: Iterable[PageSheet]) -> str:
     return f"{best} An underlined value {CLOSE_MEANS}, and no value between the two is."
 
 
-def _notes(
-    table: ResultTable[Kept], names: Mapping[ResultRow[Kept], str], is_averaged: bool
-) -> Iterator[str]:
+def _notes(table: ResultTable, names: Mapping[ResultRow, str], is_averaged: bool) -> Iterator[str]:
     """Which rows, by name, have no average, no rivals, or runs that were stopped."""
     for row in names if is_averaged else ():
         if lacks := row.average(table.ood_sets, "auroc").lacks:
             ratio = shown("ratio", row.ratio)
             yield f"{names[row]} has no average at {ratio} noise: it has {lacks}."
     yield from reference_notes(names)
-    stopped = stopped_notes([run.record for row in names for run in row.every_run])
+    stopped = stopped_notes([record for row in names for record in row.records])
     if stopped:
         yield f"{STOPPED} marks a value of a run that was stopped."
     yield from stopped
-    yield from run_notes([run.record for row in names for run in row.every_run])
+    yield from run_notes([record for row in names for record in row.records])

@@ -12,7 +12,6 @@ from zsntta_cli.report.page.headline import headlines, legend
 from zsntta_cli.report.page.provenance import Card
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import ResultRow, current, latest_of_each
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.record import Record
 
 
@@ -36,7 +35,7 @@ class Section:
     cards: Sequence[Card] = ()
 
 
-def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
+def page(kept: Iterable[Record], title: str = TITLE) -> ReportPage:
     """A report of kept runs; the order of the runs does not matter.
 
     Raises:
@@ -49,7 +48,6 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
     tables = frame.tables(runs)
     results = [sheet for table in tables for sheet in headlines(table)]
     rows = [row for table in tables for row in table.rows]
-    records = [run.record for run in runs]
     sections = [
         Section("Results", _paragraphs([ACCURACIES, legend(results)]), results),
         Section("Acc_H against the noise ratio", figures.sweeps(tables)),
@@ -60,7 +58,7 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
         Section("Settings in full", cards=provenance.settings(tables)),
         Section(
             "Features and versions",
-            sheets=[provenance.features(records), provenance.versions(records)],
+            sheets=[provenance.features(runs), provenance.versions(runs)],
         ),
     ]
     html = document(
@@ -69,7 +67,7 @@ def page(kept: Iterable[Kept], title: str = TITLE) -> ReportPage:
         ["page.js"],
         title=title,
         about=_about(rows),
-        remarks=_remarks(records, left_out),
+        remarks=_remarks(runs, left_out),
         sections=[part for part in sections if part.html or part.sheets or part.cards],
     )
     return ReportPage(html, len(runs), _count_rows(rows), left_out)
@@ -79,12 +77,12 @@ def _paragraphs(sentences: Sequence[str]) -> Markup:
     return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences if text)
 
 
-def _count_rows(rows: Sequence[ResultRow[Kept]]) -> int:
+def _count_rows(rows: Sequence[ResultRow]) -> int:
     """How many rows the results have, one for each OOD set."""
     return sum(len(row.runs) for row in rows)
 
 
-def _about(rows: Sequence[ResultRow[Kept]]) -> str:
+def _about(rows: Sequence[ResultRow]) -> str:
     """What the page shows."""
     names = {
         "Methods": [row.method for row in rows],
@@ -92,7 +90,7 @@ def _about(rows: Sequence[ResultRow[Kept]]) -> str:
         "Encoders": [row.stream.encoder for row in rows],
     }
     lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
-    count = sum(len(row.every_run) for row in rows)
+    count = sum(len(row.records) for row in rows)
     return " ".join([f"{counted(count, 'run')} in {counted(_count_rows(rows), 'row')}.", *lists])
 
 

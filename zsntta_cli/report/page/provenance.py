@@ -9,7 +9,6 @@ from zsntta_cli.report.page.document import Code, PageSheet, Strong
 from zsntta_cli.report.page.headline import name_of
 from zsntta_cli.report.sheet import Labels, SheetRow
 from zsntta_cli.results.frame import FEATURES, ResultRow, ResultTable, labels, set_place, shown
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.record import Record
 
 _MIB = 2**20
@@ -27,7 +26,7 @@ def plain_sheet(
     return PageSheet(title, heads, {"": numbers}, {"": body} if body else {}, **more)
 
 
-def commands(table: ResultTable[Kept]) -> Iterator[PageSheet]:
+def commands(table: ResultTable) -> Iterator[PageSheet]:
     """For each line of the headline tables the commands that made it, its time and its device."""
     names = labels(table.rows)
     for stream, rows in table.by_stream().items():
@@ -40,8 +39,8 @@ def commands(table: ResultTable[Kept]) -> Iterator[PageSheet]:
         )
 
 
-def _line(label: str, row: ResultRow[Kept]) -> tuple[Labels, Sequence[str]]:
-    records = [run.record for run in row.every_run]
+def _line(label: str, row: ResultRow) -> tuple[Labels, Sequence[str]]:
+    records = row.records
     memory = max(record.memory for record in records)
     seconds = math.fsum(record.seconds for record in records) / len(records)  # of the method alone
     devices = ", ".join(sorted({record.device for record in records}))
@@ -60,12 +59,12 @@ class Card(NamedTuple):
     sheet: PageSheet
 
 
-def settings(tables: Sequence[ResultTable[Kept]]) -> list[Card]:
+def settings(tables: Sequence[ResultTable]) -> list[Card]:
     """All settings: first those that all rows share, then the others of each label.
 
     Settings that differ between the rows of one method are bold.
     """
-    cards: dict[tuple[str, tuple[Setting, ...]], list[ResultRow[Kept]]] = {}
+    cards: dict[tuple[str, tuple[Setting, ...]], list[ResultRow]] = {}
     by_method: dict[str, list[set[Setting]]] = {}
     for table in tables:
         for row, label in labels(table.rows).items():

@@ -9,11 +9,10 @@ from zsntta_cli.files import check_target, write_whole
 from zsntta_cli.report import forms
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Figure, Panel, Series, point_rows
 from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.results.frame import current, latest
-from zsntta_cli.results.kept import Kept
-from zsntta_cli.results.selection import Filters, chosen, usual
+from zsntta_cli.results.frame import Filters, chosen, current, latest, usual
 from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.notes import strongest
+from zsntta_cli.simulation.record import Record
 
 __all__ = ["CAPTION", "CSV", "FORMS", "KINDS", "Filters", "Kind", "contents", "plot", "write"]
 
@@ -46,7 +45,7 @@ KINDS = {
 }
 
 
-def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None = None) -> Figure:
+def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None = None) -> Figure:
     """The numbers of a plot of one of KINDS.
 
     Raises:
@@ -64,10 +63,7 @@ def plot(runs: Sequence[Kept], kind: str, filters: Filters, metric: str | None =
     panels = tuple(panel for panel in figure.panels if _has_points(panel))
     drawn_methods = _drawn_methods(shown_runs, panels)
     caption = strongest(
-        note
-        for kept in shown_runs
-        if kept.record.settings.method in drawn_methods
-        for note in kept.record.notes
+        note for kept in shown_runs if kept.settings.method in drawn_methods for note in kept.notes
     )
     if not panels:
         raise SettingsError(f"no kept run that fits has anything that {kind} shows.")
@@ -85,11 +81,11 @@ def _is_drawn(series: Series) -> bool:
     return any(value == value and value is not None for value in series.y)
 
 
-def _drawn_methods(runs: Sequence[Kept], panels: Sequence[Panel]) -> set[str]:
+def _drawn_methods(runs: Sequence[Record], panels: Sequence[Panel]) -> set[str]:
     """The methods that a legend or a title names, alone or with their settings behind them."""
     names = {name for panel in panels for name in (panel.title, *(s.name for s in panel.series))}
     names |= {name.partition(end)[0] for name in names for end in (" (", ",", ":")}
-    return {kept.record.settings.method for kept in runs} & names
+    return {kept.settings.method for kept in runs} & names
 
 
 def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, bytes]]:

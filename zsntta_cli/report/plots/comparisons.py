@@ -22,21 +22,21 @@ from zsntta_cli.report.plots.groups import (
 )
 from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
 from zsntta_cli.results.frame import shown, tables
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.simulation.record import Record
 
 ADAPTIVE = "adaptive"
 
 
-def ratio(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
+def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     """A metric against the noise ratio, a panel for each pair, with mean and deviation over seeds.
 
     Raises:
         SettingsError: no run has the metric, or there are too many lines.
     """
     panels = []
-    having = (run for run in runs if not math.isnan(run.record.metric(metric)))
-    frame = tables([run for run in having if not isinstance(run.record.settings.stream.ratio, str)])
+    having = (run for run in runs if not math.isnan(run.metric(metric)))
+    frame = tables([run for run in having if not isinstance(run.settings.stream.ratio, str)])
     titles = pair_titles(pairs_of(frame))
     for pair, groups in on_pairs(frame, without=("ratio",)):
         panel = ratio_panel(titles[pair], groups, [pair], metric)
@@ -78,7 +78,7 @@ def _line(name: str, means: Mapping[float, PairMeans], metric: str) -> Series:
     return Series(name, tuple(means), y, LINE, stds, results=tuple(means.values()))
 
 
-def fixed(runs: Sequence[Kept], published: Cells | None = None) -> Figure:
+def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
     """Accuracies at fixed thresholds and, dashed, at the adaptive one; a panel for each method.
 
     Averages are over the pairs with a fixed threshold. Published numbers are for the adaptive

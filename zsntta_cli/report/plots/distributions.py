@@ -11,14 +11,14 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.figure import HISTOGRAM, UPRIGHT, Axis, Figure, Panel, Series
 from zsntta_cli.report.plots.groups import finished, on_pairs, pair_titles, pairs_of
 from zsntta_cli.results.frame import tables
-from zsntta_cli.results.kept import Kept
+from zsntta_cli.simulation.record import Record
 
 BASELINE = "zs-clip"  # scores before adaptation are its scores
 ID_LOOK, OOD_LOOK = "ID", "OOD"  # whose colours they are, in all figures
 _SHARE = Axis("share of samples (%)", low=0)
 
 
-def scores(runs: Sequence[Kept]) -> Figure:
+def scores(runs: Sequence[Record]) -> Figure:
     """Histograms of the ID score, a panel for each run: before adaptation, then each method.
 
     The vertical line is the median over the stream of the threshold that decided. The lowest of
@@ -40,7 +40,7 @@ def scores(runs: Sequence[Kept]) -> Figure:
     return Figure(tuple(panels))
 
 
-def difference(runs: Sequence[Kept]) -> Figure:
+def difference(runs: Sequence[Record]) -> Figure:
     """Histograms of each sample's ID score after minus before adaptation, for live runs.
 
     Raises:
@@ -60,9 +60,9 @@ def difference(runs: Sequence[Kept]) -> Figure:
     return Figure(tuple(panels))
 
 
-def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[str, Kept]]]:
+def _first_runs(runs: Sequence[Record], curve: str) -> Iterator[tuple[str, dict[str, Record]]]:
     """The runs of the lowest seed that have a curve, by pair, as a title names it."""
-    frame = tables([run for run in runs if curve in run.drawable])
+    frame = tables([run for run in runs if curve in run.curves])
     titles = pair_titles(pairs_of(frame))
     for pair, groups in on_pairs(frame):
         whole = {name: finished(rows, pair[1]) for name, rows in groups.items()}
@@ -70,20 +70,20 @@ def _first_runs(runs: Sequence[Kept], curve: str) -> Iterator[tuple[str, dict[st
         yield f", {titles[pair]}" * (len(titles) > 1), first
 
 
-def _is_baseline(run: Kept) -> bool:
-    return run.record.settings.method == BASELINE
+def _is_baseline(run: Record) -> bool:
+    return run.settings.method == BASELINE
 
 
-def _before(runs: Mapping[str, Kept]) -> list[Kept]:
+def _before(runs: Mapping[str, Record]) -> list[Record]:
     """A live run whose scores before adaptation replace those of a missing ZS-CLIP run."""
     if any(map(_is_baseline, runs.values())):
         return []
-    return [run for run in runs.values() if "before" in run.drawable][:1]
+    return [run for run in runs.values() if "before" in run.curves][:1]
 
 
-def _histogram(title: str, run: Kept, name: str) -> Panel:
+def _histogram(title: str, run: Record, name: str) -> Panel:
     """A histogram from a run's curves; that of the scores that decided has their threshold."""
-    curve = run.drawable[name]
+    curve = run.curves[name]
     low, high, count = curve["low"], curve["high"], len(curve["id"])
     middles = tuple(low + (cell + 0.5) * (high - low) / count for cell in range(count))
     series = [
@@ -102,13 +102,13 @@ def _in_percent(counts: Sequence[int]) -> tuple[float, ...]:
     return tuple(100 * one / total for one in counts)
 
 
-def _threshold(run: Kept) -> float | None:
+def _threshold(run: Record) -> float | None:
     """The median over the stream of the threshold that decided, on the score it decided by.
 
     It is the detector's if that decided, else that on the zero-shot score, so the scale always
     fits.
     """
-    curve = run.drawable.get("thresholds", {})
+    curve = run.curves.get("thresholds", {})
     for name in ("detector", "zero_shot"):
         values = [value for value in curve.get(name) or () if value is not None]
         if values:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.results.frame import (
@@ -17,7 +16,6 @@ from zsntta_cli.results.frame import (
     label,
     varying,
 )
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.results.tidy import (
     OVER_OOD_SETS,
     OVER_PAIRS,
@@ -27,17 +25,18 @@ from zsntta_cli.results.tidy import (
     tidy_row,
 )
 from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.record import Record
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 
 
-DrawnRow = ResultRow[Kept]
+DrawnRow = ResultRow
 Groups = Mapping[str, Sequence[DrawnRow]]  # rows by what a legend calls them
 
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
 
 
-def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) -> Groups:
+def by_label(tables: Sequence[ResultTable], without: Collection[str] = ()) -> Groups:
     """Rows by method and by the settings in which its rows differ, except those in `without`.
 
     Settings that make streams incomparable are named for all methods that have them.
@@ -52,7 +51,7 @@ def by_label(tables: Sequence[ResultTable[Any]], without: Collection[str] = ()) 
     return groups
 
 
-def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
+def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
     """All ID-OOD pairs; clean streams only if there are no pairs."""
     every = [(table.id_set, name) for table in tables for name in table.columns]
     noisy = dict.fromkeys(pair for pair in every if pair[1] != CLEAN)
@@ -60,7 +59,7 @@ def pairs_of(tables: Sequence[ResultTable[Any]]) -> list[Pair]:
 
 
 def on_pairs(
-    tables: Sequence[ResultTable[Any]], without: Collection[str] = ()
+    tables: Sequence[ResultTable], without: Collection[str] = ()
 ) -> Iterator[tuple[Pair, Groups]]:
     """The groups with rows on each pair, with the same names on all pairs."""
     groups = by_label(tables, without)
@@ -74,10 +73,10 @@ def rows_on(rows: Sequence[DrawnRow], pair: Pair) -> list[DrawnRow]:
     return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
 
 
-def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[Kept]:
+def finished(rows: Sequence[DrawnRow], ood_set: str) -> list[Record]:
     """The finished runs of some rows on an OOD set, by seed."""
     runs = {seed: run for row in rows for seed, run in row.on(ood_set).items()}
-    return [runs[seed] for seed in sorted(runs) if not runs[seed].record.unfinished]
+    return [runs[seed] for seed in sorted(runs) if not runs[seed].unfinished]
 
 
 def by_seed(rows: Sequence[DrawnRow], pair: Pair, metric: str) -> dict[int, float]:
@@ -127,7 +126,7 @@ class PairMeans:
             means = {name: value.mean for name, value in values.items()}
             return tidy_row(method=self.name, source=PUBLISHED, **place, **means)
         on_pairs = [(rows_on(self.rows, pair), pair[1]) for pair in self.pairs]
-        records = [run.record for rows, ood_set in on_pairs for run in finished(rows, ood_set)]
+        records = [run for rows, ood_set in on_pairs for run in finished(rows, ood_set)]
         return folded_row(records, values, **place)
 
 

@@ -30,8 +30,8 @@ from zsntta_cli.report.plots.groups import (
     points,
 )
 from zsntta_cli.results.frame import fold, mean_ranks, tables
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.record import Record
 
 ACCURACIES = ("acc_s", "acc_n", "acc_h")
 
@@ -40,7 +40,7 @@ Cells = Mapping[str, Mapping[Pair, Mapping[str, float]]]
 Compared = dict[str, PairMeans]  # methods beside each other, by what a legend calls them
 
 
-def means(runs: Sequence[Kept], published: Cells | None = None, metric: str = "") -> Figure:
+def means(runs: Sequence[Record], published: Cells | None = None, metric: str = "") -> Figure:
     """Mean accuracies of each method over pairs, or one metric's means; ZS-CLIP's are dashed.
 
     Raises:
@@ -63,7 +63,7 @@ def _means(name: str, means: PairMeans, metrics: Sequence[Metric]) -> Series:
     return Series(name, heads, y, MEANS, stds, "", is_published, (means,) * len(metrics))
 
 
-def ranks(runs: Sequence[Kept], published: Cells | None = None, metric: str = "acc_h") -> Figure:
+def ranks(runs: Sequence[Record], published: Cells | None = None, metric: str = "acc_h") -> Figure:
     """How often each method has each rank on a pair; 1 is the best, equal values share a rank.
 
     Raises:
@@ -103,7 +103,7 @@ def _rank_series(
 
 
 def _compared(
-    runs: Sequence[Kept], published: Cells | None, metric: str
+    runs: Sequence[Record], published: Cells | None, metric: str
 ) -> tuple[list[Compared], list[str]]:
     """The methods that have all pairs, measured and published, and notes on the others.
 

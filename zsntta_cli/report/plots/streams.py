@@ -19,14 +19,14 @@ from zsntta_cli.report.plots.groups import (
 )
 from zsntta_cli.results.curves import Curves
 from zsntta_cli.results.frame import fold, tables
-from zsntta_cli.results.kept import Kept
 from zsntta_cli.simulation.metrics import METRICS, harmonic_mean
+from zsntta_cli.simulation.record import Record
 
 _KINDS = {"clean": ID_LOOK, "noisy": OOD_LOOK}
 Values = Sequence[float | None]
 
 
-def gradients(runs: Sequence[Kept]) -> Figure:
+def gradients(runs: Sequence[Record]) -> Figure:
     """Norms of the gradients that a step's clean and noisy samples give, a panel for each run.
 
     A step without noisy samples, which the method filtered out, has no point for them.
@@ -43,7 +43,7 @@ def gradients(runs: Sequence[Kept]) -> Figure:
     )
 
 
-def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
+def gradients_apart(runs: Sequence[Record], most: float) -> Figure:
     """The same norms, up to `most`, in one panel for clean and one for noisy samples."""
     panels, notes = [], []
     for title, run in _with_gradients(runs).items():
@@ -59,7 +59,7 @@ def gradients_apart(runs: Sequence[Kept], most: float) -> Figure:
     return Figure(tuple(panels), tuple(notes))
 
 
-def _with_gradients(runs: Sequence[Kept]) -> dict[str, Kept]:
+def _with_gradients(runs: Sequence[Record]) -> dict[str, Record]:
     """The runs of the lowest seed with gradients, by the titles of their panels."""
     frame = tables([run for run in runs if _has_gradients(run)])
     titles = pair_titles(pairs_of(frame))
@@ -74,23 +74,23 @@ def _with_gradients(runs: Sequence[Kept]) -> dict[str, Kept]:
     return by_title
 
 
-def _has_gradients(run: Kept) -> bool:
-    return {*_KINDS} <= {*run.drawable.get("gradients", ())}
+def _has_gradients(run: Record) -> bool:
+    return {*_KINDS} <= {*run.curves.get("gradients", ())}
 
 
-def _steps(run: Kept) -> Axis:
-    return Axis("step", 0, len(run.drawable["gradients"]["item"]) + 1, is_count=True)
+def _steps(run: Record) -> Axis:
+    return Axis("step", 0, len(run.curves["gradients"]["item"]) + 1, is_count=True)
 
 
-def _norms(run: Kept, kind: str, most: float = math.inf) -> Series:
+def _norms(run: Record, kind: str, most: float = math.inf) -> Series:
     """Norms up to `most`; steps are numbered from 1 if the run counts them, else by item."""
-    values: Values = run.drawable["gradients"][kind]
+    values: Values = run.curves["gradients"][kind]
     norms = {step: v for step, v in enumerate(values, 1) if v is not None and v <= most}
     points = tuple(norms), tuple(norms.values())
     return Series(f"{kind} samples", *points, POINTS, look=_KINDS[kind])
 
 
-def thresholds(runs: Sequence[Kept]) -> Figure:
+def thresholds(runs: Sequence[Record]) -> Figure:
     """Thresholds along the stream, a panel for each pair and scale, averaged over seeds.
 
     Raises:
@@ -101,7 +101,7 @@ def thresholds(runs: Sequence[Kept]) -> Figure:
     return Figure(tuple(sorted(panels, key=lambda panel: scales.index(panel.y))))
 
 
-def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
+def accuracy(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     """An accuracy over all samples so far along the stream, a panel for each pair.
 
     Raises:
@@ -111,7 +111,7 @@ def accuracy(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
     return Figure(tuple(_on_all_pairs(runs, "running", panels_of)))
 
 
-def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
+def windows(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     """An accuracy in each window of the stream, a panel for each pair, averaged over seeds.
 
     Raises:
@@ -122,9 +122,9 @@ def windows(runs: Sequence[Kept], metric: str = "acc_h") -> Figure:
 
 
 def _on_all_pairs(
-    runs: Sequence[Kept], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
+    runs: Sequence[Record], curve: str, panels_of: Callable[[str, Groups, str], list[Panel]]
 ) -> list[Panel]:
-    frame = tables([run for run in runs if curve in run.drawable])
+    frame = tables([run for run in runs if curve in run.curves])
     titles = pair_titles(pairs_of(frame))
     panels = [
         panel
@@ -173,7 +173,7 @@ def _along(
     """A panel with lines along the streams of one pair, one for each group; none without lines."""
     lines = []
     for name, rows in groups.items():
-        columns = [_column(run.drawable.get(curve, {}), column) for run in finished(rows, ood_set)]
+        columns = [_column(run.curves.get(curve, {}), column) for run in finished(rows, ood_set)]
         lines.append(_fold_lines(name, [column for column in columns if column[0]]))
     lines = [line for line in lines if line.x]
     if not lines:
