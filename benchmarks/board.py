@@ -72,7 +72,7 @@ def command(id_set: str) -> str:
     """What is typed for all runs of an ID set."""
     return (
         f"zsntta simulate --method all --id {id_set} --ood {','.join(OOD_SETS)} --encoder real "
-        f"--words not-{id_set} --noise none --ratio 0,{LITTLE},{MUCH} --seed 0 "
+        f"--set words=not-{id_set} --noise none --ratio 0,{LITTLE},{MUCH} --seed 0 "
         "--format csv --aggregate"
     )
 

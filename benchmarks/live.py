@@ -93,7 +93,7 @@ def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untype
 
 def one(model: str, classes: int, method: str, version: str) -> None:
     """One run; prints seconds a sample and peak memory."""
-    from reference import live as reference
+    import plain_live
 
     from zsntta_cli.encoders.clip import load_encoder
     from zsntta_cli.methods import METHODS
@@ -108,7 +108,7 @@ def one(model: str, classes: int, method: str, version: str) -> None:
         return
     started = time.perf_counter()
     if version == PLAIN:
-        reference.PLAIN[method](data, run)
+        plain_live.PLAIN[method](data, run)
     else:
         list(METHODS[method](data, run.options, run.threshold).run())
     seconds = time.perf_counter() - started

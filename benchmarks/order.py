@@ -7,7 +7,7 @@ with the first OOD set, and so on. Streams have no injected noise; their ID imag
 orders of `zsntta simulate --order`.
 
 Acc_H in percent (without noise Acc_S), means over pairs and seeds, in Markdown: ZS-CLIP, cull
-that ignores the order (`--cull-order false`), cull, the least that using the order gained in a
+that ignores the order (`--set cull-order=false`), cull, the least that using the order gained in a
 run, the share of runs in which it changed a class. With --rivals (slow) also `cull+stata` and
 `cull+lame`: these name whole blocks of 64, so that an answer waits for up to 63 items.
 """

@@ -89,7 +89,7 @@ def main() -> None:
     for name in named:
         print(
             f"zsntta simulate --method zs-clip,cull,neglabel --id {name} --ood {oods} "
-            f"--words not-{name} --encoder {given.encoder} --features-dir {folder}"
+            f"--set words=not-{name} --encoder {given.encoder} --features-dir {folder}"
         )
 
 

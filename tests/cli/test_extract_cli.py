@@ -182,7 +182,7 @@ def test_features_of_autocast_are_made_replayed_adapted_and_listed(cached):
     assert not np.array_equal(ours.image_features, plain.image_features[rows])
     np.testing.assert_allclose(ours.image_features, plain.image_features[rows], atol=0.1)
     run = ("simulate", "--ratio", "0", "--noise", "none", *amp, "--method")
-    replayed, adapted = cached(*run, "zs-clip"), cached(*run, "tent", "--batch-size", "16")
+    replayed, adapted = cached(*run, "zs-clip"), cached(*run, "tent", "--set", "batch-size=16")
     assert replayed.exit_code == adapted.exit_code == 0, replayed.output + adapted.output
     assert "slow in float16" in adapted.stderr
     assert "amp" in cached("cache", "show", "shapes", *amp).stdout

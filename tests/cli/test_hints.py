@@ -106,8 +106,7 @@ def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
     assert used <= set(hints._REMEDIES)
     unraised = [w for w in hints._REMEDIES if not any(f'"{w}"' in text for text in files)]
     assert not unraised, "what nothing raises goes"
-    of_methods = cli.COMMANDS["simulate"].further_params(["--method", "all"])
-    params = [*of_methods, *(p for command in leaves(COMMANDS) for p in command.params)]
+    params = [p for command in leaves(COMMANDS) for p in command.params]
     known = {option for p in params for option in p.opts}
     for word in used:
         options = re.findall(r"--[\w-]+", hints._REMEDIES[word])
@@ -122,7 +121,7 @@ def test_built_in_words_are_typed_by_the_name_of_their_set():
     line = hints.worded(errors.MissingText(CSP_NOUN_PROMPT, "cifar10", (), 300), {})
     assert line.endswith("type zsntta extract --words csp"), "all lists, however small the set is"
     assert hints.worded(errors.MissingWords("neglabel", ("csp",)), {}).endswith(
-        "(cached: csp): name one with --words NAME, or type zsntta extract --words wordnet"
+        "(cached: csp): name one with --set words=NAME, or type zsntta extract --words wordnet"
     )
 
 

@@ -5,7 +5,7 @@ from made import fails
 
 from zsntta_cli.cli.line.lists import in_known_case
 
-MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--warmup", "1")
+MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--set", "warmup=1")
 PAIRS = {
     ("--seed", "0-2"): ("--seed", 0, "--seed", 1, "--seed", 2),
     ("--seed=1,3-4",): ("--seed", 1, "--seed", 3, "--seed", 4),
@@ -18,8 +18,8 @@ PAIRS = {
     ("--seeds", 2): ("--seed", 0, "--seed", 1),
     ("--ratio", "0.25, 0.5"): ("--ratio", 0.25, "--ratio", 0.5),
     ("--ratio", "natural,0.1"): ("--ratio", "natural", "--ratio", 0.1),
-    ("--update-every", "16,32"): ("--update-every", 16, "--update-every", 32),
-    ("--positive-alpha", "1,2"): ("--positive-alpha", 1, "--positive-alpha", 2),
+    ("--set", "update-every=16,32"): ("--set", "update-every=16", "--set", "update-every=32"),
+    ("--set", "positive-alpha=1,2"): ("--set", "positive-alpha=1", "--set", "positive-alpha=2"),
     ("--threshold", "adaptive,0.4"): ("--threshold", "adaptive", "--threshold", 0.4),
 }
 

@@ -26,8 +26,8 @@ from zsntta_cli.simulation.stream import Stream
 LIVE = ("tent", "sotta", "tpt", "rosita", "unient", "ostta", "adand+tent")
 STREAM = (*TINY, "--ood", "glyphs", "--limit", 96)
 # Small enough for 96 samples to hold a few steps of each.
-TENT, TPT = ("--batch-size", 16), ("--views", 3)
-SMALL = (*TENT, *TPT, "--update-every", 8, "--memory", 16, "--warmup", 2)
+TENT, TPT = ("--set", "batch-size=16"), ("--set", "views=3")
+SMALL = (*TENT, *TPT, "--set", "update-every=8", "--set", "memory=16", "--set", "warmup=2")
 
 
 def records_of(result):
@@ -47,7 +47,7 @@ def scores_of(path):
 
 def test_all_live_methods_stand_in_one_table_twice_the_same(cached):
     methods = [word for method in ("zs-clip", *LIVE) for word in ("--method", method)]
-    rate = ("--learning-rate", 0.003)  # of all: a few steps are to show
+    rate = ("--set", "learning-rate=0.003")  # of all: a few steps are to show
     command = ("simulate", *methods, *STREAM, *SMALL, *rate)
     records = records_of(cached(*command, "--format", "json"))
     table = cached(*command)
@@ -68,8 +68,8 @@ def test_all_live_methods_stand_in_one_table_twice_the_same(cached):
 
 def test_pipelines_make_rows(cached):
     # A large step, so that what it is made on shows on so few samples.
-    command = ("simulate", "--method", "tent", *STREAM, *TENT, "--learning-rate", 0.02)
-    pipelines = ("--pipeline", "normal", "--pipeline", "gt", "--pipeline", "all")
+    command = ("simulate", "--method", "tent", *STREAM, *TENT, "--set", "learning-rate=0.02")
+    pipelines = ("--set", "pipeline=normal", "--set", "pipeline=gt", "--set", "pipeline=all")
     records = records_of(cached(*command, *pipelines, "--format", "json"))
     assert len({r["detection"]["auroc"] for r in records}) == 3
     assert "pipeline" in cached(*command, *pipelines).stdout
@@ -165,7 +165,7 @@ def test_images_that_were_left_out(folders):
     assert "1 broken left out" in extracted.stdout
     result = zsntta(
         "simulate", *TINY, "--method", "tpt", "--id", "mine", "--ratio", 0, *wanted, *TPT,
-        "--pipeline", "all", "--scores", "items.csv",
+        "--set", "pipeline=all", "--scores", "items.csv",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert len(scores_of("items.csv")) == 11
@@ -189,7 +189,7 @@ def test_features_made_elsewhere_have_no_images(zsntta):
 def test_ctrl_c_keeps_what_is_decided_and_says_so(cache, tmp_path):
     """On a terminal, once the running accuracies have shown."""
     command = ["simulate", *TINY, "--method", "zs-clip", "--method", "tpt", "--ood", "glyphs",
-               "--pipeline", "all", "--records", tmp_path / "kept.sqlite"]  # fmt: skip
+               "--set", "pipeline=all", "--records", tmp_path / "kept.sqlite"]  # fmt: skip
     master, slave = pty.openpty()
     run = subprocess.Popen(
         [ZSNTTA, *map(str, command), "--format", "json"], cwd=cache.parent, stderr=slave,

@@ -74,19 +74,15 @@ def simulated(typed, *words, plugins=("own.py",), **environment):
 
 def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     (tmp_path / "last.py").write_text(CLASSIFIER)
-    of_both = ("--plugin", "own.py", "--plugin", "last.py", "simulate", "--method", "own,last")
-    help_text = typed(*of_both, "--help")[1]
-    assert "--cut NUMBER" in help_text
-    assert "--back INTEGER" in help_text, "of a classifier alone, behind ZS-CLIP"
     records = simulated(
-        typed, "--method", "own", "--method", "own+last", "--cut", "0.25", "--cut", "0.75",
+        typed, "--method", "own", "--method", "own+last", "--set", "cut=0.25,0.75",
         plugins=("own.py", "last.py"),
     )  # fmt: skip
     assert [record["settings"]["options"] for record in records] == [
         {"cut": 0.25}, {"cut": 0.75}, {"cut": 0.25, "back": 1}, {"cut": 0.75, "back": 1},
     ]  # fmt: skip
     again = ("./own.py", "own.py", "last.py")
-    twice = simulated(typed, "--method", "own", "--cut", "0.25", plugins=again)
+    twice = simulated(typed, "--method", "own", "--set", "cut=0.25", plugins=again)
     assert len(twice) == 1, "one script under two names"
     assert [[*record["own"]] for record in records[1:3]] == [["own.py"], ["own.py", "last.py"]]
     assert typed("simulate", *PAIR, "--method", "own")[0] == 2, "without the script there is none"
@@ -231,8 +227,8 @@ def installed(tmp_path):
 
 def test_what_a_distribution_declares_is_there(typed, installed):
     path = {"PYTHONPATH": str(installed)}
-    assert "--cut NUMBER" in typed("simulate", "--method", "installed", "--help", **path)[1]
-    chosen = ("--method", "installed", "--method", "installed+last", "--cut", "0.25")
+    assert "cut " in typed("methods", "show", "installed", **path)[1]
+    chosen = ("--method", "installed", "--method", "installed+last", "--set", "cut=0.25")
     records = simulated(typed, *chosen, plugins=(), **path)
     assert [*records[0]["own"]] == ["own_things.py"]
     assert "reds" in typed("datasets", "list", **path)[1]

@@ -5,26 +5,13 @@ import json
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cli.line.options import own_settings
+from zsntta_cli.cli.line.options import method_settings
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import declared
 
 PAIR = (*TINY, "--ood", "glyphs", "--limit", 60)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_every_setting_is_an_option_that_tells_of_itself_and_its_default(zsntta, method):
-    text = zsntta("simulate", "--method", method, "--help", "--all").stdout
-    options = [" ".join(one.split("\n\n")[0].split()) for one in text.split("\n  --")[1:]]
-    for field in declared(method).values():
-        [one] = [one for one in options if one.startswith(f"{option_name(field)} ")]
-        assert field.metadata["about"].rstrip(".") in one
-        assert one.endswith("]"), "its default"
-    headings = ["Stream", "Threshold", "Live methods", "Result"]
-    for heading in headings + [f"Method {method}"] * bool(METHODS[method].fields()):
-        assert f"\n{heading}:\n" in text
 
 
 def example(field):
@@ -45,7 +32,9 @@ def example(field):
 def test_every_setting_is_reached_by_its_option_and_by_set(method):
     for field in declared(method).values():
         text = f"{method}.{option_name(field)}={example(field)}"
-        [(name, [value])] = own_settings([text])[method].items()
+        of_all, own = method_settings([text])
+        [(name, [value])] = own[method].items()
+        assert not of_all
         assert name == field.name
         assert value != field.default
         if name in METHODS[method].fields():
@@ -72,8 +61,9 @@ def test_a_value_for_one_method_of_several(cached):
 
 @pytest.mark.parametrize(
     ("options", "line"),
-    [(("--set", "adand.warmup"), "set is 'adand.warmup', must be METHOD.SETTING=VALUE."),
-     (("--set", "warmup=3"), "set is 'warmup=3', must be METHOD.SETTING=VALUE."),
+    [(("--set", "adand.warmup"), "must be SETTING=VALUE or METHOD.SETTING=VALUE."),
+     (("--set", ".warmup=3"), "must be SETTING=VALUE or METHOD.SETTING=VALUE."),
+     (("--set", "warm-up=3"), "warm-up is no setting (did you mean 'warmup'"),
      (("--set", "adnad.warmup=3"), "method is 'adnad' (did you mean 'adand'?)"),
      (("--set", "adand.warm-up=3"), "warm-up is no setting of adand (did you mean 'warmup'?)"),
      (("--set", "adand.memory=3"), "memory is no setting of adand"),
@@ -84,9 +74,9 @@ def test_a_value_for_one_method_of_several(cached):
      (("--set", "adand.reevaluate=maybe"), "reevaluate is 'maybe', must be true or false."),
      (("--set", "adand.threshold=high"), "is 'high', must be a number such as 0.5, or adaptive"),
      (("--set", "tent.pipeline=all"), "a setting is given for tent, which is not to be run."),
-     (("--views", 4), "views is no setting of adand: it is one of tpt."),
-     (("--positive-shots", 4), "positive-shots is no setting of adand: it is one of tda."),
-     (("--memory", 4, "--method", "zs-clip"), "memory is no setting of adand, zs-clip: it is on")],
+     (("--set", "views=4"), "views is no setting of adand: it is one of tpt."),
+     (("--set", "positive-shots=4"), "positive-shots is no setting of adand: it is one of tda."),
+     (("--set", "memory=4", "--method", "zs-clip"), "memory is no setting of adand, zs-clip: it")],
 )  # fmt: skip
 def test_settings_that_are_not_so(zsntta, options, line):
     fails(zsntta("simulate", "--method", "adand", *PAIR, *options), line, code=2)
@@ -94,18 +84,22 @@ def test_settings_that_are_not_so(zsntta, options, line):
 
 def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):
     found = records(cached("simulate", "--method", "zs-clip", "--method", "adand", *PAIR,
-                           "--warmup", 1, "--warmup", 2, "--format", "json"))  # fmt: skip
+                           "--set", "warmup=1,2", "--format", "json"))  # fmt: skip
     warmups = [r["settings"]["options"].get("warmup") for r in found]
     assert warmups == [None, 1, 2]
 
 
 def test_values_of_set_are_of_their_types():
-    assert own_settings(["tent.learning-rate=1e-3"]) == {"tent": {"learning_rate": [1e-3]}}
-    assert own_settings(["adand+tent.tent-batch-size=8", "tent.batch-size=4"]) == {
-        "adand+tent": {"tent_batch_size": [8]}, "tent": {"batch_size": [4]},
-    }  # fmt: skip
-    assert own_settings(["tpt.augmix=no"]) == {"tpt": {"augmix": [False]}}
-    assert own_settings(["zs-clip.threshold=adaptive"]) == {"zs-clip": {"fixed": [None]}}
-    assert own_settings(["neglabel.words=a=b"]) == {"neglabel": {"words": ["a=b"]}}
+    texts = {
+        "tent.learning-rate=1e-3": {"tent": {"learning_rate": [1e-3]}},
+        "adand+tent.tent-batch-size=8,16": {"adand+tent": {"tent_batch_size": [8, 16]}},
+        "tpt.augmix=no": {"tpt": {"augmix": [False]}},
+        "zs-clip.threshold=adaptive,0.5": {"zs-clip": {"fixed": [None, 0.5]}},
+        "neglabel.words=a=b": {"neglabel": {"words": ["a=b"]}},
+    }
+    for text, axes in texts.items():
+        assert method_settings([text]) == ({}, axes)
+    of_all = method_settings(["warmup=5,10", "warmup=20", "seed=0-2"])
+    assert of_all == ({"warmup": [5, 10, 20], "seed": [0, 1, 2]}, {})
     with pytest.raises(SettingsError):
-        own_settings(["=3"])
+        method_settings(["=3"])

@@ -16,7 +16,7 @@ from zsntta_cli.cache.answers import SUFFIX, is_known
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS
 
 RUN = ("simulate", *TINY, "--method", "tpt", "--ood", "glyphs")
-LIVE = (*RUN, "--pipeline", "all", "--device", "cpu")  # it asks about every image
+LIVE = (*RUN, "--set", "pipeline=all", "--device", "cpu")  # it asks about every image
 
 
 def extract(zsntta, *more, limit=6):
@@ -35,7 +35,7 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
     assert first.exit_code == 0, first.stderr
     assert [name.split(".")[0] for name in files()] == ["glyphs", "shapes"]  # no noise was shown
 
-    streams = ("--pipeline", "gt", "--pipeline", "normal", "--ratio", 0.25, "--ratio", 0.5,
+    streams = ("--set", "pipeline=gt", "--set", "pipeline=normal", "--ratio", 0.25, "--ratio", 0.5,
                "--order", "shuffled", "--order", "burst", "--noise", "gaussian", "--seed", 0,
                "--seed", 1, "--threshold", "adaptive", "--threshold", 0.5)  # fmt: skip
     result = zsntta(*RUN, *streams, "--jobs", 2, "--format", "json")
@@ -43,10 +43,10 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
     records = json.loads(result.stdout)
     assert len(records) == 32
     assert {record["device"] for record in records} == {CACHED_ANSWERS}
-    refused = zsntta(*RUN, "--views-by", "stream", "--jobs", 2)
+    refused = zsntta(*RUN, "--set", "views-by=stream", "--jobs", 2)
     fails(refused, "error: live methods take the whole machine: jobs must be 1.\n", code=2)
     assert zsntta(*RUN).exit_code == 0
-    foreseen = zsntta(*RUN, "--dry-run", "--views-by", "image", "--views-by", "stream")
+    foreseen = zsntta(*RUN, "--dry-run", "--set", "views-by=image", "--set", "views-by=stream")
     assert "2 runs: 1 kept, 1 to run" in foreseen.stdout
 
     words = [str(word) for word in (*RUN, "--format", "json", "--fresh")]

@@ -77,10 +77,10 @@ def test_no_option_lets_a_library_speak(zsntta, name):
         f"{ADAND} --seed -1": "seed is -1, must be 0 or more",
         f"{ADAND} --noise-every 0": "noise-every is 0, must be 1 or more",
         f"{ADAND} --prompt 'a photo'": "prompt 'a photo' is neither one of code, paper, clip-80,",
-        f"{ADAND} --reevaluate perhaps": "reevaluate is 'perhaps', must be",
+        f"{ADAND} --set reevaluate=perhaps": "reevaluate is 'perhaps', must be",
         f"{ADAND} --precision int8": "precision is 'int8', must be one of: fp32, fp16, bf16, amp.",
         "simulate --method tent --jobs 2": "live methods take the whole machine: jobs must be 1.\n",
-        "simulate --method tent --pipeline best": "pipeline is 'best', must be one of: normal, gt,",
+        "simulate --method tent --set pipeline=best": "pipeline is 'best', must be one of: normal",
     }.items(),
 )
 def test_wrong_usage_is_one_line_that_names_the_mend(zsntta, typed, said):

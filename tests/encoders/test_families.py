@@ -131,7 +131,7 @@ def test_adapting_methods_take_a_family_or_refuse_it_in_a_line(zsntta, picture_f
     where = ("--dataset", f"mine={picture_folder}")
     assert zsntta("extract", *model, *where).exit_code == 0
     run = ("simulate", *model, *where, "--id", "mine", "--ratio", 0, "--noise", "none")
-    tuned = zsntta(*run, "--method", "tpt", "--views", 2)
+    tuned = zsntta(*run, "--method", "tpt", "--set", "views=2")
     if name in UNTUNED:
         fails(tuned, "tpt tunes the words after CLIP's start token")
     else:

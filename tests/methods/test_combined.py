@@ -2,11 +2,6 @@
 
 import contextlib
 import dataclasses
-import multiprocessing
-import pickle
-import subprocess
-import sys
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -26,7 +21,6 @@ from zsntta_cli.methods import (
 )
 from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
-from zsntta_cli.methods.method import PairSettings
 from zsntta_cli.settings import ThresholdSettings
 
 PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
@@ -119,32 +113,6 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
     ]  # fmt: skip
     assert sorted(METHODS, key=method_place) == [*METHODS]
     assert method_place("zs-clip") < method_place("zs-clip+same") < method_place("adand")
-
-
-def _decided(options):
-    method = METHODS["oodd+bca"]
-    assert isinstance(options, PairSettings)
-    return method(stream(2), options, ThresholdSettings(queue=64)).push(stream(2)).class_index
-
-
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_pair_decides_in_a_copy_of_the_process():
-    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
-    with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as processes:
-        there = processes.submit(_decided, options).result()
-    assert np.array_equal(there, _decided(options))
-
-
-def test_settings_of_a_pair_go_to_a_process_that_never_heard_of_it():
-    options = METHODS["oodd+bca"].settings(oodd_items=50, bca_mean_least=0.2)
-    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer))"
-    there = subprocess.run(
-        [sys.executable, "-c", program],
-        input=pickle.dumps(options),
-        capture_output=True,
-        check=True,
-    )
-    assert there.stdout.decode().strip() == repr(options)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 Whoever wrote it had not looked at the product's files of these methods, and worked in float64: nine
 items of three classes of which the last has none, five words of which two are the same, two items
-that are mirror images, so that they tie, and batches that do not divide the stream. Streams of any
-other kind are those of the first rendering, tests/reference.
+that are mirror images, so that they tie, and batches that do not divide the stream.
 """
 
 import numpy as np

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import CONFIG, PROMPT
 from PIL import Image
-from reference import live as reference
 from streams import of_features
 
 from zsntta_cli.datasets.images import ImageSet
@@ -52,20 +51,6 @@ def registered():
 def resnet(registered):
     """OpenAI's kind of ResNet, random."""
     return load_encoder(EncoderChoice("clip-live-resnet", "none"), "cpu")
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory):
-    """The weights of the vectors."""
-    path = tmp_path_factory.mktemp("weights") / "clip.pt"
-    torch.save(released.clip_state(), path)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def clip(registered, weights):
-    """The ViT of the vectors."""
-    return load_encoder(EncoderChoice("clip-live-quickgelu", weights), "cpu")
 
 
 def live_data(encoder, count, truly_clean=None):
@@ -222,19 +207,6 @@ def test_half_precision(model, precision, registered, weights):
         parts = list(made.decisions(data, live_run(method, "paper", **SHORT[method])))
         assert np.isfinite(Decisions.joined(parts).id_score).all()
         assert_same_bits(before, bits(encoder))
-
-
-@pytest.mark.parametrize("method", reference.PLAIN)
-@pytest.mark.parametrize("tower", ["clip", "tiny"])
-def test_decisions_are_those_of_the_plain_way(method, tower, request):
-    encoder = request.getfixturevalue(tower)
-    values = {**SHORT[method], "pipeline": "normal"}
-    data, run = picture_data(encoder, 32), live_run(method, "paper", **values)
-    plain = reference.PLAIN[method](data, run)
-    found = Decisions.joined(list(made.decisions(data, run)))
-    np.testing.assert_allclose(found.id_score, plain.id_score, atol=2e-4)
-    assert np.array_equal(found.class_index, plain.class_index)
-    assert np.array_equal(found.is_noise, plain.is_noise)
 
 
 @pytest.mark.gpu

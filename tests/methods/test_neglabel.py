@@ -186,7 +186,10 @@ def test_several_lists_and_none_named_name_both_ways(root):
     with pytest.raises(MissingWords) as error:
         Simulator(root).run(run_of(words=""))
     line = worded(error.value, {})
-    assert "(cached: adjectives, nouns): name one with --words NAME, or type zsntta extract" in line
+    assert (
+        "(cached: adjectives, nouns): name one with --set words=NAME, or type zsntta extract"
+        in line
+    )
 
 
 # --- what extract embeds ------------------------------------------------------------------------

@@ -76,43 +76,6 @@ def test_pieces_of_whole_batches_give_the_decisions_of_a_run(method, size):
         online.push(data.part(slice(0, 1)))
 
 
-@pytest.mark.parametrize("case", CASES)
-@settings(max_examples=10, deadline=None)
-@given(cut=st.integers(0, COUNT - 1))
-def test_another_goes_on_from_a_pickle(case, cut):
-    method, options, threshold = CASES[case]
-    data = stream(3)
-    first, new = (METHODS[method](data, options, threshold) for _ in "ab")
-    before, after = pieces(data, [cut])
-    first.push(before)
-    second = pickle.loads(pickle.dumps(first))
-    assert equal(first, second)
-    learned = second.push(after)
-    assert_same(learned, first.push(after))
-    assert equal(first, second)
-    assert equal(new, METHODS[method](data, options, threshold))  # it is as it was
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_frozen_copy_never_changes_and_says_what_push_does_of_a_single_image(case):
-    method, options, threshold = CASES[case]
-    data = stream(4)
-    online = METHODS[method](data, options, threshold)
-    first, rest = pieces(data, [250])
-    online.push(first)
-    frozen, item = copy.deepcopy(online), rest.part(slice(0, 1))
-    known = frozen.push(item, learn=False)
-    assert_same(frozen.push(rest, learn=False).part(slice(0, 1)), known)
-    assert equal(frozen, online)
-    pushed = online.push(rest).part(slice(0, 1))
-    assert not equal(frozen, online) or "fixed" in case
-    assert_same(frozen.push(item, learn=False), known)
-    assert known.class_index == pushed.class_index
-    # Not where an item's own u moves the threshold that is in its score, or it ends a queue.
-    if case in ("adand", "adand late", "cull", "cull as it is"):
-        np.testing.assert_array_equal(known.id_score, pushed.id_score)
-
-
 @pytest.mark.parametrize("classes", [1, 2, 7, 8, 24, 200])
 def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
     """With AVX-512 not in a bit; elsewhere BLAS may add up products of another size otherwise."""
@@ -130,13 +93,6 @@ def test_scores_of_an_image_hardly_depend_on_the_images_beside_it(classes):
     unit = features.astype(float) / np.linalg.norm(features, axis=1, keepdims=True)
     exact = 100 * unit @ text.T.astype(float)
     np.testing.assert_allclose(cosine_logits(features[:1], text, 100.0), exact[:1], atol=1e-4)
-
-
-def test_every_online_method_is_made_from_its_line():
-    for method in METHODS.values():
-        if method.online and not method.needs:
-            online = method(stream(), method.settings(), QUEUE)
-            assert equal(online, copy.deepcopy(online))
 
 
 SMALL = {"groups": 2, "mined_share": 0.5, "dde_cache": 64, "tanl_ring": 32, "warmup": 1}

@@ -1,14 +1,12 @@
-"""UniEnt and OSTTA against their equations item by item; which samples they choose, and when."""
+"""UniEnt and OSTTA: their losses by hand, which samples they choose, what they change."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
-from reference import open_set as reference
 from streams import assert_same
 from towers import (
-    agree,
     assert_later_items_change_nothing,
     assert_norms_change_alone,
     decided,
@@ -24,29 +22,7 @@ from zsntta_cli.methods.live.settings import UnientSettings
 
 COUNT = 60
 QUICK = {"batch_size": 16, "learning_rate": 0.01}
-SOFT = {"unient_soft": True, "unient_ood": 0.2}
 METHOD_NAMES = ("unient", "ostta")
-
-
-CASES = [("unient", {}), ("unient", SOFT), ("ostta", {}), ("ostta", {"ostta_marginal": 0.0})]
-
-
-@pytest.mark.parametrize("injected", [False, True])
-@pytest.mark.parametrize(("method", "values"), CASES)
-def test_decisions_are_those_of_the_equations_item_by_item(vit, method, values, injected):
-    data = live_data(vit, count=COUNT, injected=injected)
-    run = live_run(method, **QUICK, **values)
-    found = decided(data, run)
-    agree(found, getattr(reference, method)(data, run), 1e-4)
-    frozen = decided(data, live_run(method, **{**QUICK, "learning_rate": 1e-12}, **values))
-    assert np.abs(found.id_score - frozen.id_score).max() > 0.01
-
-
-@pytest.mark.parametrize("method", METHOD_NAMES)
-def test_on_batchnorm_both_encoders_have_the_statistics_of_the_batch(encoders, method):
-    data = live_data(encoders["resnet-towers"], count=32)
-    run = live_run(method, batch_size=16, learning_rate=1e-3)
-    agree(decided(data, run), getattr(reference, method)(data, run), 1e-4)
 
 
 @pytest.mark.parametrize("method", METHOD_NAMES)
@@ -56,7 +32,6 @@ def test_few_items_and_one_class(vit, method, count, size, classes):
     data = of_items(live_data(vit, count=COUNT), slice(count), classes)
     run = live_run(method, **{**QUICK, "batch_size": size})
     found = decided(data, run)
-    agree(found, getattr(reference, method)(data, run), 1e-4)
     assert np.isfinite(found.id_score).all()
 
 

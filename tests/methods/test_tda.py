@@ -98,15 +98,6 @@ def test_blocks_equal_single_samples(classes, items, distinct, scale, options, b
     assert_best(class_index, reference(data, options, offered))
 
 
-def test_the_reference_test_sees_both_caches_at_work():
-    data = random_stream(5, 400, scale=4.0)
-    none = TDASettings(positive_shots=0, negative_shots=0)
-    positive, negative = replace(STRONG, negative_shots=0), replace(STRONG, positive_shots=0)
-    for options, at_least in [(none, 0), (positive, 0.02), (negative, 0.02)]:
-        changed = made.decisions(data, configure(options)).class_index != data.class_index
-        assert at_least <= changed.mean() <= 100 * at_least
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     items=st.integers(0, 40),
@@ -148,19 +139,6 @@ def test_a_cache_by_hand():
         [2 * np.exp(-1), 2],  # A = 0.8 with the new one, and its own in class 1
     ]
     np.testing.assert_allclose(logits, expected, rtol=1e-6)
-
-
-def test_an_entry_that_is_replaced_within_its_block_counts_until_then():
-    cache = Cache(classes=2, dim=2, shots=1, alpha=2.0, beta=5.0)
-    features = np.array([[1, 0], [0.6, 0.8], [0.6, 0.8]], np.float32)
-    values = np.array([[True, False], [False, False], [True, True]])
-    entropy, label = np.array([0.5, 0.4, 0.3], np.float32), np.zeros(3, np.int32)
-    logits = cache.adapt(features, label, entropy, values, np.ones(3, np.bool_))
-    # The second speaks for nothing, and the first is gone by then.
-    np.testing.assert_allclose(logits, [[2, 0], [0, 0], [2, 2]], rtol=1e-6)
-    nobody = np.zeros(1, np.bool_)
-    later = cache.adapt(features[:1], label[:1], entropy[:1], values[:1], nobody)
-    np.testing.assert_allclose(later, [[2 * np.exp(-2), 2 * np.exp(-2)]], rtol=1e-6)
 
 
 def test_three_neighbours_outvote_the_frozen_model_by_hand():

@@ -1,13 +1,12 @@
 """The views that TPT tunes on: their generator, ranges, AugMix on and off."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 from zsntta_cli.methods.live import views
-from zsntta_cli.methods.live.augmix import OPERATIONS, mixed
+from zsntta_cli.methods.live.augmix import OPERATIONS
 
 
 def photo(width=90, height=60):
@@ -64,22 +63,6 @@ def test_crops_have_the_area_and_aspect_they_should():
     assert aspect.min() > 0.73
     assert aspect.max() < 1.36
     assert abs((boxes[:, 0] + boxes[:, 2]).mean() / 2 - 200) < 5
-
-
-@pytest.mark.parametrize("blur", [0, 2])  # histograms full, and with empty places
-def test_a_mixed_view_is_the_sum_of_its_chains(blur):
-    """By hand: the weights, the operations and their strengths are drawn in this order."""
-    view, generator = photo(33, 33).filter(ImageFilter.GaussianBlur(blur)), np.random.default_rng(7)
-    weights, own = generator.dirichlet([1.0] * 3), generator.beta(1.0, 1.0)
-    expected = own * np.asarray(view, np.float64)
-    for weight in weights:
-        chained = view
-        for _ in range(generator.integers(1, 4)):
-            chained = OPERATIONS[generator.integers(9)](chained, generator)
-        expected += (1 - own) * weight * np.asarray(chained, np.float64)
-    mix = mixed(view, np.random.default_rng(7))
-    assert mix.dtype == np.float32
-    np.testing.assert_allclose(mix, expected, atol=1e-3)
 
 
 def drawn(operation, values):

@@ -11,8 +11,21 @@ import pytest
 PAIR = ("--id", "pets", "--ood", "sky")
 
 
+SHORT = ("--set", "update-every=16", "--set", "warmup=3")
+
+
 def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_path):
-    command = ("--method", "adand", *PAIR, "--update-every", 16, "--warmup", 3, "--format", "json")
+    command = (
+        "--method",
+        "adand",
+        *PAIR,
+        "--set",
+        "update-every=16",
+        "--set",
+        "warmup=3",
+        "--format",
+        "json",
+    )
     record = json.loads(simulate(*command, "--scores", "s.csv").stdout)[0]
     simulate(*command, "--scores", "s.h5")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "s.csv").read_text())))

@@ -38,7 +38,7 @@ def test_a_grid_is_all_combinations_and_equals_its_single_runs(simulate, feature
     result = simulate(
         "--method", "adand", "--method", "zs-clip", "--id", "pets", "--id", "birds",
         "--ood", "sky", "--ood", "sand", "--ratio", 0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1,
-        "--update-every", 16, "--warmup", 2, "--warmup", 5, "--format", "json",
+        "--set", "update-every=16", "--set", "warmup=2", "--set", "warmup=5", "--format", "json",
     )  # fmt: skip
     records = timeless(result.stdout)
     # zs-clip has no warm-up: its runs are there once.
@@ -63,7 +63,7 @@ def test_the_order_of_methods_changes_nothing(features, order):
 @pytest.mark.parametrize("ood", [("--ood", "sky", "--ood", "sand"), ("--ood", "sky")])
 def test_two_processes_give_the_bytes_of_one(simulate, ood):
     command = ("--method", "adand", "--method", "zs-clip", "--id", "pets", *ood, "--seed", 0,
-               "--seed", 1, "--seed", 2, "--update-every", 16)  # fmt: skip
+               "--seed", 1, "--seed", 2, "--set", "update-every=16")  # fmt: skip
     one = simulate(*command)
     two = simulate(*command, "--jobs", 2)
     assert one.stdout == two.stdout
@@ -143,11 +143,11 @@ def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path
 
 def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
     command = ("--method", "oodd+bca", *PAIR, "--ratio", 0.25)
-    done = simulate(*command, "--oodd-items", 64, "--format", "csv")
+    done = simulate(*command, "--set", "oodd-items=64", "--format", "csv")
     assert done.exit_code == 0, done.stderr
     [row] = csv.DictReader(io.StringIO(done.stdout))
     assert (row["method"], row["ratio"], row["settings"]) == ("oodd+bca", "0.25", "oodd_items=64")
-    refused = simulate(*command, "--warmup", 3)
+    refused = simulate(*command, "--set", "warmup=3")
     assert refused.exit_code == 2
     assert "warmup is no setting of oodd+bca" in refused.stderr
 

@@ -59,7 +59,7 @@ def test_all_is_what_needs_nothing_but_what_is_cached(simulate):
     assert {(row["ratio"], row["seed"], row["order"]) for row in rows} == {("0.5", "0", "shuffled")}
     [line] = [text for text in result.stderr.splitlines() if "all is" in text]
     assert line.startswith(f"note: all is {len(rows)} methods; left out: ")
-    for group in ("no words cached", "clipn (--no-text FILE.npy)", "live, they encode images",
+    for group in ("no words cached", "clipn (--set no-text=FILE.npy)", "live, they encode images",
                   "tent, sotta, tpt and "):  # fmt: skip
         assert group in line
     assert len(line) < 300
@@ -75,7 +75,7 @@ def test_without_words_and_without_noise_fewer_are_left(here):
     assert methods_of(result) == singles() - {"adand", "adand+tda"}
     assert "adand, adand+tda (no injected noise cached)" in result.stderr
     assert methods_of(here(*ALL, "--noise", "none", "--format", "csv")) == singles()
-    missing = here(*ALL, "--words", "nouns", "--fresh")
+    missing = here(*ALL, "--set", "words=nouns", "--fresh")
     fails(missing, "no features of 'words-nouns'", stdout=None)
 
 
@@ -99,7 +99,7 @@ def test_of_several_word_lists_one_is_taken_and_named(here):
     assert taken == {"nouns"}
     count = len(singles() | BY_WORDS)
     assert f"all is {count} methods, by the words nouns; left out: " in result.stderr
-    named = here(*ALL, "--words", "verbs", "--format", "json")
+    named = here(*ALL, "--set", "words=verbs", "--format", "json")
     assert named.exit_code == 0, named.stderr
     assert "by the words" not in named.stderr
     assert {
@@ -115,7 +115,7 @@ def test_all_stands_beside_others_settings_and_grids(simulate):
     again = simulate(*ALL, "--seeds", 2, "--dry-run")
     count = 2 * len(singles() | BY_WORDS)
     assert f"{count} runs: {count} kept, 0 to run" in again.stdout
-    own = simulate(*ALL, "--warmup", 2, "--set", "cull.cull-tail=2", "--format", "json")
+    own = simulate(*ALL, "--set", "warmup=2", "--set", "cull.cull-tail=2", "--format", "json")
     assert own.exit_code == 0, own.output
     options = {r["settings"]["method"]: r["settings"]["options"] for r in json.loads(own.stdout)}
     assert (options["adand"]["warmup"], options["cull"]["cull_tail"]) == (2, 2)

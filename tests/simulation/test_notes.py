@@ -82,7 +82,10 @@ def test_a_note_is_kept_with_the_run(simulate, tmp_path):
     kept_before = adand(simulate, "--limit", 40)
     assert "kept from before" in kept_before.stderr
     assert kept_before.stdout.count(WARM_UP) == 1
-    assert WARM_UP not in adand(simulate, "--limit", 40, "--warmup", 1, "--update-every", 8).stdout
+    assert (
+        WARM_UP
+        not in adand(simulate, "--limit", 40, "--set", "warmup=1", "--set", "update-every=8").stdout
+    )
 
 
 def test_in_python_a_note_is_a_warning_and_stands_in_the_record(features, tmp_path):
@@ -106,7 +109,7 @@ def test_a_score_without_a_decision_has_its_note_under_accuracies_alone(simulate
 
 
 def test_cma_takes_the_list_that_is_named(simulate):
-    result = simulate("--method", "cma", "--words", "nouns", *PAIR, "--format", "json")
+    result = simulate("--method", "cma", "--set", "words=nouns", *PAIR, "--format", "json")
     assert result.exit_code == 0, result.stderr
     [record] = json.loads(result.stdout)
     assert record["settings"]["options"] == {"words": "nouns", "cma_times": 1}

@@ -13,8 +13,8 @@ import pytest
 from torture.tool import LONG, ROOT, SETS, command, environment, powerless, run
 from zsntta_cli.__main__ import _interrupt_again
 
-RUN = ("simulate", "--method=adand", *SETS, "--warmup=1", "--update-every=16", "--format=markdown",
-       "--fresh")  # fmt: skip
+RUN = ("simulate", "--method=adand", *SETS, "--set=warmup=1", "--set=update-every=16",
+       "--format=markdown", "--fresh")  # fmt: skip
 INTERRUPTS = 60 if LONG else 2
 
 

@@ -123,11 +123,11 @@ def test_what_is_no_file(zsntta, stage, name):
 @examples(8, 150)
 def test_no_text(zsntta, stage, file):
     (stage / "no.npy").write_bytes(file[1])
-    zsntta("simulate", *SETS, "--method", "clipn", "--no-text", "no.npy", cwd=stage).check()
+    zsntta("simulate", *SETS, "--method", "clipn", "--set", "no-text=no.npy", cwd=stage).check()
 
 
 def test_no_text_of_a_pipe(zsntta, stage):
-    run = ("simulate", *SETS, "--method", "clipn", "--no-text", "pipe.npy")
+    run = ("simulate", *SETS, "--method", "clipn", "--set", "no-text=pipe.npy")
     answer = zsntta(*run, cwd=stage).check()
     assert "no regular file" in answer.stderr
 

@@ -10,7 +10,7 @@ import pytest
 from torture.conftest import make_sets
 from torture.tool import LONG, SETS, run
 
-RUN = ("simulate", "--method=adand", *SETS, "--warmup=1", "--update-every=16")
+RUN = ("simulate", "--method=adand", *SETS, "--set=warmup=1", "--set=update-every=16")
 DISKS = (4, 8, 16, 32, 64, 128) if LONG else (8,)  # KiB
 TO_A_DISK = {
     "--output": (*RUN, "--format=csv", "--output=disk/out.csv"),

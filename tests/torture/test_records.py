@@ -32,7 +32,7 @@ CHANGES = st.lists(
 @pytest.fixture(scope="module")
 def record(zsntta, place):
     answer = zsntta(
-        "simulate", *SETS, "--method", "adand", "--warmup", "2", "--update-every", "16",
+        "simulate", *SETS, "--method", "adand", "--set", "warmup=2", "--set", "update-every=16",
         "--format", "json", cwd=place,
     )  # fmt: skip
     return json.loads(answer.check().stdout)[0]

@@ -24,7 +24,7 @@ MOMENTS = int(os.environ.get("ZSNTTA_MOMENTS", "100" if LONG else "2"))  # of Ct
 TINY = ("--model=tiny", "--device=cpu")
 COMMANDS = {
     "extract": ("extract", "--dataset=shapes", "--limit=60", "--batch-size=8", *TINY),
-    "simulate": ("simulate", "--method=adand", "--method=cull", *SETS, "--warmup=1",
+    "simulate": ("simulate", "--method=adand", "--method=cull", *SETS, "--set=warmup=1",
                  "--output=out.csv"),
     "detect": ("detect", "photos", "--classes=cat,dog,ox", *TINY, "--out=out.csv"),
     "paper": ("paper", "10", *TINY, "--output=out.csv"),

@@ -52,7 +52,7 @@ STAND_INS = {
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
 OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, tools/ and benchmarks/
-    "--index-url", "--torch-backend", "--strict", "--runner-up", "--steps", "--work", "--judge",
+    "--index-url", "--torch-backend", "--strict", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
@@ -164,7 +164,7 @@ def fitted(words, on_built_in):
     parts = {part for word in words for part in word.split(",")}
     if words[0] == "simulate" and {*LIVE} & parts:
         words = set_to(words, "--limit", "48")
-        words = set_to(words, "--views", "2") if "tpt" in parts else words
+        words = set_to(words, "--set", "views=2") if "tpt" in parts else words
         words += [] if "--ood" in words else ["--ood", "glyphs"]
     return words
 
@@ -242,20 +242,20 @@ def test_the_recipes_method_is_made_outside_and_has_an_option(everything, tmp_pa
     (tmp_path / "margin.py").write_text(source)
     command = ["-m", "zsntta_cli", "--plugin", "margin.py", "simulate", "--model", "tiny",
                "--features-dir", str(everything / "features"), "--method", "zs-clip",
-               "--method", "margin", "--runner-up", "1", "--runner-up", "0.5",
+               "--method", "margin", "--set", "runner-up=1,0.5",
                "--jobs", "2", "--records", "kept.sqlite"]  # fmt: skip
     done = python(tmp_path, *command)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"│ (zs-clip|margin) +│ ([\d.-]+)", done.stdout) == [
         ("zs-clip", "-"), ("margin", "0.5"), ("margin", "1.0"),
     ]  # fmt: skip
-    refused = python(tmp_path, *command[:10], "zs-clip", "--runner-up", "1")
+    refused = python(tmp_path, *command[:10], "zs-clip", "--set", "runner-up=1")
     assert refused.returncode == 2
-    wanted = "error: runner-up is no setting of zs-clip: it is one of margin. See "
+    wanted = "error: runner-up is no setting of zs-clip: it is one of margin."
     assert refused.stderr.startswith(wanted)
     assert refused.stderr.count("\n") == 1
-    shown = python(tmp_path, *command[:5], "--method", "margin", "-h").stdout
-    assert "--runner-up NUMBER" in shown
+    shown = python(tmp_path, *command[:4], "methods", "show", "margin").stdout
+    assert "runner-up" in shown
 
 
 def test_the_example_of_the_package_is_in_its_file():

@@ -18,7 +18,7 @@ from zsntta_cli.cli.line.options import (
     KeepingOptions,
     LiveOptions,
     given_settings,
-    own_settings,
+    method_settings,
     under,
     with_groups,
 )
@@ -77,23 +77,37 @@ class GridOptions:
         list[str] | None,
         _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
     ] = None
-    own: Annotated[
-        list[str] | None, _repeatable("A setting of one method: METHOD.SETTING=VALUE.", "--set")
+    settings: Annotated[
+        list[str] | None,
+        _repeatable(
+            "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
+            "zsntta methods show NAME lists them.",
+            "--set",
+        ),
     ] = None
 
     @property
     def given(self) -> list[str]:
         """The names of the options that the line has."""
-        called = {"id_set": "id", "ood_set": "ood", "own": "set"}
-        return [called.get(name, name) for name, value in vars(self).items() if value is not None]
+        called = {"id_set": "id", "ood_set": "ood"}
+        return [
+            called.get(name, name)
+            for name, value in vars(self).items()
+            if value is not None and name != "settings"
+        ]
 
-    def grid(self, choice: EncoderChoice, values: "Mapping[str, Any]") -> "Grid":
-        """The runs that are wanted, with the values of settings that were given."""
+    def grid(
+        self,
+        choice: EncoderChoice,
+        values: "Mapping[str, Sequence[Any]]",
+        own: "Mapping[str, Mapping[str, Sequence[Any]]]",
+    ) -> "Grid":
+        """The runs that are wanted, with settings of all methods and of single ones."""
         from zsntta_cli.results.grid import Grid
 
         return Grid(
             self.method or (), choice, self.id_set or (), self.ood_set or (), self.prompt or (),
-            self.preset or (), values, own_settings(self.own or ()),
+            self.preset or (), values, own,
         )  # fmt: skip
 
 
@@ -187,8 +201,11 @@ def simulate(
     What may be given several times is run in all combinations; seeds are folded into mean ± std.
     Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.
     """
-    values = given_settings(settings)
-    _check_usage(record, wanted, [*wanted.given, *encoder.given, *values])
+    of_methods, own = method_settings(wanted.settings or ())
+    of_streams = given_settings(settings)
+    values = {**of_streams, **of_methods}
+    of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
+    _check_usage(record, wanted, [*wanted.given, *encoder.given, *of_streams, *of_set])
     if scores and jobs.engine == RAY:
         raise misused("--scores is of one run, which is made here: leave --engine ray out.")
     form = table.format
@@ -196,7 +213,7 @@ def simulate(
     view = table.view()
     choice = encoder.choice()
     live_settings, workers = live.settings(choice), jobs.chosen()
-    grid = wanted.grid(choice, values)
+    grid = wanted.grid(choice, values, own)
     keeping = store.keeping()
     recorded: Sequence[Record] = ()
     if record:
@@ -256,7 +273,7 @@ def _only(paths: "Sequence[str]") -> str:
         UsageError: there are several.
     """
     if len(paths) > 1:
-        raise misused("--no-text is one file for the runs of --from: name it once.")
+        raise misused("no-text is one file for the runs of --from: name it once.")
     return paths[0] if paths else ""
 
 
@@ -270,7 +287,7 @@ def _check_usage(record: Path | None, wanted: GridOptions, given: "Sequence[str]
         raise misused(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
-    beside = [name.replace("_", "-") for name in given if name != "no_text"]
+    beside = [name.replace("_", "-") for name in given]
     if record is not None and beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
 

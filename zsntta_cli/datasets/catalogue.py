@@ -326,7 +326,8 @@ _OOD_SETS = {
     "ssb-hard": DatasetEntry(
         "ood", 49_000, 980, "hard classes",
         Reader(
-            "lists:openood", places="ssb_hard|images_largescale/ssb_hard", listed="ssb_hard.txt"
+            "known_sets:openood", places="ssb_hard|images_largescale/ssb_hard",
+            list_file="ssb_hard.txt",
         ),
         home=f"{_OPENOOD_HOME} (images_largescale/ssb_hard)", layout="ssb_hard/<wnid>/*.JPEG",
         licence=_IMAGENET_TERMS, cites=("vaze2022open", "zhang2023openood"),
@@ -334,8 +335,8 @@ _OOD_SETS = {
     "openimage-o": DatasetEntry(
         "ood", 17_632, 0, "all",
         Reader(
-            "lists:openood", places="openimage_o/images|images_largescale/openimage_o/images",
-            listed="openimage_o.txt",
+            "known_sets:openood", places="openimage_o/images|images_largescale/openimage_o/images",
+            list_file="openimage_o.txt",
         ),
         home="https://github.com/haoqiwang/vim", layout="openimage_o/images/*.jpg",
         licence="CC BY 2.0 (images of OpenImages)", cites=("wang2022vim", "zhang2023openood"),
@@ -409,7 +410,7 @@ def _by_split(
 ) -> DatasetEntry:
     """A set with a file `split_zhou_<split>.json`, whose paths are those below a folder."""
     split = f"split_zhou_{split}.json"
-    read = Reader("lists:coop", path=path, split=split, images=within)
+    read = Reader("known_sets:coop", path=path, split=split, images=within)
     folder = f" and {within}/" * bool(within)
     return _of_coop(images, classes, read, f"{path}/ with {split}{folder}", prompt, cited)
 
@@ -417,7 +418,7 @@ def _by_split(
 _PHOTO = "a photo of a {}."
 _COOP_SETS = {
     "coop-imagenet": _of_coop(
-        50_000, 1_000, Reader("lists:coop_imagenet"),
+        50_000, 1_000, Reader("known_sets:coop_imagenet"),
         "imagenet/ with classnames.txt and images/val/<wnid>/*.JPEG", _PHOTO, "deng2009imagenet",
     ),
     "coop-caltech101": _by_split(
@@ -440,7 +441,7 @@ _COOP_SETS = {
         "bossard2014food",
     ),
     "coop-aircraft": _of_coop(
-        3_333, 100, Reader("lists:aircraft"),
+        3_333, 100, Reader("known_sets:aircraft"),
         "fgvc_aircraft/ with variants.txt, images_variant_test.txt and images/*.jpg",
         "a photo of a {}, a type of aircraft.", "maji2013fine",
     ),

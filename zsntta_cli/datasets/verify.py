@@ -11,7 +11,6 @@ from zsntta_cli.datasets import miscounted, whole_counts
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.datasets.names import LISTS
-from zsntta_cli.datasets.sizes import image_sizes, in_words
 from zsntta_cli.errors import counted, first_line
 
 _CHUNK = 1024  # images that wait for a thread at a time
@@ -39,8 +38,7 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
 
 
 def facts(images: ImageSet) -> Iterator[str]:
-    """What tells a set from others of its name: sizes of images, and digests of its lists."""
-    yield f"images of {in_words(image_sizes(images)) or 'no size'}"
+    """What tells a set from others of its name: digests of its lists."""
     lists: Mapping[str, str] = {
         "its sample ids": _digest(images.sample_ids),
         **({"its class names": _digest(images.class_names)} if images.class_names else {}),

@@ -20,9 +20,10 @@ from zsntta_cli.settings import ThresholdSettings
 
 GRID = np.arange(100) / 100  # 0.00, 0.01 … 0.99, as in the released code
 _CELLS = len(GRID) + 1
-_BLOCK = 96  # queues at once: their cells stay in the processor's cache
+_BLOCK = 80  # queues at once: their cells take 128 KB, above which memory is new each time
 
 Floats = NDArray[np.float64]
+Score = Floats | float
 
 
 class OnlineThreshold:
@@ -114,7 +115,7 @@ class OnlineThreshold:
         return thresholds
 
 
-def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+def is_surely_noise(u: Score, threshold: Score, gap: float) -> NDArray[np.bool_]:
     """Whether a score is high enough to learn from as noise: u > θ + g (1 - θ), g in [0, 1].
 
     This is the gap rule of two released codes: AdaNeg's (arXiv 2410.20149) and TANL's (arXiv
@@ -123,6 +124,6 @@ def is_surely_noise(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool
     return np.asarray(u > threshold + gap * (1 - threshold))
 
 
-def is_surely_id(u: Floats, threshold: Floats, gap: float) -> NDArray[np.bool_]:
+def is_surely_id(u: Score, threshold: Score, gap: float) -> NDArray[np.bool_]:
     """Whether a score is low enough to learn from as ID: u < θ - g θ."""
     return np.asarray(u < threshold - gap * threshold)

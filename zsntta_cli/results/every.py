@@ -18,7 +18,7 @@ _USUAL_WORDS = "wordnet"
 _OF_THE_PAPER = "adand+tda"  # other pairs are named
 _SHOWN = 3  # methods in a group
 _LIVE = "live, they encode images"
-_NO_TEXT = "--no-text FILE.npy"
+_NO_TEXT = "--set no-text=FILE.npy"
 _NO_WORDS = "no words cached"
 _NO_POOL = "no injected noise cached"
 

@@ -29,9 +29,9 @@ from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results import NAME
 from zsntta_cli.results.every import EVERY
+from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
 from zsntta_cli.results.grid import Axes, Grid
-from zsntta_cli.results.schema import fault_text
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.settings.ratios import parse_ratio
@@ -304,25 +304,9 @@ def read_experiment(path: Path) -> Experiment:
 
 
 def _worded(path: Path, error: ValidationError) -> SettingsError:
-    """The first thing that is wrong, with its file, its table and its key."""
-    first = error.errors(include_url=False)[0]
-    place, cause = list(first["loc"]), first.get("ctx", {}).get("error")
-    if isinstance(cause, SettingsError):
-        words = [str(path), _table_name(place), str(cause)]
-        return SettingsError(": ".join(filter(None, words)), remedy=cause.remedy)
-    while isinstance(place[-1], int):  # of a list of values
-        place.pop()
-    words = [str(path), _table_name(place[:-1]), f"{fault_text(str(place[-1]), first)}."]
-    return SettingsError(": ".join(filter(None, words)))
-
-
-def _table_name(place: Sequence[int | str]) -> str:
-    """A table as the file heads it: [encoder], [[runs]] 1, and what is within."""
-    words = [f" {one + 1}" if isinstance(one, int) else f", {one}" for one in place]
-    if not words:
-        return ""
-    head = f"[[{place[0]}]]" if len(place) > 1 and isinstance(place[1], int) else f"[{place[0]}]"
-    return head + "".join(words[1:])
+    """The first thing that is wrong, with its file and its place in it."""
+    cause = error.errors(include_url=False)[0].get("ctx", {}).get("error")
+    return SettingsError(f"{path}: {first_fault(error)}.", remedy=getattr(cause, "remedy", ""))
 
 
 def _expanded(methods: Sequence[str]) -> Sequence[str]:

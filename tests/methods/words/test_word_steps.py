@@ -8,16 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streams import decide, near_words, of_features
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.words.adaneg import Memory
-from zsntta_cli.methods.words.tanl import (
-    ActivatedWords,
-    ActivationRing,
-    TanlSettings,
-    growing_share,
-    largest,
-)
 from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.settings import ThresholdSettings
 
@@ -132,41 +124,6 @@ def test_a_gap_of_one_learns_of_known_noise_alone():
 # --- TANL ---------------------------------------------------------------------------------------
 
 
-def test_the_share_beside_growing_numbers_of_words_by_hand():
-    words = np.log([1.0, 2.0, 3.0, 4.0])  # masses 1, 3, 6, 10 so far; the names' is 2
-    cases = {0: [10], 1: [1, 3, 6, 10], 2: [3, 10], 3: [6, 10], 9: [10]}  # at last beside all
-    for step, sums in cases.items():
-        expected = np.mean([2 / (2 + m) for m in sums])
-        assert growing_share(np.log(2), words, step) == pytest.approx(expected, rel=1e-12)
-    assert growing_share(-1000.0, words, 1) == 0
-    assert growing_share(1000.0, words, 1) == 1
-
-
-@given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), min_size=1, max_size=12), st.data())
-def test_the_largest_are_those_of_a_stable_sort(values, data):
-    count = data.draw(st.integers(1, len(values)))
-    expected = sorted(range(len(values)), key=lambda j: -values[j])[:count]
-    assert largest(np.array(values), count).tolist() == expected
-
-
-def test_a_ring_has_the_mean_of_the_last_few():
-    ring = ActivationRing(size=2, words=1)
-    means = [ring.mean[0]]
-    for value in (0.5, 0.25, 0.75, 0.125):
-        ring.push(np.array([value], np.float32))
-        means.append(ring.mean[0])
-    assert means == [0, 0.5, 0.375, 0.5, 0.4375]
-
-
-def test_words_that_noise_activates_more_than_id_come_first():
-    words = ActivatedWords(3, TanlSettings(tanl_words=2, tanl_ring=4))
-    assert words.order.tolist() == [0, 1], "nothing is known: the first words"
-    words.push(np.array([[0.5, 0.25, 0.0]], np.float32), is_noise=False)
-    assert words.order.tolist() == [2, 1], "no noise yet: what ID does not activate"
-    words.push(np.array([[0.75, 0.25, 0.125]], np.float32), is_noise=True)
-    assert words.order.tolist() == [0, 2]
-
-
 def test_tanl_by_hand():
     # The names activate the words 1 by e^0 / (e^2 + 3) each, word 0 as much: the first is taken.
     data = beside([[0, 0, 1], [0, 0, 1]], [[0, 0, -1], [0, 0, 1]], injected=[True, False])
@@ -175,15 +132,6 @@ def test_tanl_by_hand():
     expected = [2 / (2 + np.exp(-2)), 2 / (2 + np.exp(2))]
     np.testing.assert_allclose(found.id_score, expected, rtol=1e-6)
     assert found.is_noise.tolist() == [False, True]
-
-
-def test_sums_of_a_ring_are_exact_whatever_came_and_went():
-    rng = np.random.default_rng(0)
-    rows = (np.rint(rng.random((500, 7)) ** 9 * 2**40) / 2**40).astype(np.float32)
-    ring = ActivationRing(size=30, words=7)
-    for row in rows:
-        ring.push(row)
-    np.testing.assert_array_equal(ring.mean, rows[-30:].astype(float).sum(axis=0) / 30)
 
 
 # --- all of them --------------------------------------------------------------------------------
@@ -201,13 +149,3 @@ def test_few_words_few_names_and_a_zero_feature_are_no_error(method, classes, si
     found, _ = decide(method, replace(data, pool=pool), ThresholdSettings(fixed=fixed))
     assert ((found.id_score >= 0) & (found.id_score <= 1)).all()
     assert found.is_noise.shape == (40,)
-
-
-def test_a_classifier_goes_behind_words():
-    data = near_words(5)
-    for method in ("csp", "tanl"):
-        few = {"mined_share": 0.5} if method == "csp" else {}
-        found, _ = decide(f"{method}+tda", data, ThresholdSettings(queue=64), **few)
-        alone, _ = decide(method, data, ThresholdSettings(queue=64), **few)
-        np.testing.assert_array_equal(found.is_noise, alone.is_noise)
-        assert METHODS[f"{method}+tda"].needs == "words"

@@ -27,7 +27,6 @@ from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, printable
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer keeps it
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
 _GIVEN = f"{__name__}.given"  # in a context: the parameters of the line, in order
-_FURTHER = f"{__name__}.further"  # in a context: the options that words of the line bring with them
 _ALL = f"{__name__}.all"  # in a context: the help is to be of all options
 _HELP = {"help_option_names": ["-h", "--help"]}
 
@@ -46,8 +45,6 @@ class Command(TyperCommand):
         with _usage_in_a_line(ctx):
             args = written_out(args, _by_name(super().get_params(ctx)))
             ctx.meta[LINE] = args
-            ctx.meta[_FURTHER] = further = self.further_params(args)
-            args = written_out(args, _by_name(further))
             _, _, order = self.make_parser(ctx).parse_args(list(args))
             for parameter, times in Counter(order).items():
                 if times > 1 and isinstance(parameter, TyperOption) and not parameter.multiple:
@@ -58,17 +55,12 @@ class Command(TyperCommand):
         ctx.params = {p.name: p.default for p in self.params if p.expose_value} | ctx.params
         return rest
 
-    def further_params(self, args: list[str]) -> list[Any]:
-        """The options that the words of a line bring with them."""
-        del args
-        return []
-
     def get_params(self, ctx: Any) -> list[Any]:
         """The options and arguments; of a line that is read, those that it has.
 
         typer builds a validator for each; a default needs none: it is of its option's type.
         """
-        parameters = [*super().get_params(ctx), *ctx.meta.get(_FURTHER, ())]
+        parameters = super().get_params(ctx)
         order = ctx.meta.get(_GIVEN)
         if order is None:
             return parameters
@@ -93,7 +85,7 @@ class Command(TyperCommand):
                 is_option = isinstance(parameter, TyperOption)
                 panel = getattr(parameter, "rich_help_panel", None)
                 panel = panel or ("Options" if is_option else "Arguments")
-                if short and parameter not in ctx.meta.get(_FURTHER, ()):
+                if short:
                     panel = next((heading_of[o] for o in parameter.opts if o in heading_of), None)
                 name, about = record
                 name = notation(name) if is_option else placeholder(parameter)
@@ -110,10 +102,6 @@ class Command(TyperCommand):
         if short:
             with formatter.section(f"All {len(parameters)} options"):
                 formatter.write_text(f"{ctx.command_path} -h --all")
-                if hasattr(self, "foreign"):  # with the settings of named methods
-                    formatter.write_text(
-                        "with --method NAME it also shows the settings of a method"
-                    )
 
     def invoke(self, ctx: Any) -> Any:
         """Run it; exit with 2 on wrong usage, 1 on another ZsnttaError, 130 on Ctrl-C."""

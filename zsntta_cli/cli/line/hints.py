@@ -58,7 +58,7 @@ _REMEDIES = {
     "make-again": "delete it, and extract or import it again",
     "match": "--score match takes the logit itself",
     "name-ood": "add --ood NAME",
-    "no-text": "--no-text FILE.npy",
+    "no-text": "--set no-text=FILE.npy",
     "other-device": "try --device cpu",
     "other-folder": "delete it, or take another --features-dir",
     "other-prompt": "take another with --prompt",
@@ -117,7 +117,7 @@ def _mending(error: ZsnttaError, given: Given) -> str:
         case MissingText():
             return _embedding(error, _of_encoder(given, error.encoder))
         case MissingWords():
-            named = "name one with --words NAME, or " * bool(error.cached)
+            named = "name one with --set words=NAME, or " * bool(error.cached)
             options = options_of(_of_encoder(given, error.encoder))
             return f"{named}type zsntta extract --words wordnet{options}"
         case NoPartner() if error.partners:

@@ -16,7 +16,7 @@ INTEGER, NUMBER = "INTEGER", "NUMBER"  # what stands for values in the help of a
 _MOST = 10_000  # values that one text may stand for
 _NAMED = ("--method", "--id", "--ood", "--dataset", "--preset", "--model", "--format")
 _NAMES = ("method", "id_set", "ood_set", "encoder", "columns", "noise")
-_TEXTS = ("prompt", "own")  # in which a comma is a comma
+_TEXTS = ("prompt", "settings")  # in which a comma is a comma
 _FORMATS = {"tex": "latex", "md": "markdown", "jsonl": "json"}  # by other words for them
 _RANGE = re.compile(r"([0-9]+) ?[-‐‑‒–—] ?([0-9]+)")  # a dash of a text processor is one too
 
@@ -105,13 +105,13 @@ def _reader(option: Any) -> Callable[[str], list[str]] | None:
     if not option.multiple:
         return None
     if option.metavar == INTEGER or option.name == "seed":
-        return _whole_numbers
+        return whole_numbers_in
     if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
-        return _names
+        return names_in
     if option.name == "dataset":
         return _data_sets
     is_choice = option.metavar == "NAME" or "|" in (option.metavar or "")
-    return _names if option.name in _NAMES or (is_choice and option.name not in _TEXTS) else None
+    return names_in if option.name in _NAMES or (is_choice and option.name not in _TEXTS) else None
 
 
 def _counted(text: str) -> list[str]:
@@ -124,8 +124,9 @@ def _counted(text: str) -> list[str]:
     return [str(seed) for seed in range(int(text))]
 
 
-def _whole_numbers(text: str) -> list[str]:
-    return [one for part in _names(text) for one in _in_range(part)]
+def whole_numbers_in(text: str) -> list[str]:
+    """The parts between commas, with ranges such as 0-4 written out."""
+    return [one for part in names_in(text) for one in _in_range(part)]
 
 
 def _in_range(text: str) -> list[str]:
@@ -143,10 +144,10 @@ def _in_range(text: str) -> list[str]:
 
 def _data_sets(text: str) -> list[str]:
     """Names between commas; a path behind NAME= may have commas."""
-    return [text] if "=" in text else _names(text)
+    return [text] if "=" in text else names_in(text)
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """The parts between commas; a text with an empty part is left to be refused as it is."""
     parts = [part.strip() for part in text.split(",")]
     return parts if all(parts) else [text]

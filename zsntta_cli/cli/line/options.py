@@ -7,7 +7,6 @@ all, and gets them as one value.
 import dataclasses
 import functools
 import inspect
-import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import Command
-from zsntta_cli.cli.line.lists import INTEGER, NUMBER
-from zsntta_cli.errors import SettingsError, first_of, short
-from zsntta_cli.methods import METHODS, NO_TEXT, check_method, find_method
+from zsntta_cli.cli.line.lists import INTEGER, NUMBER, names_in, whole_numbers_in
+from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
     DATA,
@@ -34,8 +32,6 @@ from zsntta_cli.settings.options import check, check_choice, option_name, value_
 from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import (
     declared,
-    meant_setting,
-    methods_with,
     no_setting,
     setting_names,
 )
@@ -222,20 +218,18 @@ class LiveOptions:
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command with the options of all groups that its parameters are annotated with.
 
-    Its `**settings` stand for an option for every setting of streams and thresholds, and of the
-    methods that a line names: by name, the values given, or none. Such a command has a parameter
-    `ctx`. An option of several parameters stands at the first of them.
+    Its `**settings` stand for an option for every setting of streams and thresholds: by name, the
+    values given, or none. An option of several parameters stands at the first of them.
     """
     groups: dict[str, Any] = {}
     own: list[str] = []  # names of the options whose values the command gets one by one, in order
     options: dict[str, inspect.Parameter] = {}
-    takes_settings = False
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
             parts = [_part(f.name, f.type, f.default) for f in dataclasses.fields(groups[name])]
         elif parameter.kind is parameter.VAR_KEYWORD:
-            takes_settings, parts = True, _stream_settings()
+            parts = _stream_settings()
             own += [part.name for part in parts]
         else:
             parts = [parameter]
@@ -249,89 +243,10 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
             name: group(**{field.name: values[field.name] for field in dataclasses.fields(group)})
             for name, group in groups.items()
         }
-        of_methods = values["ctx"].meta[OF_METHODS] if takes_settings else {}
-        command(**grouped, **{name: values[name] for name in own}, **of_methods)
+        command(**grouped, **{name: values[name] for name in own})
 
     call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
-    if takes_settings:
-        call.command_class = MethodCommand  # type: ignore[attr-defined]
     return call
-
-
-class MethodCommand(Command):
-    """A command that also has the settings of the methods that its line names."""
-
-    def further_params(self, args: list[str]) -> list[Any]:
-        """The options of the methods that are named; others are not imported."""
-        methods = named_methods(args)
-        if any(word.partition("=")[0] == "--from" for word in args):  # a record's files are named
-            methods += [name for name, method in METHODS.items() if method.needs == NO_TEXT]
-        return setting_options(methods)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Put the values of these options together, where the command finds them."""
-        rest = super().parse_args(ctx, args)
-        names = {parameter.name for parameter in self.params}
-        ctx.meta[OF_METHODS] = {name: ctx.params.pop(name) for name in {*ctx.params} - names}
-        return rest
-
-    def foreign(self, option: str, args: Sequence[str], has_near: bool) -> str:
-        """What is said of an option that is, or is nearly, a setting of methods not named.
-
-        `has_near`: the command has an option of a similar name, which is said instead.
-        """
-        from zsntta_cli.errors import UnknownName
-
-        name, chosen = option.removeprefix("--"), named_methods(args)
-        for typed in typed_methods(args):
-            if typed != _ALL and not find_method(typed):  # whose setting it may be
-                return str(UnknownName("method", typed, tuple(METHODS))).removesuffix(".")
-        having = methods_with(name)
-        if having and not chosen:
-            having_it = first_of(having, _MOST_METHODS)
-            return f"{name} is a setting of {having_it}: add --method {having[0]}"
-        if having:
-            return no_setting(name, chosen)
-        meant = "" if has_near else meant_setting(name, chosen).replace("mean '", "mean '--")
-        return meant and f"there is no option {short(option)}{meant}"
-
-
-OF_METHODS = f"{__name__}.of_methods"  # in a context: the settings of the line's methods
-_ALL = "all"
-
-
-def typed_methods(args: Sequence[str]) -> list[str]:
-    """What the words of a line name with --method, each once."""
-    names: dict[str, None] = {}
-    for word, following in itertools.zip_longest(args, args[1:], fillvalue=""):
-        option, equals, value = word.partition("=")
-        if option == "--method":
-            names |= dict.fromkeys((value if equals else following).split(","))
-    return list(names)
-
-
-def named_methods(args: Sequence[str]) -> list[str]:
-    """The known methods among them."""
-    names = typed_methods(args)
-    if _ALL in names:
-        return list(METHODS)
-    return [name for name in names if find_method(name)]
-
-
-def setting_options(methods: Sequence[str]) -> list[Any]:
-    """The options of the settings that some methods have beside those of streams and thresholds."""
-    common = {part.name for part in _stream_settings()}
-    names = dict.fromkeys(name for method in methods for name in declared(method))
-    parts = [_part(name, _annotation(name, methods), None) for name in names if name not in common]
-
-    def of_settings() -> None:
-        pass
-
-    of_settings.__signature__ = inspect.Signature(parts)  # type: ignore[attr-defined]
-    maker = typer.Typer(add_completion=False)  # typer makes options of a command's parameters
-    maker.command()(of_settings)
-    options: list[Any] = typer.main.get_command(maker).params
-    return options
 
 
 def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -340,7 +255,6 @@ def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
 
 
 _METAVARS = {int: INTEGER, float: NUMBER, bool: "true|false"}
-_MOST_METHODS = 3  # that a help text names
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
@@ -353,13 +267,6 @@ def _stream_settings() -> list[inspect.Parameter]:
         for panel, group in panels.items()
         for field in dataclasses.fields(group)
     ]
-
-
-def _annotation(name: str, methods: Sequence[str]) -> Any:
-    """The option of a setting of some methods, under the name of the one that has it."""
-    having = [method for method in methods if name in declared(method)]
-    panel = f"Method {having[0]}" if len(having) == 1 else "Several methods"
-    return _option(declared(having[0])[name], panel, _defaults(name, having))
 
 
 def _option(field: "dataclasses.Field[Any]", panel: str, default: str) -> Any:
@@ -386,21 +293,6 @@ def _truth(text: str) -> bool:
     if text.lower() not in ("true", "yes", "false", "no"):
         raise typer.BadParameter(f"'{text}' must be true or false.")
     return text.lower() in ("true", "yes")
-
-
-def _defaults(name: str, methods: Sequence[str]) -> str:
-    """Default of a setting; by method where these differ."""
-    by_value: dict[str, list[str]] = {}
-    for method in methods:
-        field = declared(method)[name]
-        default = _default(field, METHODS[method].defaults.get(name, field.default))
-        by_value.setdefault(default, []).append(method)
-    if len(by_value) == 1:
-        return next(iter(by_value))
-    usual, *others = sorted(by_value, key=lambda text: -len(by_value[text]))
-    return "; ".join(
-        [usual, *(f"{text} for {first_of(by_value[text], _MOST_METHODS)}" for text in others)]
-    )
 
 
 def _default(field: "dataclasses.Field[Any]", default: Any) -> str:
@@ -430,26 +322,32 @@ def _threshold(text: str) -> float | None:
 _TYPED_OTHERWISE: dict[str, Callable[[str], Any]] = {"fixed": _threshold, "ratio": parse_ratio}
 
 
-def own_settings(texts: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
-    """Values meant for one method: "tent.learning-rate=1e-3" by method and setting.
+def method_settings(
+    texts: Sequence[str],
+) -> tuple[dict[str, list[Any]], dict[str, dict[str, list[Any]]]]:
+    """The values of --set: of all methods that have a setting, and of single methods.
+
+    "warmup=5,10" is two values for every method that has a warm-up, "tda.shift=0-3" four for TDA.
 
     Raises:
         SettingsError: a text of another form, an unknown method or setting, or a value of another
             type.
     """
+    of_all: dict[str, list[Any]] = {}
     own: dict[str, dict[str, list[Any]]] = {}
     for text in texts:
-        left, equals, value = text.partition("=")
-        method, dot, option = left.rpartition(".")
-        if not (equals and dot):
-            raise SettingsError(f"set is '{text}', must be METHOD.SETTING=VALUE.")
+        place, equals, value = text.partition("=")
+        method, dot, option = place.rpartition(".")
+        if not (equals and option) or (dot and not method):
+            raise SettingsError(f"set is '{text}', must be SETTING=VALUE or METHOD.SETTING=VALUE.")
         field = _setting(option, method)
-        own.setdefault(method, {}).setdefault(field.name, []).append(_value(field, value))
-    return own
+        axes = own.setdefault(method, {}) if method else of_all
+        axes.setdefault(field.name, []).extend(_values(field, value))
+    return of_all, own
 
 
 def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
-    """The setting that an option names, of a method or of the first one that has it."""
+    """The setting of a method, or of the first one that has a setting of this name."""
     if method:
         check_method(method)
     methods = [method] if method else list(METHODS)
@@ -458,11 +356,13 @@ def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
     return fields[option]
 
 
-def _value(field: "dataclasses.Field[Any]", text: str) -> Any:
-    """A setting's value, of what was typed."""
+def _values(field: "dataclasses.Field[Any]", text: str) -> list[Any]:
+    """The values of a setting that a text stands for: one, or a list or range of them."""
     if field.name in _TYPED_OTHERWISE:
-        return _TYPED_OTHERWISE[field.name](text)
-    return _parsed(option_name(field), value_type(field)[0], text)
+        return [_TYPED_OTHERWISE[field.name](one) for one in names_in(text)]
+    kind, _ = value_type(field)
+    texts = whole_numbers_in(text) if kind is int else names_in(text)
+    return [_parsed(option_name(field), kind, one) for one in texts]
 
 
 def _parsed(option: str, kind: type, text: str) -> Any:

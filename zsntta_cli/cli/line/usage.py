@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zsntta_cli.errors import near, short
+from zsntta_cli.errors import first_of, near, short
 
 LINE = f"{__name__}.line"  # in a context: the words of the line
 _WHOLE = "must be a whole number"
@@ -69,11 +69,14 @@ def said_of(error: Any) -> str:
 
 
 def _of_methods(error: Any) -> str:
-    """What is said of a setting of a method that the line does not name."""
-    foreign = getattr(error.ctx and error.ctx.command, "foreign", None)
-    if foreign is None:
-        return ""
-    return str(foreign(error.option_name, error.ctx.meta.get(LINE, ()), bool(error.possibilities)))
+    """What is said of a setting of a method that is typed as an option."""
+    from zsntta_cli.simulation.runs import methods_with
+
+    options = {name for p in error.ctx.command.params for name in p.opts} if error.ctx else ()
+    name = error.option_name.strip("-")
+    if "--set" in options and (having := methods_with(name)):
+        return f"{name} is a setting of {first_of(having, 3)}: type --set {name}=VALUE"
+    return ""
 
 
 def _before_its_command(error: Any) -> str:

@@ -17,18 +17,18 @@ from zsntta_cli.cli.line.options import (
     KeepingOptions,
     LiveOptions,
     live_option,
-    own_settings,
+    method_settings,
     with_groups,
 )
 from zsntta_cli.cli.line.output import Form, form_of
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import check_method
+from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.settings.ratios import parse_ratio
-from zsntta_cli.simulation.runs import PRESETS
+from zsntta_cli.simulation.runs import PRESETS, declared
 
 if TYPE_CHECKING:
     from zsntta_cli.paper.cells import PaperEncoder
@@ -74,7 +74,7 @@ class RowOptions:
         list[str] | None,
         typer.Option(
             "--set",
-            help="A setting of one method that differs from the paper's: METHOD.SETTING=VALUE.",
+            help="A setting that differs from the paper's: METHOD.SETTING=VALUE or SETTING=VALUE.",
         ),
     ] = None
 
@@ -188,16 +188,16 @@ def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
     Raises:
         SettingsError: a text of another form, or several values of a setting.
     """
-    values = []
-    for method, settings in own_settings(texts).items():
-        for name, given in settings.items():
-            if len(given) > 1:
-                raise SettingsError(
-                    f"{method}.{name.replace('_', '-')} is given {len(given)} values: a table has "
-                    "one of each setting."
-                )
-            values.append((method, name, given[0]))
-    return tuple(values)
+    of_all, own = method_settings(texts)
+    every = [(m, n, given) for n, given in of_all.items() for m in METHODS if n in declared(m)]
+    every += [(m, name, given) for m, axes in own.items() for name, given in axes.items()]
+    for _, name, given in every:
+        if len(given) > 1:
+            raise SettingsError(
+                f"{name.replace('_', '-')} is given {len(given)} values: a table has one of each "
+                "setting."
+            )
+    return tuple((method, name, given[0]) for method, name, given in every)
 
 
 def _paper_encoder(options: EncoderOptions) -> "PaperEncoder":

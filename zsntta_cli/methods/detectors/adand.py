@@ -6,7 +6,7 @@ the classifier stays frozen. `push` is Algorithm 1, in the order of its lines:
     S(x), λ of ZS-CLIP (Eq. 1 and 3)       noise scores u = 1 - S, thresholds `zero_shot`
     pseudo-label y                         `label`, true for noise
     logit = f(I(x)), its softmax           noise scores v, by `detector`
-    queue Q of L items, loss, update       `queue`, `_learn`
+    queue Q of L items, loss, update       `queue`, `_learn`, `_step`
     injected noise g, labelled -1          items that are `injected`
     stage 1, before the N-th update        the first `warm_up` items
     λ of the detector (Sec. 4.1)           thresholds `own`, on v in stage 2
@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.detectors.linear import LinearDetector, sigmoid
 from zsntta_cli.methods.method import (
     ABOVE_ZERO,
     FROM_ONE,
@@ -91,14 +90,14 @@ class AdaND(Method):
         self, data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
     ) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
-        self.options = options
-        dim = data.pool.image_features.shape[1]
-        self.detector = LinearDetector.random(dim, data.seed)  # f
+        self.options, self.seen = options, 0
+        self.detector = LinearDetector.random(data.pool.image_features.shape[1], data.seed)  # f
         self.zero_shot, self.threshold, self.label_threshold = (
             OnlineThreshold(threshold, options.batch_size) for _ in "uvv"
         )
-        self.queue = Queue(dim)  # Q
-        self.seen = 0
+        # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
+        # of ZS-CLIP, and which items are injected.
+        self.queue: list[tuple[NDArray[np.float32], Floats, Mask, Mask]] = []
 
     @property
     def adapted(self) -> bool:
@@ -129,59 +128,88 @@ class AdaND(Method):
         """The detector's noise scores v (T,) of the next items, which pass through the queue.
 
         The loop runs over updates and not over items, because between two updates the detector is
-        constant: a stream of 22,500 items takes 25 ms.
+        constant.
         """
-        v, start = np.empty(len(items)), 0
+        options, v, start = self.options, np.empty(len(items)), 0
         while start < len(v):
-            is_late = self.options.late_start and self.options.batch_size == 1 and not self.seen
-            room = 1 if is_late else self.options.queue_items - len(self.queue)
-            part = slice(start, start + room)
+            is_late = options.late_start and options.batch_size == 1 and not self.seen
+            room = options.queue_items - sum(len(piece[1]) for piece in self.queue)
+            part = slice(start, min(start + (1 if is_late else room), len(v)))
             features = items.features(part)
-            score = self._scores(features)
-            self.seen += len(score)
+            v[part] = self._scores(features)
+            self.seen, start = self.seen + len(features), part.stop
             if not is_late:  # a late start leaves the first item out of all steps
-                self.queue.add(features, score, label[part], items.injected[part])
-                if len(self.queue) == self.options.queue_items:
-                    self._step()
-                    score = self.queue.score[-len(score) :]
-                    self.queue = Queue(self.detector.dim)
-            v[part] = score
-            start += len(score)
+                self.queue.append((features, v[part].copy(), label[part], items.injected[part]))
+                if len(features) == room:
+                    last = self._step()
+                    v[start - len(last) : start] = last
         return v
 
-    def _step(self) -> None:
-        """Update the detector by the full queue; score the items that triggered it again."""
-        options, queue, label = self.options, self.queue, self.queue.label
-        is_own = options.pseudo_labels == "detector" and self.seen - len(queue) >= options.warm_up
+    def _step(self) -> Floats:
+        """Update the detector by the full queue; return v of the items that triggered it."""
+        options = self.options
+        features, v, label, injected = map(np.concatenate, zip(*self.queue, strict=True))
+        self.queue = []
+        is_own = options.pseudo_labels == "detector" and self.seen - len(v) >= options.warm_up
         if is_own:
-            thresholds = copy.deepcopy(self.label_threshold)(queue.score)
-            label = (queue.score > thresholds) | queue.injected
-        self.detector.learn(queue.features, label, options.learning_rate)
+            label = (v > copy.deepcopy(self.label_threshold)(v)) | injected
+        self.detector.learn(features, label, options.learning_rate)
         if options.reevaluate:  # Sec. 4.1
-            last = slice(-options.batch_size, None)
-            queue.score[last] = self._scores(queue.features[last])
+            v[-options.batch_size :] = self._scores(features[-options.batch_size :])
         if is_own:
-            self.label_threshold(queue.score)
+            self.label_threshold(v)
+        return np.asarray(v[-options.batch_size :])
 
     def _scores(self, features: NDArray[np.float32]) -> Floats:
         """The noise scores v (B,) of raw features (B, D)."""
-        return sigmoid(self.detector.logits(features))
+        return _sigmoid(self.detector.logits(features))
 
 
-class Queue:
-    """The items of Q, in order; injected noise is among them."""
+class LinearDetector:
+    """f: `Linear(D, 2)` on raw features under softmax and cross-entropy, trained by Adam (Sec. 4).
 
-    def __init__(self, dim: int) -> None:
-        self.features = np.empty((0, dim), np.float32)  # (B, D) raw
-        self.score = np.empty(0)  # (B,) v, each by the detector when the item came
-        self.label = np.empty(0, np.bool_)  # (B,) pseudo-labels from ZS-CLIP: noise
-        self.injected = np.empty(0, np.bool_)  # (B,)
+    Output 0 is noise, 1 is clean. Softmax over two outputs depends on their difference alone, and
+    the two rows get opposite gradients, hence opposite Adam steps. So only the difference
+    `weight[0] - weight[1]` is kept, and a step moves it twice as far. The bias is the last entry.
+    """
 
-    def __len__(self) -> int:
-        return len(self.score)
+    def __init__(self, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> None:
+        """Start from the layer's weight (2, D) and bias (2,)."""
+        self.weight = np.append(weight[0] - weight[1], bias[0] - bias[1]).astype(np.float64)
+        self.mean = np.zeros_like(self.weight)
+        self.square = np.zeros_like(self.weight)
+        self.steps = 0
 
-    def add(self, *columns: NDArray[np.generic]) -> None:
-        """Put items into the queue; `columns` are in the order of the attributes."""
-        if len(self):  # into an empty queue nothing is copied, as in a stream that is pushed whole
-            columns = tuple(map(np.concatenate, zip(vars(self).values(), columns, strict=True)))
-        vars(self).update(zip(vars(self), columns, strict=True))
+    @classmethod
+    def random(cls, dim: int, seed: int) -> "LinearDetector":
+        """The default initialisation of torch's linear layers: uniform in ±1/sqrt(D)."""
+        generator = np.random.Generator(np.random.PCG64(seed))
+        bound = 1 / np.sqrt(dim)
+        return cls(generator.uniform(-bound, bound, (2, dim)), generator.uniform(-bound, bound, 2))
+
+    def logits(self, features: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The noise logits minus the clean logits (B,) of raw image features (B, D)."""
+        # Row by row, because a product of several rows adds up in an order that depends on them.
+        return np.vecdot(features, self.weight[:-1].astype(np.float32)) + self.weight[-1]
+
+    def learn(
+        self, features: NDArray[np.float32], is_noise: NDArray[np.bool_], learning_rate: float
+    ) -> None:
+        """Take an Adam step (β 0.9/0.999, no weight decay) on the mean cross-entropy.
+
+        `features` (B, D) are raw, and `is_noise` (B,) are pseudo-labels.
+        """
+        logits = features @ self.weight[:-1].astype(np.float32) + self.weight[-1]
+        error = ((_sigmoid(logits) - is_noise) / len(features)).astype(np.float32)
+        gradient = np.append(error @ features, error.sum()).astype(np.float64)
+        self.steps += 1
+        self.mean = self.mean + 0.1 * (gradient - self.mean)
+        self.square = self.square + 0.001 * (gradient**2 - self.square)
+        mean = self.mean / (1 - 0.9**self.steps)
+        square = self.square / (1 - 0.999**self.steps)
+        self.weight = self.weight - 2 * learning_rate * mean / (np.sqrt(square) + 1e-8)
+
+
+def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The softmax of two outputs, given their difference."""
+    return 1 / (1 + np.exp(np.minimum(-logits, 500)))

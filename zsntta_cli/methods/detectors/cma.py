@@ -15,7 +15,7 @@ from zsntta_cli.methods.ood_scores import image_scores
 from zsntta_cli.methods.scores import energy
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.options import option
+from zsntta_cli.settings.options import Range, option
 
 
 @dataclass(frozen=True)
@@ -26,30 +26,11 @@ class CmaSettings(MethodSettings):
     cma_times: int = option(
         1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Neutral:
-    """The class names and the neutral texts that stand beside them."""
-
-    text: NDArray[np.float32]  # (C + W, D) unit norm
-    weight: NDArray[np.float32]  # (W,) the log of how often each neutral text is there
-    classes: int  # C
-
-    @classmethod
-    def of(cls, data: StreamData, options: CmaSettings) -> "Neutral":
-        """The texts of a pool, repeated in turn to k C texts."""
-        names, neutral = data.pool.text_features, data.pool.more_text
-        assert neutral is not None
-        times = repetitions(len(neutral), options.cma_times * len(names))
-        weight = np.log(times[times > 0]).astype(np.float32)  # n times the same logit: log n more
-        return cls(np.concatenate([names, neutral[times > 0]]), weight, len(names))
-
-    def id_score(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The largest share (B,) of a class in the softmax beside the neutral texts."""
-        logits[:, self.classes :] += self.weight
-        share: NDArray[np.float32] = np.exp(logits[:, : self.classes].max(axis=1) - energy(logits))
-        return share
+    cma_temperature: float | None = option(  # the released code takes 1
+        None,
+        "Temperature of the softmax over cosines; none: 1 / logit scale.",
+        within=Range(least=1e-4),
+    )
 
 
 class CMA(Method):
@@ -65,15 +46,24 @@ class CMA(Method):
     def __init__(
         self, data: StreamData, options: CmaSettings, threshold: ThresholdSettings
     ) -> None:
-        self.texts, self.threshold = Neutral.of(data, options), OnlineThreshold(threshold)
+        names, neutral = data.pool.text_features, data.pool.more_text
+        assert neutral is not None
+        self.threshold, self.classes = OnlineThreshold(threshold), len(names)
+        self.scale = options.cma_temperature and 1 / options.cma_temperature
+        # How often each neutral text is there: n times the same logit is one that is log n larger.
+        times = np.bincount(
+            np.arange(options.cma_times * len(names)) % len(neutral), minlength=len(neutral)
+        )
+        self.text = np.concatenate([names, neutral[times > 0]])
+        self.weight = np.log(times[times > 0]).astype(np.float32)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Noise iff u = 1 - score is above the threshold; classes are the frozen model's."""
-        id_score = image_scores(items, self.texts.id_score, self.texts.text)
+        id_score = image_scores(items, self._score, self.text, self.scale)
         own = self.threshold(1 - id_score, learn)
         return Decisions(items.class_index, 1 - id_score > own, id_score, detector_threshold=own)
 
-
-def repetitions(texts: int, total: int) -> NDArray[np.intp]:
-    """How often each of some texts is there when they are repeated in turn up to a total."""
-    return np.bincount(np.arange(total) % texts, minlength=texts)
+    def _score(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The largest share (B,) of a class in the softmax beside the neutral texts."""
+        logits[:, self.classes :] += self.weight
+        return np.exp(logits[:, : self.classes].max(axis=1) - energy(logits))

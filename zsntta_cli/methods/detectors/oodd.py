@@ -4,7 +4,7 @@ A dictionary keeps the N items of lowest ID score q so far. An item's score is q
 largest cosine with them. An item enters before it is scored, so it is its own first neighbour.
 
 q is MCM at the model's scale. The released CLIP variant takes the softmax of raw cosines, which is
-about 1/C for any image, so only the cosine matters (`--oodd-temperature 1`). Here the score is
+about 1/C for any image, so only the cosine matters (`--set oodd-temperature=1`). Here the score is
 mapped to [0, 1]: (q + 1 - cos) / 2, where a cosine below 0 counts as 0 (two images of CLIP have
 more). So the noise score is the mean of u = 1 - q and this cosine, and a step of 0.01 of the
 threshold's grid is 0.02 of their sum. With K entries or fewer the noise score is u.

@@ -1,7 +1,7 @@
 """DDE, "Dual Distribution Estimation", ECCV 2026, arXiv 2606.25758: noise by words, and classes.
 
 Noise: an image's activation of a word is the word's part of the softmax over names and words. Two
-caches keep the last images that are surely ID and surely noise. The words with the largest
+caches keep those of the last images that are surely ID and surely noise. The words with the largest
 difference of mean activations, noise minus ID, stand beside the names; their share of the softmax
 is the noise score. A batch chooses words, the shares tell which of its items are sure, these move
 both means a little, and the batch chooses words again and is scored.
@@ -10,10 +10,9 @@ Classes: the logits are the frozen model's, plus the log densities of Gaussians 
 item's most probable class, minus those of Gaussians learned from the second (gaussians.py). As in
 the released code, all items of a batch, noise too, are learned before they are classified.
 
-The caches keep activations and their sums, multiples of 2^-40 that add up exactly. The ID cache
-starts with the class names. The noise cache starts with 15 random words in place of the paper's 15
-noise images, which only an encoder can make. Injected noise enters it whatever its score, and is
-learned for no class.
+The ID cache starts with the class names, and the noise cache with 15 random words in place of the
+paper's 15 noise images, which only an encoder can make. Injected noise enters it whatever its
+score, and is learned for no class.
 """
 
 from dataclasses import dataclass
@@ -24,13 +23,18 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
-from zsntta_cli.methods.scores import cosine_logits
+from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.words.activations import Recent, activations, largest
 from zsntta_cli.methods.words.gaussians import ClassGaussians
-from zsntta_cli.methods.words.tanl import ActivationRing, largest
-from zsntta_cli.methods.words.vocabulary import WordSettings, mined_words, names_and_words
+from zsntta_cli.methods.words.vocabulary import (
+    WordSettings,
+    item_blocks,
+    mined_words,
+    names_and_words,
+)
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.options import Range, option
+from zsntta_cli.settings.options import option
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,17 @@ class DdeSettings(WordSettings):
         choices=("exact", "grid"),
     )  # fmt: skip
     dde_cache: int = option(
-        5_000,
-        "Number of the last images of either kind in the cache.",
-        within=Range(least=1, most=8192),
+        5_000, "Number of the last images of either kind in the cache.", within=FROM_ONE
     )
 
 
-_UNIT = np.float32(2.0**40)  # activations are multiples of 2^-40, so their sums are exact
 _FIRST_NOISE = 15  # words in place of the paper's noise images
 _SURELY_NOISE = 0.10  # share of the names below which an item is surely noise, as released
 _MOMENTUM = 0.95  # weight of the mean activations beside those of a batch
 _RATE, _MOST_WEIGHT = 0.005, 0.2  # growth and limit of the Gaussians' weight
 Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 class DDE(Method):
@@ -97,21 +99,78 @@ class DDE(Method):
         self, data: StreamData, options: DdeSettings, threshold: ThresholdSettings
     ) -> None:
         self.options, self.fixed = options, threshold.fixed is not None
-        self.words, self.classes = _Words(data, options), _Classes(data, options)
         self.threshold = _Threshold(options, threshold)
+        names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
+        self.text, self.classes = np.concatenate([names, words]), len(names)
+        self.copies = 2 if options.dde_doubled else 1
+        self.scale = data.pool.logit_scale
+        self.id, self.noise = (Recent(options.dde_cache, len(words)) for _ in "+-")
+        first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
+        for cache, rows in ((self.id, names), (self.noise, words[first])):
+            for part in item_blocks(len(rows), len(self.text)):
+                cache.add(self._activations(cosine_logits(rows[part], self.text, self.scale)))
+        # The Gaussians of the most probable classes, and of the second ones if they count.
+        texts = data.pool.text_features.astype(np.float64)
+        has_second = options.dde_exclusion > 0 and len(texts) > 1
+        self.gaussians = [ClassGaussians(texts) for _ in range(1 + has_second)]
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise if the words' share reaches its online, or is above a fixed, one."""
         class_index, u = np.empty(len(items), np.int32), np.empty(len(items))
         own = np.empty(len(items))
         for part in blocks(len(items), self.options.batch_size):
-            raw, injected = items.features(part), items.injected[part]
-            u[part] = self.words.scores(raw, injected, learn)
-            learned = ~injected & learn
-            class_index[part] = self.classes.learn_and_classify(Frozen.of(items, part), learned)
+            injected = items.injected[part]
+            u[part] = self._noise_scores(items.features(part), injected, learn)
+            class_index[part] = self._classes(Frozen.of(items, part), ~injected & learn)
             own[part] = self.threshold(u[part], learn)
         is_noise = u > own if self.fixed else u >= own
         return Decisions(class_index, is_noise, 1 - u, detector_threshold=own)
+
+    def _noise_scores(self, raw: Array, injected: Mask, learn: bool) -> Floats:
+        """The noise scores (B,) of a batch, whose sure items enter the caches."""
+        logits = cosine_logits(raw, self.text, self.scale)
+        id_mean, noise_mean = self.id.mean, self.noise.mean
+        u = self._words_share(logits, noise_mean - id_mean)
+        if not learn:
+            return u
+        shown = self._activations(logits)
+        is_id = (1 - u > (1 + self.options.dde_gate) / 2) & ~injected
+        is_noise = (1 - u < _SURELY_NOISE) | injected
+        id_mean, noise_mean = _moved(id_mean, shown[is_id]), _moved(noise_mean, shown[is_noise])
+        self.id.add(shown[is_id])
+        self.noise.add(shown[is_noise])
+        return self._words_share(logits, noise_mean - id_mean)
+
+    def _activations(self, logits: Array) -> Array:
+        return activations(logits, self.classes, self.copies)
+
+    def _words_share(self, logits: Array, difference: Floats) -> Floats:
+        """The share (B,) of the M̂ most activated words in the softmax over these and the names."""
+        count = min(self.options.dde_words, self.copies * len(difference))
+        order = np.repeat(largest(difference, -(-count // self.copies)), self.copies)[:count]
+        negatives = logits[:, self.classes + order]
+        both = np.concatenate([logits[:, : self.classes], negatives], axis=1).astype(np.float64)
+        return np.asarray(softmax(both)[:, self.classes :].sum(axis=1))
+
+    def _classes(self, frozen: Frozen, learned: Mask) -> NDArray[np.intp]:
+        """The classes (B,) of a batch, by Gaussians that learn those items that are `learned`."""
+        x, p, logits = frozen.features, frozen.probability, frozen.logits
+        ranked = np.argsort(-p, axis=1, kind="stable")[learned].T  # the first choices (B,), …
+        for gaussians, chosen in zip(self.gaussians, ranked, strict=False):
+            gaussians.learn(x[learned], chosen, p[learned, chosen])
+        weight = min(_RATE * self.gaussians[0].mean_count, _MOST_WEIGHT)
+        for factor, gaussians in zip(
+            (1, -self.options.dde_exclusion), self.gaussians, strict=False
+        ):
+            logits = logits + weight * factor * gaussians.log_densities(x)
+        return np.asarray(logits.argmax(axis=1))
+
+
+def _moved(mean: Floats, shown: Array) -> Floats:
+    """Move a mean activation (M,) a little towards that of some items (B, M)."""
+    if not len(shown):
+        return mean
+    return _MOMENTUM * mean + (1 - _MOMENTUM) * shown.mean(axis=0, dtype=np.float64)
 
 
 class _Threshold:
@@ -133,99 +192,6 @@ class _Threshold:
         return np.full(len(u), self.latest)
 
 
-# The decision on noise.
-
-
-@dataclass(frozen=True, eq=False)
-class _Texts:
-    """The class names, the mined words, and how they are used."""
-
-    text: Array  # (C + M, D) unit norm
-    classes: int  # C
-    scale: float  # of the logits
-    copies: int  # of each word
-    count: int  # M̂, words that count
-    gate: float  # share of the names above which an item is surely ID
-
-    @classmethod
-    def of(cls, data: StreamData, options: DdeSettings) -> "_Texts":
-        """The texts of a pool."""
-        names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
-        copies = 2 if options.dde_doubled else 1
-        return cls(
-            np.concatenate([names, words]), len(names), data.pool.logit_scale, copies,
-            min(options.dde_words, copies * len(words)), (1 + options.dde_gate) / 2,
-        )  # fmt: skip
-
-
-class _Words:
-    """The names, the words, and the caches that tell which words noise activates."""
-
-    def __init__(self, data: StreamData, options: DdeSettings) -> None:
-        self.texts = texts = _Texts.of(data, options)
-        names, words = texts.text[: texts.classes], texts.text[texts.classes :]
-        first = np.random.default_rng(0).permutation(len(words))[:_FIRST_NOISE]  # for all seeds
-        self.id, self.noise = (ActivationRing(options.dde_cache, len(words)) for _ in "+-")
-        for ring, rows in ((self.id, names), (self.noise, words[first])):
-            for part in blocks(len(rows)):
-                _push(ring, self._shares(cosine_logits(rows[part], texts.text, texts.scale)))
-
-    def scores(self, raw: Array, injected: NDArray[np.bool_], learn: bool) -> Floats:
-        """The noise scores (B,) of a batch, whose sure items are added to the caches to learn."""
-        logits = cosine_logits(raw, self.texts.text, self.texts.scale)
-        id_mean, noise_mean = self.id.mean, self.noise.mean
-        u = self._words_share(logits, noise_mean - id_mean)
-        if not learn:
-            return u
-        activation, share = self._shares(logits), 1 - u
-        is_id = (share > self.texts.gate) & ~injected
-        is_noise = (share < _SURELY_NOISE) | injected
-        id_mean = _moved(id_mean, activation[is_id])
-        noise_mean = _moved(noise_mean, activation[is_noise])
-        u = self._words_share(logits, noise_mean - id_mean)
-        _push(self.id, activation[is_id])
-        _push(self.noise, activation[is_noise])
-        return u
-
-    def _words_share(self, logits: Array, difference: Floats) -> Floats:
-        """The share (B,) of the most activated words in the softmax over these and the names."""
-        order = largest(difference, -(-self.texts.count // self.texts.copies))
-        negatives = logits[:, self.texts.classes + order].astype(np.float64)
-        negatives += np.log(self.texts.copies)
-        if self.texts.count % self.texts.copies:  # only one copy of the last word counts
-            negatives[:, -1] -= np.log(self.texts.copies)
-        odds = _log_mass(negatives) - _log_mass(logits[:, : self.texts.classes].astype(np.float64))
-        return np.asarray(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
-
-    def _shares(self, logits: Array) -> Array:
-        """The part of each word in the softmax over names and words, rounded to 2^-40."""
-        powers = logits - logits.max(axis=1, keepdims=True)
-        np.exp(powers, out=powers)
-        names, shares = powers[:, : self.texts.classes], powers[:, self.texts.classes :]
-        shares *= (_UNIT / (names.sum(axis=1) + self.texts.copies * shares.sum(axis=1)))[:, None]
-        np.rint(shares, out=shares)
-        shares /= _UNIT
-        return shares
-
-
-def _push(ring: ActivationRing, activations: Array) -> None:
-    for activation in activations:
-        ring.push(activation)
-
-
-def _log_mass(logits: Floats) -> Floats:
-    """The log (B,) of the sum of exponentials."""
-    top = logits.max(axis=1)
-    return np.asarray(top + np.log(np.exp(logits - top[:, None]).sum(axis=1)))
-
-
-def _moved(mean: Floats, activations: Array) -> Floats:
-    """Move a mean activation (M,) a little towards that of some items."""
-    if not len(activations):
-        return mean
-    return _MOMENTUM * mean + (1 - _MOMENTUM) * activations.mean(axis=0, dtype=np.float64)
-
-
 def best_split(scores: Floats, latest: float) -> float:
     """The lowest score of the upper group, for the least variance within both groups.
 
@@ -243,39 +209,3 @@ def best_split(scores: Floats, latest: float) -> float:
     if not len(within) or not np.isfinite(within).any():
         return latest
     return float(values[1:][within.argmin()])
-
-
-# The choice of the class.
-
-
-class _Classes:
-    """The Gaussians of most probable classes, and those of the second ones."""
-
-    def __init__(self, data: StreamData, options: DdeSettings) -> None:
-        texts = data.pool.text_features.astype(np.float64)
-        self.first = ClassGaussians(texts)
-        has_second = options.dde_exclusion > 0 and len(texts) > 1
-        self.second = ClassGaussians(texts) if has_second else None
-        self.exclusion = options.dde_exclusion
-
-    def learn_and_classify(self, frozen: Frozen, learned: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """Learn those items (B,) of a batch that are `learned`; return the classes (B,) of all."""
-        features, probability = frozen.features[learned], frozen.probability[learned]
-        self._learn(self.first, features, probability, 1)
-        weight = min(_RATE * self.first.mean_count, _MOST_WEIGHT)
-        logits = frozen.logits + weight * self.first.log_densities(frozen.features)
-        if self.second:
-            self._learn(self.second, features, probability, 2)
-            excluded = self.second.log_densities(frozen.features)
-            logits -= weight * self.exclusion * excluded
-        return np.asarray(logits.argmax(axis=1))
-
-    def _learn(
-        self, gaussians: ClassGaussians, features: Floats, probability: Floats, choice: int
-    ) -> None:
-        """Learn each item for its `choice`-th most probable class, weighted by its probability."""
-        items, remaining = np.arange(len(probability)), probability.copy()
-        for _ in range(choice - 1):
-            remaining[items, remaining.argmax(axis=1)] = -1
-        classes = remaining.argmax(axis=1)
-        gaussians.learn(features, classes, probability[items, classes])

@@ -1,0 +1,65 @@
+"""What holds of every classifier that adapts: what it learns from, and when."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from streams import of_features
+
+from zsntta_cli.methods import CLASSIFIERS
+from zsntta_cli.methods.classifiers.adapting import Adapting
+
+NAMES = [name for name, kind in CLASSIFIERS.items() if issubclass(kind, Adapting)]
+
+
+def stream(classes, items, dim, seed=0):
+    """Images about their text and a shift that all of them share; the last is a zero feature."""
+    rng = np.random.default_rng(seed)
+    text = rng.normal(size=(classes, dim))
+    text = (text / np.linalg.norm(text, axis=1, keepdims=True)).astype(np.float32)
+    shift = rng.normal(size=dim) / np.sqrt(dim)
+    features = text[rng.integers(classes, size=items)] + shift
+    features = 10 * (features + rng.normal(size=(items, dim)) / np.sqrt(dim))
+    return of_features(np.append(features[:-1], np.zeros((1, dim)), axis=0), text, 12.0)
+
+
+def classes(name, data, offered, **values):
+    """The classes (T,) by a classifier."""
+    kind = CLASSIFIERS[name]
+    return kind(data, kind.Settings(**values)).classify(data, offered)
+
+
+def some(items, seed, share=0.7):
+    return np.random.default_rng(seed).random(items) < share
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_offered_is_the_frozen_model_and_what_is_not_offered_changes_nothing(name):
+    data, offered = stream(6, 200, 12), some(200, 5)
+    assert np.array_equal(classes(name, data, np.zeros(200, bool)), data.class_index)
+    features = data.features(slice(None)).copy()
+    features[~offered] = np.random.default_rng(8).normal(size=(np.sum(~offered), 12))
+    other = of_features(features, data.pool.text_features, 12.0)
+    first, second = (classes(name, d, offered)[offered] for d in (data, other))
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "oga"])
+def test_an_item_is_learned_after_it_was_classified(name):
+    data, offered = stream(6, 150, 12), some(150, 6)
+    known = classes(name, data, offered)
+    for item in (0, 40, 100, 148):
+        other = offered.copy()
+        other[item] = not offered[item]
+        changed = classes(name, data, other)
+        assert np.array_equal(changed[: item + 1], known[: item + 1])
+
+
+def test_onzeta_of_the_whole_stream_counts_its_items_without_injected_ones():
+    data = stream(10, 300, 24)
+    injected = some(300, 9, 0.2)
+    own = replace(data, injected=injected)
+    whole = classes("onzeta", own, ~injected, onzeta_mix_items=0)
+    given = classes("onzeta", own, ~injected, onzeta_mix_items=int((~injected).sum()))
+    assert np.array_equal(whole, given)
+    assert (whole != classes("onzeta", own, ~injected)).any()
