@@ -43,8 +43,8 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         plan = ExtractPlan(("shapes", "glyphs"), limit=images, noise=("none",))
-        choice, settings = EncoderChoice("tiny"), ExtractSettings()
-        list(extract(plan, choice, device, root, settings, Silent()))
+        settings = ExtractSettings(device=device, features_dir=root)
+        list(extract(plan, EncoderChoice("tiny"), settings, Silent()))
         simulator = Simulator(root, session)
         with patch("zsntta_cli.simulation.tuned.kept_answers", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]

@@ -11,7 +11,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,18 +22,8 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.progress import Silent
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-
-
-class Silent:
-    """A reporter that says nothing."""
-
-    def note(self, text: str) -> None:
-        """Tell nothing."""
-
-    def track(self, _name: str, _total: int, _unit: str = "") -> nullcontext[Callable[[int], None]]:
-        """Show nothing."""
-        return nullcontext(lambda _: None)
 
 
 def repeated(images: ImageSet, count: int) -> ImageSet:
@@ -75,7 +64,6 @@ def main() -> None:
     pictures = [images.read(i) for i in range(options.images)]
     pixels = np.stack([encoder.resize(picture) for picture in pictures])
     tensors = encoder.normalize(pixels)
-    settings = ExtractSettings(options.batch_size)
 
     def encode() -> None:
         for start in batches:
@@ -83,7 +71,10 @@ def main() -> None:
 
     def extract() -> None:
         with tempfile.TemporaryDirectory() as root:
-            Extractor(choice, lambda: encoder, Path(root), settings, Silent()).dataset(images)
+            settings = ExtractSettings(options.batch_size, features_dir=Path(root))
+            extractor = Extractor(choice, settings, Silent())
+            extractor.encoder = encoder
+            extractor.dataset(images)
 
     stages: dict[str, Callable[[], object]] = {
         "read and decode (one thread)": lambda: [images.read(i) for i in range(options.images)],

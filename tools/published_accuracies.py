@@ -108,9 +108,8 @@ def of_the_embedded_encoder() -> Iterator[Row]:
 
     plan = ExtractPlan(("shapes", "digits"), noise=("none",), partners=False)
     with tempfile.TemporaryDirectory() as folder:
-        for extracted in extract(
-            plan, EncoderChoice("tiny"), "cpu", Path(folder), ExtractSettings(), Silent()
-        ):
+        settings = ExtractSettings(device="cpu", features_dir=Path(folder))
+        for extracted in extract(plan, EncoderChoice("tiny"), settings, Silent()):
             for shot in zero_shots(read(extracted.path)):
                 name, accuracy = extracted.path.stem, f"{100 * shot.accuracy:.2f}"
                 yield Row("tiny", "embedded", name, shot.images, shot.template, accuracy, OURS)

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import pytest
@@ -13,12 +14,34 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 def extractor(tmp_path, tiny):
     """Make an extractor of small batches with the embedded encoder, or another under its name."""
 
-    def make(root=tmp_path / "features", encoder=tiny, reporter=None, **settings):
-        settings = ExtractSettings(**{"batch_size": 8, "workers": 2} | settings)
-        choice, reporter = EncoderChoice("tiny"), reporter or Notes()
-        return Extractor(choice, lambda: encoder, root, settings, reporter)
+    def make(root=tmp_path / "features", encoder=tiny, **settings):
+        settings = {"batch_size": 8, "workers": 2, "features_dir": root} | settings
+        extractor = Extractor(EncoderChoice("tiny"), ExtractSettings(**settings), Notes())
+        extractor.encoder = encoder
+        return extractor
 
     return make
+
+
+@pytest.fixture
+def stopping(tiny):
+    """A context in which the embedded encoder is stopped, as by Ctrl-C, after some batches."""
+
+    @contextmanager
+    def stop_after(batches):
+        left = iter(range(batches))
+
+        def encode(pixels):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return type(tiny).encode_pixels(tiny, pixels)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tiny, "encode_pixels", encode)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+
+    return stop_after
 
 
 class Noon(datetime):

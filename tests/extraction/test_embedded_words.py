@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,13 +15,13 @@ from zsntta_cli.datasets import words as word_lists
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import StoreError
-from zsntta_cli.extraction import extractor as embedding
 from zsntta_cli.extraction.extractor import Extractor
+from zsntta_cli.extraction.unfinished import KEPT
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
 
 TINY = EncoderChoice("tiny")
-PART = BATCH * embedding._KEPT
+PART = BATCH * KEPT
 WORDS = [f"word {i}" for i in range(3 * PART + 100)]
 TEMPLATES = [PROMPT, join_templates("{}", "the {}")]
 pytestmark = pytest.mark.usefixtures("noon")
@@ -46,7 +45,9 @@ class Batched:
 
 
 def extractor(root, encoder):
-    return Extractor(TINY, lambda: encoder, root, ExtractSettings(), Notes())
+    extractor = Extractor(TINY, ExtractSettings(features_dir=root), Notes())
+    extractor.encoder = encoder
+    return extractor
 
 
 def whole(root):
@@ -66,7 +67,7 @@ def interrupt(root, at):
         extractor(root, Batched(stop)).words("many", WORDS, TEMPLATES)
 
 
-ALL, A_PART = -(-len(WORDS) // BATCH), embedding._KEPT  # batches of a prompt, of a part
+ALL, A_PART = -(-len(WORDS) // BATCH), KEPT  # batches of a prompt, of a part
 
 
 @pytest.mark.parametrize(
@@ -132,19 +133,6 @@ def test_joined_templates_give_the_mean_of_theirs(tiny):
     )
     np.testing.assert_allclose(found, mean, rtol=1e-5, atol=1e-7)
     assert found.dtype == np.float32
-
-
-def test_what_takes_long_is_told_before(tmp_path, monkeypatch):
-    def notes(seconds):
-        moments = iter([0.0, 0.0, seconds, *[seconds] * 1000])  # the extraction's, the batch's
-        monkeypatch.setattr(time, "monotonic", lambda: next(moments))
-        made = extractor(tmp_path / str(seconds), Batched())
-        made.words("many", WORDS, [PROMPT])
-        return made.reporter.notes
-
-    # 256 of 3,172 words: 12.4 such batches of 30 seconds.
-    assert notes(30.0) == ["words-many: 3,172 words, about 6 minutes"]
-    assert notes(1.0) == []
 
 
 # --- by name, through the command line ----------------------------------------------------------

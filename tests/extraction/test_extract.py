@@ -1,3 +1,5 @@
+"""One set to its feature file: the encoder's features, once, resumed, never mixed."""
+
 import re
 import resource
 import subprocess
@@ -15,11 +17,9 @@ from made import IMAGE_BOMB, PROMPT, refused
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
-from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.unfinished import Unfinished
-from zsntta_cli.settings import ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts
 
 
@@ -59,10 +59,8 @@ def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
     images = limited(datasets.load_images("shapes", Path()), 20)
     path = extractor().dataset(images, [PROMPT]).path
     before = store.read(path)
-    again = extractor()
-    assert again.dataset(images, [PROMPT]).encoded == 0
-    assert again._encoder is None, "the encoder was loaded for nothing"
-    again.dataset(images, [PROMPT, "art of a {}."])
+    assert extractor(encoder=None).dataset(images, [PROMPT]).encoded == 0, "no encoder is needed"
+    extractor().dataset(images, [PROMPT, "art of a {}."])
     after = store.read(path)
     assert after.digest == before.digest
     assert list(after.texts) != list(before.texts)
@@ -70,18 +68,9 @@ def test_a_second_run_encodes_nothing_and_may_add_a_prompt(extractor, tiny):
     np.testing.assert_array_equal(after.texts["art of a {}."].features, expected)
 
 
-def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tiny, monkeypatch):
+def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, stopping):
     reference = store.read(extractor(tmp_path / "whole").dataset(glyphs()).path)
-    calls = []
-
-    def stop_at_the_fifth(batch):
-        calls.append(len(batch))
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        return type(tiny).encode_pixels(tiny, batch)
-
-    monkeypatch.setattr(tiny, "encode_pixels", stop_at_the_fifth)
-    with pytest.raises(KeyboardInterrupt):
+    with stopping(5):
         extractor().dataset(glyphs())
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert not path.exists()
@@ -92,33 +81,16 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, tin
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
-def test_parts_of_other_images_or_batches_are_not_mixed_in(extractor, tmp_path, tiny, monkeypatch):
-    def run_to_the_second_part(images, **settings):
-        count = iter(range(5))
-
-        def limited_encode(batch):
-            if next(count, None) is None:
-                raise KeyboardInterrupt
-            return type(tiny).encode_pixels(tiny, batch)
-
-        monkeypatch.setattr(tiny, "encode_pixels", limited_encode)
-        with pytest.raises(KeyboardInterrupt):
-            extractor(**settings).dataset(images)
-        monkeypatch.undo()
-
-    run_to_the_second_part(glyphs())
-    changed = replace(glyphs(), fingerprint="other pixels")
-    assert extractor().dataset(changed).encoded == 70
-    run_to_the_second_part(glyphs(60), overwrite=True)
-    other = extractor(batch_size=7, overwrite=True)
-    assert other.dataset(glyphs(60)).encoded == 60
-    assert "another --batch-size changes the last bits of features" in other.reporter.notes[0]
-    again = extractor(batch_size=9)
-    assert again.dataset(glyphs(60)).encoded == 0
-    assert "was made with --batch-size 7, and stays" in again.reporter.notes[0]
-    unasked = extractor(batch_size=ExtractSettings().batch_size)
-    assert unasked.dataset(glyphs(60)).encoded == 0
-    assert not any("--batch-size" in note for note in unasked.reporter.notes)
+@pytest.mark.parametrize("change", [{"batch_size": 7}, {"store": "float32"}, {}])
+def test_what_a_stopped_run_made_of_something_else_is_made_again(extractor, stopping, change):
+    with stopping(5):
+        extractor().dataset(glyphs())
+    images = glyphs() if change else replace(glyphs(), fingerprint="other")
+    again = extractor(**change)
+    assert again.dataset(images).encoded == 70
+    assert "what a stopped run had finished is made again" in again.reporter.notes[0]
+    size = change.get("batch_size", 8) + 1
+    assert extractor(**change | {"batch_size": size}).dataset(images).encoded == 0, "files stay"
 
 
 def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(extractor):
@@ -142,25 +114,26 @@ def test_a_file_of_other_images_is_kept(extractor):
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
 
 
-def test_a_file_of_another_encoder_is_kept(extractor, tiny):
+def test_a_file_of_another_encoder_or_type_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
-    other = extractor(path.parents[1])
+    before, other = path.read_bytes(), extractor()
     other._request = {**other._request, "weights_sha256": "another"}
-    with pytest.raises(StoreError, match="is of another encoder"):
+    with refused("is of another encoder"):
         other.dataset(glyphs(20))
+    with refused("features in float16, and float32 is asked for", remedy="overwrite"):
+        extractor(store="float32").dataset(glyphs(20))
+    assert path.read_bytes() == before
+    assert extractor(store="float32", overwrite=True).dataset(glyphs(20)).encoded == 20
 
 
-def test_noise_grows_and_keeps_its_bits(extractor, tmp_path):
-    def pool(count):
-        return lambda size: noise_images("gaussian", count, size)
-
-    whole = extractor(tmp_path / "whole").noise("gaussian", pool(50), 50)
-    first = extractor().noise("gaussian", pool(20), 20)
-    assert first.images == 20
-    grown = extractor().noise("gaussian", pool(50), 50)
-    assert grown.encoded == 50 - 16, "two whole batches of eight were there"
-    assert store.read(grown.path).digest == store.read(whole.path).digest
-    assert extractor().noise("gaussian", pool(30), 30).encoded == 0
+def test_noise_is_made_anew_where_there_is_too_little(extractor):
+    few = store.read(extractor().noise("gaussian", 16).path)
+    more = extractor().noise("gaussian", 50)
+    assert more.encoded == 50
+    rows = store.read(more.path).image_features
+    np.testing.assert_array_equal(rows[:16], few.image_features)
+    assert extractor(encoder=None).noise("gaussian", 30).encoded == 0
+    assert extractor(store="float32").noise("gaussian", 30).encoded == 30
 
 
 @pytest.mark.parametrize("broken", ["truncated", "text", "empty", "bomb"])
@@ -210,8 +183,7 @@ class Waiting:
 def test_of_two_extractions_of_one_set_the_second_waits(extractor, tmp_path, tiny):
     """It says so, and has nothing left to do."""
     second = extractor()
-    waiting = Waiting(tiny, second.reporter.told)
-    first = extractor(encoder=waiting)
+    first = extractor(encoder=(waiting := Waiting(tiny, second.reporter.told)))
     with ThreadPoolExecutor(1) as threads:
         extracted = threads.submit(first.dataset, glyphs(40))
         assert waiting.begun.wait(30)
@@ -245,30 +217,31 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
 def test_damaged_rows_of_a_stopped_run_are_never_too_many(tmp_path):
     """Half a batch is made again, and so are rows that are more than the file has."""
 
-    def unfinished(shape=(6, 4)):
-        return Unfinished(tmp_path / "pets.h5", {"batch_size": 2}, shape, "float16", notes.append)
+    def unfinished():
+        identity = {"batch_size": 2}
+        return Unfinished(tmp_path / "pets.h5", identity, (6, 4), "float16", notes.append)
 
     notes, file = [], tmp_path / ".pets.rows"
     rows = np.arange(24, dtype=np.float16).reshape(6, 4)
-    unfinished().keep(rows[:2])
+    unfinished().fill([rows[:2]], print)
     for more, done in ((b"", 2), (b"x" * 7, 2), (b"x" * 8, 2), (b"x" * 15, 2), (b"x" * 16, 4)):
         file.write_bytes(rows[:2].tobytes() + more)
         assert unfinished().done == done
     file.write_bytes(rows[:2].tobytes() + b"x" * 9)
     taken_up = unfinished()
-    taken_up.keep(rows[2:])
+    taken_up.fill([rows[2:4], rows[4:]], print)
     np.testing.assert_array_equal(taken_up.rows, rows)
     assert notes == []
     file.write_bytes(rows.tobytes() + b"x")
     assert unfinished().done == 0
-    assert "made again (made by another version)" in notes[0]
+    assert "made again" in notes[0]
 
 
 def test_an_image_that_cannot_be_read_has_no_row(tmp_path):
     unfinished = Unfinished(tmp_path / "pets.h5", {"batch_size": 6}, PETS.shape, "float16", print)
     rows = PETS.copy()
     rows[1] = np.nan
-    unfinished.keep(rows)
+    unfinished.fill([rows], print)
     assert unfinished.readable().tolist() == [True, False, True, True, True, True]
     np.testing.assert_array_equal(np.concatenate([*unfinished.blocks()]), np.delete(PETS, 1, 0))
 
@@ -283,14 +256,3 @@ def test_a_hundred_kills_lose_nothing(tmp_path):
     landed = re.match(r"100 kills \((\d+) before, (\d+) in, (\d+) after assembly\)", result.stdout)
     assert landed, result.stdout
     assert min(int(landed[1]), int(landed[2]) + int(landed[3])) >= 10
-
-
-def test_prompts_that_are_averaged_are_counted_as_they_are_encoded(extractor, picture_folder):
-    images = datasets.load_images(f"pets={picture_folder}", Path())
-    extractor().dataset(images, [PROMPT])
-    later = extractor()
-    later.dataset(images, [PROMPT, "clip-7"])
-    assert later.reporter.advanced == [len(images.class_names)] * 7
-    again = extractor()
-    again.dataset(images, [PROMPT, "clip-7"])
-    assert again.reporter.advanced == [], "what is cached is not encoded again"

@@ -1,13 +1,14 @@
 """`extract --part I/N` and `cache join`: joined parts are what one extraction would have made."""
 
 import os
-import signal
-import sys
-from contextlib import chdir
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import chdir, contextmanager
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT, TINY, fails, refused
@@ -19,9 +20,11 @@ from zsntta_cli.cache.parts import join_parts, part_rows
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction import cluster
-from zsntta_cli.extraction.connection import Connection
 from zsntta_cli.extraction.plan import ExtractPlan
+from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
+
+CORES = torch.get_num_threads()  # of a worker
 
 
 def glyphs(count=70):
@@ -64,9 +67,8 @@ def test_joined_parts_are_the_bytes_of_a_whole_extraction(extractor, tmp_path, o
 
 def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(extractor, tmp_path):
     path = made(extractor, tmp_path, 2, glyphs())
-    again = extractor(tmp_path)
-    assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0
-    assert again._encoder is None, "the encoder was loaded for nothing"
+    again = extractor(tmp_path, encoder=None)
+    assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0, "no encoder is needed"
     with refused("made from other images: images 70, now 40", remedy="overwrite"):
         extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
@@ -76,19 +78,10 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     )
 
 
-def test_a_stopped_part_goes_on(extractor, tmp_path, tiny, monkeypatch):
+def test_a_stopped_part_goes_on(extractor, tmp_path, stopping):
     whole = extractor(tmp_path / "whole").dataset(glyphs(), [PROMPT]).path
-    calls = iter(range(5))
-
-    def stop(batch):
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return type(tiny).encode_pixels(tiny, batch)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(tiny, "encode_pixels", stop)
-        with pytest.raises(KeyboardInterrupt):
-            extractor().part(glyphs(), 1, 1, [PROMPT])
+    with stopping(5):
+        extractor().part(glyphs(), 1, 1, [PROMPT])
     assert extractor().part(glyphs(), 1, 1, [PROMPT]).encoded == 70 - 32
     path = feature_path(tmp_path / "features", "tiny", "glyphs")
     assert join_parts(path).digest == store.read(whole).digest
@@ -180,62 +173,70 @@ def test_wrong_options(zsntta, options, words):
 
 
 def job_of(pets, root):
-    settings = ExtractSettings(batch_size=4, workers=1)
-    plan = ExtractPlan((f"pets={pets}",))
-    return cluster.PartsJob(plan, EncoderChoice("tiny"), "cpu", root, settings)
+    settings = ExtractSettings(4, 1, device="cpu", features_dir=root)
+    return ExtractPlan((f"pets={pets}",)), EncoderChoice("tiny"), settings
 
 
-def killed_once(content, index, of):
-    """As a worker, be killed before the second part, unless that has happened before."""
-    killed = Path(os.environ["KILLED"])
-    if index == 2 and not killed.exists():
-        killed.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return cluster.make_packed_part(content, index, of)
+@contextmanager
+def ray_of_two_nodes():
+    from ray.cluster_utils import Cluster as Nodes
+
+    quickly = {
+        "health_check_initial_delay_ms": 0, "health_check_period_ms": 200,
+        "health_check_failure_threshold": 3,
+    }  # a death is noticed at once # fmt: skip
+    head = {"num_cpus": CORES, "_system_config": quickly}
+    nodes = Nodes(initialize_head=True, head_node_args=head)
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ADDRESS": nodes.address}
+    try:
+        yield nodes, nodes.add_node(num_cpus=CORES)
+    finally:
+        nodes.shutdown()
+
+
+def lose_a_node(job):
+    """Extract on a Ray of two nodes, one of which is killed; the images of each part."""
+    import ray
+
+    with ray_of_two_nodes() as (nodes, second):
+        parts = cluster.extract_on_ray(*job, 5)
+        images = [next(parts).images]
+        assert sum(node["Alive"] for node in ray.nodes()) == 2
+        nodes.remove_node(second, allow_graceful=False)
+        images += [extracted.images for extracted in parts]
+    assert not ray.is_initialized()
+    return images
 
 
 @pytest.mark.slow
-def test_ray_makes_the_same_set_though_a_worker_is_killed(
-    extractor, pets, tmp_path, monkeypatch, capfd
-):
-    import ray
-
+def test_two_nodes_of_which_one_is_lost_make_the_same_set(extractor, pets, tmp_path):
+    """In a process of its own: what is set for one Ray stays for all later ones of a process."""
     images = datasets.load_images(f"pets={pets}", Path())
     whole = extractor(tmp_path / "whole", batch_size=4).dataset(images, [PROMPT]).path
-    monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
-    monkeypatch.setattr(cluster, "make_packed_part", killed_once)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    caller = Connection()
-    caller.open()
-    try:
-        parts = list(cluster.extract_on_ray(job_of(pets, tmp_path / "ray"), 3))
-        assert ray.is_initialized(), "a connection of the caller's is left alone"
-    finally:
-        caller.close()
-    assert (tmp_path / "killed").exists()
-    assert sum(extracted.images for extracted in parts[:-1]) == 20 == parts[-1].images
-    assert store.read(parts[-1].path).digest == store.read(whole).digest
-    assert capfd.readouterr().err == ""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        *of_parts, joined = pool.submit(lose_a_node, job_of(pets, tmp_path / "ray")).result()
+    assert of_parts == [4] * 5
+    assert joined == 20
+    [path] = (tmp_path / "ray").rglob("pets.h5")
+    assert store.read(path).digest == store.read(whole).digest
 
 
 def test_a_worker_says_what_is_wrong(pets, tmp_path):
-    (pets_gone := tmp_path / "none").mkdir()
-    content = cluster.pack(job_of(pets_gone, tmp_path / "features"))
-    assert isinstance(cluster.make_packed_part(content, 1, 2), DatasetError)
-    gone = tmp_path / "gone"
-    gone.mkdir()
-    with chdir(gone):
-        content = cluster.pack(job_of(pets, tmp_path / "features"))
-        gone.rmdir()
-        error = cluster.make_packed_part(content, 1, 2)
+    def made(folder, images):
+        return cluster.make_part(LoadedScripts(), folder, CORES, job_of(images, tmp_path), 1, 2)
+
+    (empty := tmp_path / "none").mkdir()
+    with chdir(tmp_path):
+        assert "'pets'" in str(made(tmp_path, empty))
+        error = made(gone := tmp_path / "gone", pets)
+    assert isinstance(error, DatasetError)
     assert str(error).startswith(f"a worker has no folder {gone} (No such file or directory): ")
 
 
 def test_ray_needs_parts_and_to_be_installed(pets, tmp_path, monkeypatch):
     job = job_of(pets, tmp_path)
-    with pytest.raises(SettingsError, match="parts is 0, must be 1 or more"):
-        list(cluster.extract_on_ray(job, 0))
+    with refused("parts is 0, must be 1 or more", error=SettingsError):
+        list(cluster.extract_on_ray(*job, 0))
     monkeypatch.setattr("zsntta_cli.extraction.connection.find_spec", lambda name: None)
     with refused("the engine ray needs Ray", remedy="install-ray"):
-        list(cluster.extract_on_ray(job, 2))
+        list(cluster.extract_on_ray(*job, 2))

@@ -8,10 +8,8 @@ from made import PROMPT, TINY
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
-from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import limited
-from zsntta_cli.errors import SettingsError, StoreError
-from zsntta_cli.extraction import extractor as extraction
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import ExtractSettings
 
 
@@ -32,44 +30,6 @@ def test_features_in_float32_are_the_encoders_to_the_bit_and_float16_are_them_ro
     rounded = store.read(extractor(overwrite=True).dataset(images, [PROMPT]).path)
     np.testing.assert_array_equal(rounded.image_features[:], rows.astype(np.float16))
     assert rounded.digest != exact.digest
-
-
-def test_a_file_of_the_other_type_is_kept_until_it_is_to_be_replaced(extractor):
-    path = extractor().dataset(shapes(), [PROMPT]).path
-    before = path.read_bytes()
-    with pytest.raises(StoreError, match="features in float16, and float32 is asked for"):
-        extractor(store="float32").dataset(shapes(), [PROMPT])
-    assert path.read_bytes() == before
-    assert extractor(store="float32", overwrite=True).dataset(shapes(), [PROMPT]).encoded == 40
-
-
-def test_rows_of_a_stopped_run_of_the_other_type_are_made_again(extractor, monkeypatch):
-    stopped = extractor()
-
-    def stop(unfinished, rows, keep=extraction.Unfinished.keep):
-        keep(unfinished, rows)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(extraction.Unfinished, "keep", stop)
-        with pytest.raises(KeyboardInterrupt):
-            stopped.dataset(shapes(), [PROMPT])
-    again = extractor(store="float32")
-    extracted = again.dataset(shapes(), [PROMPT])
-    assert extracted.encoded == 40
-    assert store.read(extracted.path).image_features.dtype == np.float32
-    assert any("made again" in note for note in again.reporter.notes)
-
-
-def test_a_pool_of_noise_of_the_other_type_is_encoded_anew(extractor):
-    def make(size):
-        return noise_images("gaussian", 16, size)
-
-    extractor().noise("gaussian", make, 16)
-    again = extractor(store="float32").noise("gaussian", make, 16)
-    assert again.encoded == 16
-    assert store.read(again.path).image_features.dtype == np.float32
-    assert extractor(store="float32").noise("gaussian", make, 16).encoded == 0
 
 
 def test_no_other_type():

@@ -12,8 +12,7 @@ from zsntta_cli.cache.store import Text
 from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.datasets.names import DATASET, WORDS
 from zsntta_cli.errors import DatasetError, MissingText, MissingWords
-from zsntta_cli.extraction import plan as plans
-from zsntta_cli.extraction.plan import ExtractPlan, named_words
+from zsntta_cli.extraction.plan import ExtractPlan, named_words, steps
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
@@ -201,15 +200,12 @@ class Recorder:
     def words(self, name, words, templates, limit=None):
         return name, tuple(words), tuple(templates)
 
-    def match_class_names(self):
-        pass
-
 
 def embedded(tmp_path, *specs, prompts=()):
     (tmp_path / "list.txt").write_text("red\nsoft\n")
     specs = [spec.format(tmp_path / "list.txt") for spec in specs]
     wanted = ExtractPlan((), words=tuple(specs), prompts=prompts, noise=())
-    return list(plans._extract(wanted, Recorder()))
+    return [step.make(Recorder()) for step in steps(wanted, [])]
 
 
 def test_a_lists_name_says_its_part_of_speech(tmp_path):

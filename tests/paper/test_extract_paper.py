@@ -10,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.errors import EncoderError
-from zsntta_cli.extraction import plan
+from zsntta_cli.extraction import extractor
 from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.extracting import paper_extractions
 from zsntta_cli.paper.runs import Wishes
@@ -55,7 +55,7 @@ def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
 
 @pytest.mark.usefixtures("offline")
 def test_what_lies_there_is_extracted_and_the_rest_is_named(zsntta, tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr(plan, "load_encoder", lambda *_: tiny)  # for RN50, which takes 400 MB
+    monkeypatch.setattr(extractor, "load_encoder", lambda *_: tiny)  # for RN50, which takes 400 MB
     pictures(tmp_path / "data" / "lsun", 5)
     pictures(tmp_path / "data" / "Places" / "images", 2)
     (tmp_path / "data" / "Places" / "images" / "z.jpg").write_bytes(b"no picture")
@@ -85,7 +85,7 @@ def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, tiny,
             raise EncoderError("no weights")
         return tiny
 
-    monkeypatch.setattr(plan, "load_encoder", load_tiny_alone)
+    monkeypatch.setattr(extractor, "load_encoder", load_tiny_alone)
     pictures(tmp_path / "data" / "lsun", 5)
     result = zsntta("extract", "--paper")
     assert result.exit_code == 1
@@ -103,7 +103,7 @@ def test_noise_that_fails_ends_itself(zsntta, tmp_path, monkeypatch):
             raise RuntimeError("out of memory")
         return noise_images(noise, count, size)
 
-    monkeypatch.setattr(plan, "noise_images", images_but_uniform)
+    monkeypatch.setattr(extractor, "noise_images", images_but_uniform)
     result = zsntta("extract", "--paper", *TINY, "--limit", "16")
     assert result.exit_code == 1
     there = {path.stem for path in (tmp_path / "features" / "tiny").glob("noise-*.h5")}

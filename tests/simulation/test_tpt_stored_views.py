@@ -41,8 +41,8 @@ def tpt_run(ood_set="glyphs", **values):
 
 def extract_tiny(root, limit, names=("shapes", "glyphs")):
     plan = ExtractPlan(names, limit=limit, noise=("gaussian",), noise_count=4, partners=False)
-    settings = ExtractSettings(batch_size=8, workers=1, overwrite=True)
-    list(extract(plan, EncoderChoice("tiny"), "cpu", root, settings, Silent()))
+    settings = ExtractSettings(8, 1, overwrite=True, device="cpu", features_dir=root)
+    list(extract(plan, EncoderChoice("tiny"), settings, Silent()))
 
 
 def ask(root, run=None, live=session):

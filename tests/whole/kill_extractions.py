@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,8 @@ def extract(images: ImageSet, encoder, root: Path, pipe: int) -> None:
         return digest
 
     store.write = write
-    extractor = Extractor(TINY, lambda: encoder, root, SETTINGS, ConsoleReporter())
+    extractor = Extractor(TINY, replace(SETTINGS, features_dir=root), ConsoleReporter())
+    extractor.encoder = encoder
     extractor.dataset(images, ["a photo of a {}."])
 
 

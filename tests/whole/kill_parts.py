@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -33,7 +34,9 @@ SETTINGS = ExtractSettings(batch_size=4, workers=1)
 
 
 def extractor(folder: Path, root: str) -> Extractor:
-    return Extractor(TINY, Means, folder / root, SETTINGS, Silent())
+    made = Extractor(TINY, replace(SETTINGS, features_dir=folder / root), Silent())
+    made.encoder = Means()
+    return made
 
 
 def start(folder: Path, root: str, first: int) -> int:

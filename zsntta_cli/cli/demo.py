@@ -14,7 +14,6 @@ from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, 
 
 if TYPE_CHECKING:
     from zsntta_cli.extraction.extractor import Extracted
-    from zsntta_cli.extraction.plan import ExtractPlan
     from zsntta_cli.progress import Reporter
     from zsntta_cli.results.grid import Grid
     from zsntta_cli.simulation.record import Record
@@ -61,16 +60,12 @@ def demo(
 
 def extract_sets(root: Path, reporter: "Reporter") -> "Iterator[Extracted]":
     """Extract what the demo needs and is not there yet."""
-    from zsntta_cli.extraction.plan import extract
-
-    return extract(_plan(), _ENCODER, "cpu", root, ExtractSettings(batch_size=250), reporter)
-
-
-def _plan() -> "ExtractPlan":
     from zsntta_cli.datasets import partners
-    from zsntta_cli.extraction.plan import ExtractPlan
+    from zsntta_cli.extraction.plan import ExtractPlan, extract
 
-    return ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
+    plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
+    settings = ExtractSettings(batch_size=250, device="cpu", features_dir=root)
+    return extract(plan, _ENCODER, settings, reporter)
 
 
 def simulate(root: Path) -> "list[Record]":

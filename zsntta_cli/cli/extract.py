@@ -1,6 +1,6 @@
-"""`zsntta extract`."""
+"""`zsntta extract`: sets, or one set in parts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +12,17 @@ from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.hints import simulate_command
 from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, ModelOptions, with_groups
-from zsntta_cli.cli.parts import PartOptions
-from zsntta_cli.errors import DatasetError, first_line
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, ExtractSettings
+from zsntta_cli.errors import DatasetError, SettingsError, first_line
+from zsntta_cli.settings import (
+    DATA,
+    ENGINES,
+    FEATURES,
+    LOCAL,
+    RAY,
+    EncoderChoice,
+    ExtractSettings,
+)
+from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
@@ -116,10 +124,10 @@ class WantedOptions:
 
 
 @dataclass(frozen=True)
-class EncodingOptions:
-    """How images are encoded and stored."""
+class EncodingOptions(ExtractSettings):
+    """How images are encoded, and where their features go."""
 
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto"
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = _EXTRACT.device
     batch_size: Annotated[
         int,
         typer.Option(help="Images in an encoder pass: the last bits of features depend on it."),
@@ -134,12 +142,37 @@ class EncodingOptions:
     ] = _EXTRACT.store
     skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False
     overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False
+    features_dir: FeaturesDir = FEATURES
 
-    def settings(self) -> ExtractSettings:
-        """The settings, as the library takes them."""
-        return ExtractSettings(
-            self.batch_size, self.workers, self.skip_broken, self.overwrite, self.store
-        )
+
+@dataclass(frozen=True)
+class PartOptions:
+    """Which parts of a set are made, and what makes them."""
+
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Extract one part of the set, 3/64; zsntta cache join joins all.",
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What extracts the set: local; or ray, in parts on the cluster at RAY_ADDRESS."
+        ),
+    ] = LOCAL
+    parts: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Parts for --engine ray. [one for each GPU, or each machine]"
+        ),
+    ] = None
+
+    @property
+    def are_asked(self) -> bool:
+        """Whether a set is extracted in parts."""
+        return self.part is not None or self.engine == RAY
 
 
 @with_groups
@@ -148,7 +181,6 @@ def extract(
     wanted: WantedOptions,
     model: ModelOptions,
     encoding: EncodingOptions,
-    features_dir: FeaturesDir = FEATURES,
     class_photos: Annotated[
         Path | None,
         typer.Option(
@@ -170,118 +202,134 @@ def extract(
 
     Image features, class text features and noise images go to HDF5 files.
     """
-    parts.check(wanted.dataset or (), {
+    _check_parts(parts, wanted, {
         "--words": wanted.words, "--noise": wanted.noise, "--noise-count": wanted.noise_count,
         "--class-photos": class_photos, "--paper": paper,
         "--dry-run": dry_run, "--overwrite": encoding.overwrite,
     })  # fmt: skip
-    _check_wanted(wanted, class_photos, paper)
-    from zsntta_cli.progress import ConsoleReporter
-
-    plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
-    extraction = _Extraction(plan, choice, features_dir, encoding, reporter, class_photos)
-    if parts.are_asked:
-        settings = encoding.settings()
-        parts.extract(plan, choice, encoding.device, features_dir, settings, reporter)
-    elif paper:
-        extraction.extract_paper(choice if model.names_model else None, dry_run)
-    else:
-        extraction.extract(wanted.dataset or (), dry_run)
-
-
-def _check_wanted(wanted: WantedOptions, class_photos: Path | None, paper: bool) -> None:
-    """Refuse options that say nothing to extract, or that do not go together.
-
-    Raises:
-        UsageError: there are such.
-    """
     if paper and (wanted.given or class_photos):
         raise misused("--paper says what to extract: leave --dataset and the like out.")
     if not (wanted.dataset or wanted.words or wanted.noise or paper):
         raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(wanted.dataset or ()) != 1:
         raise misused("--class-photos has the classes of one set: name one --dataset.")
+    from zsntta_cli.progress import ConsoleReporter
 
-
-@dataclass(frozen=True)
-class _Extraction:
-    """A plan that is carried out, or foreseen, in this process."""
-
-    plan: "ExtractPlan"
-    choice: EncoderChoice
-    root: Path  # of the features
-    encoding: EncodingOptions
-    reporter: "Reporter"
-    class_photos: Path | None  # example photos of the first set's classes
-
-    def extract_paper(self, named: EncoderChoice | None, is_dry: bool) -> None:
-        """Extract what the paper needs, of all its encoders or of the one that is named."""
+    plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
+    if parts.are_asked:
+        _extract_parts(parts, plan, choice, encoding, reporter)
+    elif paper:
         from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
 
-        wish = PaperWish(
-            self.plan.data_root, self.root, named, self.plan.limit, self.choice.precision,
-        )  # fmt: skip
-        device, settings = self.encoding.device, self.encoding.settings()
-        extract_paper(wish, device, settings, self.reporter, is_dry)
+        named = choice if model.names_model else None
+        extract_paper(PaperWish(plan, named, choice.precision), encoding, reporter, dry_run)
+    elif dry_run:
+        from zsntta_cli.extraction.plan import foresee
 
-    def extract(self, typed: Sequence[str], is_dry: bool) -> None:
-        """Extract all sets, or say what would be; `typed` are the sets as they were typed."""
-        if is_dry:
-            self._foresee()
-            return
-        photos = self._photos()
-        failures: Failures = {}
-        self._extract_sets(photos, failures)
-        if line := simulate_command(typed, self.choice, self.root):
-            self.reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+        say(foresee(plan, choice, encoding))
+        say(NOTHING_DONE)
+    else:
+        photos = _photo_classes(class_photos, choice, encoding, reporter)
+        failures = _extract_sets(plan, choice, encoding, reporter, photos, class_photos)
+        if line := simulate_command(wanted.dataset or (), choice, encoding.features_dir):
+            reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
         for name, error in failures.items():
-            self.reporter.note(f"not extracted: {name}: {first_line(error)}")
+            reporter.note(f"not extracted: {name}: {first_line(error)}")
         if failures:
             raise DatasetError(
-                f"{len(failures)} of {len(self.plan.datasets)} sets were not extracted: "
+                f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
                 f"{', '.join(failures)}."
             )
 
-    def _extract_sets(self, photos: "PhotoClasses | None", failures: "Failures") -> None:
-        """Extract all sets. Where there are several, one that fails ends no other."""
-        from zsntta_cli.cache.store import read
-        from zsntta_cli.cli.cache import say_accuracies
-        from zsntta_cli.datasets.names import DATASET, SetName
-        from zsntta_cli.extraction.extractor import summary
-        from zsntta_cli.extraction.plan import extract
 
-        names: list[str] = []
-        device, settings = self.encoding.device, self.encoding.settings()
-        kept = failures if len(self.plan.datasets) > 1 else None
-        for extracted in extract(
-            self.plan, self.choice, device, self.root, settings, self.reporter, kept
-        ):
+def _extract_sets(
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    settings: ExtractSettings,
+    reporter: "Reporter",
+    photos: "PhotoClasses | None",
+    class_photos: Path | None,
+) -> "Failures":
+    """Extract all sets, and give those that fail, which end no other where there are several."""
+    from zsntta_cli.cache.store import read
+    from zsntta_cli.cli.cache import say_accuracies
+    from zsntta_cli.datasets.names import DATASET, SetName
+    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.plan import extract
+
+    failures: Failures = {}
+    kept = failures if len(plan.datasets) > 1 else None
+    for place, extracted in enumerate(extract(plan, choice, settings, reporter, kept)):
+        say(summary(extracted))
+        if SetName.parse(extracted.path.stem).kind == DATASET:
+            say_accuracies(read(extracted.path))
+        if photos and class_photos and place == 0:
+            from zsntta_cli.detection.classes.photos import add_to_set
+
+            add_to_set(extracted.path, class_photos, photos)
+    return failures
+
+
+def _photo_classes(
+    folder: Path | None, choice: EncoderChoice, settings: ExtractSettings, reporter: "Reporter"
+) -> "PhotoClasses | None":
+    """The example photos, before the set: what is wrong with photos is told at once."""
+    if folder is None:
+        return None
+    from zsntta_cli.datasets.decoding import limited_to
+    from zsntta_cli.detection.classes.photos import photo_classes
+    from zsntta_cli.detection.encoding import Encoding
+
+    encoding = Encoding(choice, settings.features_dir, settings.device, settings.workers, reporter)
+    with encoding.store, limited_to(None):
+        return photo_classes(folder, encoding)
+
+
+def _check_parts(parts: PartOptions, wanted: WantedOptions, others: Mapping[str, object]) -> None:
+    """Refuse what does not go with parts, which are of one set alone.
+
+    Raises:
+        UsageError: several sets are named, or other options.
+    """
+    check_choice("engine", parts.engine, ENGINES)
+    if parts.parts is not None and parts.engine != RAY:
+        raise misused("--parts N is of --engine ray: add it, or make one part by --part 1/N.")
+    if not parts.are_asked:
+        return
+    if parts.part is not None and parts.engine == RAY:
+        raise misused("--part makes one part here, --engine ray all: leave one of them out.")
+    option = "--part" if parts.part is not None else "--engine ray"
+    if len(wanted.dataset or ()) != 1:
+        raise misused(f"{option} is of one set: name one --dataset.")
+    if given := [name for name, value in others.items() if value]:
+        raise misused(
+            f"{option} only makes the features of a set's images and replaces none: leave "
+            f"{', '.join(given)} out."
+        )
+
+
+def _extract_parts(
+    parts: PartOptions,
+    plan: "ExtractPlan",
+    choice: EncoderChoice,
+    settings: ExtractSettings,
+    reporter: "Reporter",
+) -> None:
+    """Make one part of the plan's set; or all on a cluster, and join them.
+
+    Raises:
+        SettingsError: the text is no part.
+    """
+    from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.plan import extract_part
+
+    if parts.part is None:
+        from zsntta_cli.extraction.cluster import extract_on_ray
+
+        for extracted in extract_on_ray(plan, choice, settings, parts.parts):
             say(summary(extracted))
-            name = extracted.path.stem
-            if name not in names and SetName.parse(name).kind == DATASET:
-                say_accuracies(read(extracted.path))
-            if photos and self.class_photos and not names:
-                from zsntta_cli.detection.classes.photos import add_to_set
-
-                add_to_set(extracted.path, self.class_photos, photos)
-            names.append(name)
-
-    def _photos(self) -> "PhotoClasses | None":
-        """The example photos, before the set: what is wrong with photos is told at once."""
-        if self.class_photos is None:
-            return None
-        from zsntta_cli.datasets.decoding import limited_to
-        from zsntta_cli.detection.classes.photos import photo_classes
-        from zsntta_cli.detection.encoding import Encoding
-
-        device, workers = self.encoding.device, self.encoding.workers
-        encoding = Encoding(self.choice, self.root, device, workers, self.reporter)
-        with encoding.store, limited_to(None):
-            return photo_classes(self.class_photos, encoding)
-
-    def _foresee(self) -> None:
-        """Say how much is there, and what would be made."""
-        from zsntta_cli.extraction.foreseen import foresee
-
-        say(foresee(self.plan, self.choice, self.root, self.encoding.overwrite))
-        say(NOTHING_DONE)
+        return
+    index, _, of = parts.part.partition("/")
+    if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
+        raise SettingsError(f"part is '{parts.part}', must be like 3/64, which is part 3 of 64.")
+    say(summary(extract_part(plan, choice, settings, reporter, int(index), int(of))))

@@ -50,9 +50,8 @@ def extract(
         None if noise is None else tuple(noise), noise_count, partners, as_shown=as_shown,
     )  # fmt: skip
     settings = ExtractSettings(
-        batch_size, skip_broken=skip_broken, overwrite=overwrite, store=store
-    )
+        batch_size, skip_broken=skip_broken, overwrite=overwrite, store=store, device=device,
+        features_dir=checked_path(features_dir, "features_dir"),
+    )  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision)
-    reporter = reporter or Silent()
-    root = checked_path(features_dir, "features_dir")
-    return list(plan.extract(wanted, choice, device, root, settings, reporter))
+    return list(plan.extract(wanted, choice, settings, reporter or Silent()))

@@ -5,9 +5,8 @@ machines share the folder in which the command was typed.
 """
 
 import os
-import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +25,10 @@ from zsntta_cli.settings import EncoderChoice, ExtractSettings
 _RETRIES = 20  # of a part whose node was lost; one that kills its worker each time must end
 
 
-@dataclass(frozen=True)
-class PartsJob:
-    """A set that is extracted in parts, as a worker on another machine gets it."""
-
-    plan: ExtractPlan  # of one set
-    choice: EncoderChoice
-    device: str
-    root: Path  # of features
-    settings: ExtractSettings
-
-
-def extract_on_ray(job: PartsJob, of: int | None) -> Iterator[Extracted]:
-    """Make the parts of a set on a Ray cluster, in any order, then join all.
+def extract_on_ray(
+    plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings, of: int | None
+) -> Iterator[Extracted]:
+    """Make the parts of a plan's set on a Ray cluster, in any order, then join all.
 
     `of` is the number of parts, by default one for each GPU or, without any, for each machine.
 
@@ -52,7 +42,7 @@ def extract_on_ray(job: PartsJob, of: int | None) -> Iterator[Extracted]:
         raise SettingsError(f"parts is {of}, must be 1 or more.")
     try:
         connection.open()
-        yield from _parts(job, of)
+        yield from _parts(plan, choice, settings, of)
     except ray.exceptions.RayError as error:
         raise EncoderError(
             f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
@@ -60,31 +50,36 @@ def extract_on_ray(job: PartsJob, of: int | None) -> Iterator[Extracted]:
         ) from error
     finally:  # Ctrl-C too: no node goes on with what nobody waits for
         connection.close()
-    [spec] = job.plan.datasets
-    path = feature_path(job.root, folder_name(job.choice), str(SetName.parse(spec)))
-    yield Extracted(path, len(join_parts(path).labels), 0, 0.0)
+    [spec] = plan.datasets
+    path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
+    yield Extracted(path, len(join_parts(path)))
 
 
-def _parts(job: PartsJob, of: int | None) -> Iterator[Extracted]:
+def _parts(
+    plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings, of: int | None
+) -> Iterator[Extracted]:
     """The parts, in the order in which they end."""
     import ray
     import torch
 
     resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
-    gpus = int(resources.get("GPU", 0))
-    if job.device.startswith("cuda") and not gpus:
+    gpus, threads = int(resources.get("GPU", 0)), torch.get_num_threads()
+    if settings.device.startswith("cuda") and not gpus:
         raise EncoderError(
-            f"device is '{job.device}', but the Ray cluster has no GPU: --device cpu."
+            f"device is '{settings.device}', but the Ray cluster has no GPU: --device cpu."
         )
-    if gpus and not job.device.startswith("cpu"):
-        device, needs = "cuda:0", {"num_gpus": 1}  # the only one that a worker sees
+    if gpus and not settings.device.startswith("cpu"):
+        device, needs, workers = "cuda:0", {"num_gpus": 1}, gpus  # the only GPU a worker sees
     else:  # features of another number of threads differ in their last bits
-        device, needs = "cpu", {"num_cpus": min(torch.get_num_threads(), most_cores())}
-    machines = len([node for node in ray.nodes() if node["Alive"]])  # type: ignore[no-untyped-call]
-    of = of or (gpus if device != "cpu" else machines)
-    content = pack(replace(job, device=device))
-    task: Any = ray.remote(make_packed_part).options(max_retries=_RETRIES, **needs)
-    waiting = [task.remote(content, index, of) for index in range(1, of + 1)]
+        device, needs = "cpu", {"num_cpus": min(threads, most_cores())}
+        workers = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    of = of or workers
+    job = plan, choice, replace(settings, device=device)
+    task: Any = ray.remote(make_part).options(max_retries=_RETRIES, **needs)
+    waiting = [
+        task.remote(LoadedScripts(), Path.cwd(), threads, job, index, of)
+        for index in range(1, of + 1)
+    ]
     try:
         while waiting:
             [done], waiting = ray.wait(waiting)
@@ -97,19 +92,22 @@ def _parts(job: PartsJob, of: int | None) -> Iterator[Extracted]:
             ray.cancel(left)
 
 
-def pack(job: PartsJob) -> bytes:
-    """Pickle a job for workers; what it has may be of the classes of loaded scripts."""
-    import torch
+def make_part(
+    scripts: LoadedScripts,
+    folder: Path,
+    threads: int,
+    job: tuple[ExtractPlan, EncoderChoice, ExtractSettings],
+    index: int,
+    of: int,
+) -> Extracted | ZsnttaError:
+    """Make one part in a worker; an error that a user can fix is returned.
 
-    return pickle.dumps((LoadedScripts(), job, Path.cwd(), torch.get_num_threads()))
-
-
-def make_packed_part(content: bytes, index: int, of: int) -> Extracted | ZsnttaError:
-    """Make one part of a packed job; an error that a user can fix is returned."""
+    `scripts` are loaded by being unpickled; `folder` is that in which the command was typed.
+    """
+    del scripts
     wait_passively()
     import torch  # not before its environment is set
 
-    _, job, folder, threads = pickle.loads(content)
     torch.set_num_threads(threads)
     try:
         os.chdir(folder)
@@ -119,8 +117,6 @@ def make_packed_part(content: bytes, index: int, of: int) -> Extracted | ZsnttaE
             f"folder in which the command is typed."
         )
     try:
-        return extract_part(
-            job.plan, job.choice, job.device, job.root, job.settings, Silent(), index, of
-        )
+        return extract_part(*job, Silent(), index, of)
     except ZsnttaError as error:
         return error

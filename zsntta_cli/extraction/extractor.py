@@ -5,9 +5,12 @@ made: a resumed extraction and joined parts have the features of an uninterrupte
 """
 
 import itertools
+import resource
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +30,8 @@ from zsntta_cli.cache.folder import (
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import part_rows
 from zsntta_cli.cache.store import Features, PartOf, Text
-from zsntta_cli.datasets.images import ImageSet, pick_rows
+from zsntta_cli.datasets.drawn.builtin import noise_images
+from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
     DATASET,
     NOISE,
@@ -38,18 +42,14 @@ from zsntta_cli.datasets.names import (
     words_name,
 )
 from zsntta_cli.encoders.batches import load_batches
-from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, EncoderError, counted, short
-from zsntta_cli.extraction.existing import existing_features, other_type
+from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, short
 from zsntta_cli.extraction.unfinished import Unfinished, discard, locked
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
-
-_KEPT = 4  # batches, of images or words: a killed run loses at most these
-_SECONDS_TO_TELL = 60  # of work that is announced
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,11 @@ class Extracted:
 
     path: Path
     images: int  # or words
-    encoded: int  # in this run: 0 where the file was there already
-    seconds: float
+    encoded: int = 0  # in this run: 0 where the file was there already
+    seconds: float = 0.0
     skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
     unit: str = "images"
-
-    @property
-    def rate(self) -> float:
-        """Images per second in this run."""
-        return self.encoded / self.seconds if self.seconds else 0.0
+    is_id: bool = False  # whether it can be an ID set
 
 
 def summary(extracted: Extracted) -> str:
@@ -74,22 +70,15 @@ def summary(extracted: Extracted) -> str:
     what = counted(extracted.images, extracted.unit.removesuffix("s"))
     if not extracted.encoded:
         return f"{extracted.path}: {what}, there already"
+    rate = extracted.encoded / extracted.seconds if extracted.seconds else 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, else KiB
     line = (
-        f"{extracted.path}: {what} in {extracted.seconds:.1f} s "
-        f"({extracted.rate:,.1f} {extracted.unit}/s), peak memory {_peak_memory() / 2**20:,.0f} MiB"
+        f"{extracted.path}: {what} in {extracted.seconds:.1f} s ({rate:,.1f} {extracted.unit}/s), "
+        f"peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB"
     )
     if extracted.skipped:
         line += f"; {len(extracted.skipped)} broken left out: {', '.join(extracted.skipped)}"
     return line
-
-
-def _peak_memory() -> int:
-    """The most bytes of resident memory that the process has held."""
-    import resource
-    import sys
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 @dataclass
@@ -97,26 +86,27 @@ class Extractor:
     """The extraction of any number of sets with one encoder, which is loaded when first needed."""
 
     choice: EncoderChoice
-    load: Callable[[], Encoder]
-    root: Path
     settings: ExtractSettings
     reporter: Reporter
 
     def __post_init__(self) -> None:
-        self._encoder: Encoder | None = None
         self._request = weights_request(self.choice)
         self._folder = folder_name(self.choice)
 
-    @property
+    @cached_property
     def encoder(self) -> Encoder:
-        """The encoder, loaded at the first use."""
-        if self._encoder is None:
-            with self.reporter.waiting(lambda: f"loading {self.choice.model}"):
-                loaded = self.load()
-            if not self.settings.overwrite:
-                check_folder(self.root, self._folder, loaded.identity)
-            self._encoder = loaded
-        return self._encoder
+        """The encoder, loaded at the first use; notes about it are reported."""
+        with self.reporter.waiting(lambda: f"loading {self.choice.model}"):
+            encoder = load_encoder(self.choice, self.settings.device)
+        for note in encoder.notes:
+            self.reporter.note(note)
+        if not self.settings.overwrite:
+            check_folder(self.settings.features_dir, self._folder, encoder.identity)
+        return encoder
+
+    def path(self, name: str) -> Path:
+        """The feature file of a set."""
+        return feature_path(self.settings.features_dir, self._folder, name)
 
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
@@ -124,16 +114,15 @@ class Extractor:
         Raises:
             DatasetError: an image is broken. StoreError: its file is of another set or encoder.
         """
-        path = feature_path(self.root, self._folder, images.name)
+        path = self.path(images.name)
         with locked(path, self.reporter.note):
-            existing = self._existing(path, images)
-            if existing is not None:
-                discard(path)
-                self._say_other_batches(existing)
-                self._add_texts(existing, templates)
-                extracted = Extracted(path, len(existing), 0, 0.0)
+            there = self._there(path, images)
+            if there is None:
+                extracted = self._encode(path, DATASET, images, templates)
             else:
-                extracted = self._extract(path, DATASET, images, templates)
+                discard(path)
+                self._add_texts(there, templates)
+                extracted = Extracted(path, len(there))
         if count := datasets.miscounted(images.name, extracted.images):
             self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
         return extracted
@@ -147,106 +136,90 @@ class Extractor:
             DatasetError: an image is broken. StoreError: the part's file is of another set or
                 encoder.
         """
-        path = part_path(feature_path(self.root, self._folder, images.name), index, of)
-        rows = part_rows(len(images), index, of, self.settings.batch_size)
+        path = part_path(self.path(images.name), index, of)
         with locked(path, self.reporter.note):
-            existing = self._existing(path, images)
-            if existing is not None:
-                discard(path)
-                size = "batch_size"
-                check_same(
-                    path, existing.machine, {size: self.settings.batch_size}, [size],
-                    what="size of batches", then="remove it, or take the same --batch-size",
-                )  # fmt: skip
-                return Extracted(path, len(existing), 0, 0.0)
-            texts = templates if index == 1 else ()
-            whole = PartOf(index, of, str(images.identity()["digest"]))
-            return self._extract(path, DATASET, images, texts, rows=rows, part=whole)
+            there = self._there(path, images)
+            if there is None:
+                part = PartOf(index, of, str(images.identity()["digest"]))
+                return self._encode(path, DATASET, images, templates if index == 1 else (), part)
+            discard(path)
+        size = "batch_size"
+        check_same(
+            path, there.machine, {size: self.settings.batch_size}, [size],
+            what="size of batches", then="remove it, or take the same --batch-size",
+        )  # fmt: skip
+        return Extracted(path, len(there))
 
-    def noise(self, noise_type: str, make: Callable[[int], ImageSet], count: int) -> Extracted:
-        """Extract a pool of `count` noise images, or extend an existing pool.
+    def noise(self, noise_type: str, count: int) -> Extracted:
+        """Extract a pool of at least `count` noise images of the encoder's image size.
 
-        `make(size)` makes the images for an encoder's image size.
+        Raises:
+            StoreError: its file is of another encoder.
         """
-        path = feature_path(self.root, self._folder, noise_name(noise_type))
+        path = self.path(noise_name(noise_type))
         with locked(path, self.reporter.note):
-            pool = store.read(path) if path.exists() else None
-            if pool is not None:
+            if path.exists() and not self.settings.overwrite:
+                pool = store.read(path)
                 check_same(path, pool.identity, self._request, self._request)
                 if len(pool) >= count and self._has_type(pool):
-                    return Extracted(path, len(pool), 0, 0.0)
-            return self._extract(path, NOISE, make(self.encoder.image_size), (), pool=pool)
+                    return Extracted(path, len(pool))
+            images = noise_images(noise_type, count, self.encoder.image_size)
+            return self._encode(path, NOISE, images)
 
     def words(
         self, name: str, words: Sequence[str], templates: Sequence[str], limit: int | None = None
     ) -> Extracted:
-        """Embed a word list: a feature file without images, whose class names are the words."""
-        path = feature_path(self.root, self._folder, words_name(name))
+        """Embed a word list: a feature file without images, whose class names are the words.
+
+        Raises:
+            StoreError: its file is of another list or encoder.
+        """
+        path = self.path(words_name(name))
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words, limit=limit)
         with locked(path, self.reporter.note):
-            existing = self._existing(path, images)
-            cached = existing.texts if existing is not None else {}
-            missing = [template for template in templates if template not in cached]
-            if missing:
-                _ = self.encoder  # its loading is no word's time
+            there = self._there(path, images)
+            missing = [t for t in templates if there is None or t not in there.texts]
+            if not missing:
+                discard(path)
+                return Extracted(path, len(words), unit="words")
+            _ = self.encoder  # its loading is no word's time
             started = time.monotonic()
             for template in missing:
-                unfinished = self._embedded(path, images, template)
-                text = Text(template, np.array(unfinished.rows))
-                if existing is None and template == missing[0]:
-                    self._write_words(path, images, text)
+                text = self._embed(path, images, template)
+                if there is None and template == missing[0]:
+                    rows = np.empty((0, self.encoder.embed_dim), np.float16)
+                    features = Features(
+                        path, WORDS, images.name, self.encoder.identity, images.identity(), rows,
+                        images.labels, tuple(words), {template: text},
+                        machine=machine_facts(ENCODING),
+                    )  # fmt: skip
+                    store.write(features, ())
                 else:
                     store.add_texts(path, [text])
-                unfinished.discard()
-            discard(path)
-            seconds = time.monotonic() - started
-            return Extracted(path, len(words), len(words) * bool(missing), seconds, unit="words")
+                discard(path)
+        return Extracted(path, len(words), len(words), time.monotonic() - started, unit="words")
 
-    def _write_words(self, path: Path, words: ImageSet, text: Text) -> None:
-        """Write the feature file of a list, with its features under one template."""
-        rows = np.empty((0, self.encoder.embed_dim), np.float16)
-        features = Features(
-            path, WORDS, words.name, self.encoder.identity, words.identity(), rows, words.labels,
-            tuple(words.class_names), {text.template: text}, machine=machine_facts(ENCODING),
-        )  # fmt: skip
-        store.write(features, ())
-
-    def _embedded(self, path: Path, words: ImageSet, template: str) -> Unfinished:
+    def _embed(self, path: Path, words: ImageSet, template: str) -> Text:
         """Embed all words of a list under a template, in batches; finished ones are reused."""
-        names = words.class_names
+        names, encoder = words.class_names, self.encoder
         unfinished = Unfinished(
             path,
-            {"encoder": self.encoder.identity, "source": words.identity(), "template": template,
+            {"encoder": encoder.identity, "source": words.identity(), "template": template,
              "batch_size": BATCH},
-            (len(names), self.encoder.embed_dim), "float32", self.reporter.note,
+            (len(names), encoder.embed_dim), "float32", self.reporter.note,
         )  # fmt: skip
-        first = unfinished.done
-        batches = [names[i : i + BATCH] for i in range(first, len(names), BATCH)]
+        batches = (names[i : i + BATCH] for i in range(unfinished.done, len(names), BATCH))
+        rows = (prompt_features(encoder.encode_texts, template, batch) for batch in batches)
         with self.reporter.track(words.name, len(names), "words") as advance:
-            advance(first)
-
-            def embed(batch: Sequence[str]) -> NDArray[np.float32]:
-                started = time.monotonic()
-                features = prompt_features(self.encoder.encode_texts, template, batch)
-                if batch is batches[0]:
-                    seconds = (time.monotonic() - started) / len(batch) * (len(names) - first)
-                    self._announce(words.name, len(names) - first, seconds)
-                advance(len(batch))
-                return features
-
-            _fill(unfinished, map(embed, batches))
-        return unfinished
-
-    def _announce(self, name: str, words: int, seconds: float) -> None:
-        """Report how long the work will take, if it takes long."""
-        if seconds >= _SECONDS_TO_TELL:
-            self.reporter.note(f"{name}: {words:,} words, about {seconds / 60:,.0f} minutes")
+            unfinished.fill(rows, advance)
+        return Text(template, np.array(unfinished.rows))
 
     def match_class_names(self) -> None:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
-        lists = set_names(self.root, self._folder, WORDS)
+        root = self.settings.features_dir
+        lists = set_names(root, self._folder, WORDS)
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
-        files = stored(self.root, self._folder) if prompts else []
+        files = stored(root, self._folder) if prompts else []
         lacking = [file for file in files if file.header and self._lacks(file.header, prompts)]
         if lacking:
             names = ", ".join(file.name for file in lacking)
@@ -261,109 +234,99 @@ class Extractor:
             return False
         return difference(header.identity, self._request, self._request) is None
 
-    def _existing(self, path: Path, images: ImageSet) -> Features | None:
-        """The file's content if it is what is asked for; None if it has to be made."""
-        if self.settings.overwrite:
+    def _there(self, path: Path, images: ImageSet) -> Features | None:
+        """The file's content; None if it has to be made.
+
+        Raises:
+            StoreError: it is of another encoder, of other images, or of another type.
+        """
+        if self.settings.overwrite or not path.exists():
             return None
-        existing = existing_features(path, images, self._request)
-        if existing is not None and not self._has_type(existing):
-            raise other_type(path, existing.image_features.dtype, self.settings.store)
-        return existing
-
-    def _say_other_batches(self, existing: Features) -> None:
-        """Note that a file stays though another size of batches is asked for."""
-        asked = self.settings.batch_size
-        before = existing.machine.get("batch_size", asked)
-        if before != asked != ExtractSettings().batch_size:
-            self.reporter.note(
-                f"note: {existing.path} was made with --batch-size {before}, and stays: another "
-                f"one changes no more than the last bits of features."
+        there = store.read(path)
+        check_same(path, there.identity, self._request, self._request)
+        if what := _other_images(there, images):
+            raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
+        if not self._has_type(there):
+            raise StoreError(
+                f"{path} has features in {there.image_features.dtype}, and {self.settings.store} "
+                f"is asked for",
+                remedy="overwrite",
             )
+        return there
 
-    def _has_type(self, existing: Features) -> bool:
+    def _has_type(self, there: Features) -> bool:
         """Whether features have the requested type; no features have any type."""
-        return not len(existing) or existing.image_features.dtype == self.settings.store
+        return not len(there) or there.image_features.dtype == self.settings.store
 
-    def _add_texts(self, existing: Features, templates: Sequence[str]) -> None:
-        missing = [t for t in templates if t not in existing.texts]
-        if missing and existing.class_names:
-            names = existing.class_names
-            store.add_texts(existing.path, self._texts(existing.name, names, missing))
+    def _add_texts(self, there: Features, templates: Sequence[str]) -> None:
+        if missing := [t for t in templates if t not in there.texts and there.class_names]:
+            store.add_texts(there.path, self._texts(there.name, there.class_names, missing))
 
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
     ) -> list[Text]:
-        return [Text(t, self._text(set_name, class_names, t)) for t in templates]
+        """The class text features under each prompt, which may stand for many templates."""
+        texts = []
+        for prompt in templates if class_names else ():
+            total = len(templates_of(prompt)) * len(class_names)
+            what = f"{set_name}, {short(prompt, 20)}"
+            with self.reporter.track(what, total, "prompts") as advance:
 
-    def _text(self, set_name: str, class_names: Sequence[str], prompt: str) -> NDArray[np.float32]:
-        """Text features (C, D) of classes under one or more templates; may take minutes."""
-        several = len(templates_of(prompt))
-        if several == 1:
-            return prompt_features(self.encoder.encode_texts, prompt, class_names)
-        what = f"{set_name}, {short(prompt, 20)}"
-        with self.reporter.track(what, several * len(class_names), "prompts") as advance:
+                def encode(prompts: Sequence[str]) -> NDArray[np.float32]:
+                    features = self.encoder.encode_texts(prompts)
+                    advance(len(prompts))
+                    return features
 
-            def encode(prompts: Sequence[str]) -> NDArray[np.float32]:
-                features = self.encoder.encode_texts(prompts)
-                advance(len(prompts))
-                return features
+                texts.append(Text(prompt, prompt_features(encode, prompt, class_names)))
+        return texts
 
-            return prompt_features(encode, prompt, class_names)
-
-    def _extract(
+    def _encode(
         self,
         path: Path,
         kind: str,
         images: ImageSet,
-        templates: Sequence[str],
-        *,
-        rows: range | None = None,
-        pool: Features | None = None,
+        templates: Sequence[str] = (),
         part: PartOf | None = None,
     ) -> Extracted:
-        """Encode what is not kept yet, and write the file; `pool` is one to extend.
+        """Encode what is not kept yet, and write the file.
 
-        Of a part, the file has the images at `rows` alone, and the description of the whole set.
+        Of a part, the file has its images alone, and the description of the whole set.
         """
         size, encoder, dtype = self.settings.batch_size, self.encoder, self.settings.store
         started = time.monotonic()  # the encoder is loaded: its time is no image's
-        chosen = images if rows is None else pick_rows(images, np.arange(rows.start, rows.stop))
+        chosen = images
+        if part:
+            rows = part_rows(len(images), part.index, part.of, size)
+            chosen = pick_rows(images, np.arange(rows.start, rows.stop))
         identity = {"encoder": encoder.identity, "source": images.identity(), "batch_size": size}
         shape = len(chosen), encoder.embed_dim
         unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
-        if pool and pool.identity == encoder.identity and self._has_type(pool):
-            whole_batches = len(pool) // size * size
-            if unfinished.done < whole_batches:
-                unfinished.keep(pool.image_features[unfinished.done : whole_batches])
         todo = len(chosen) - unfinished.done
         with self.reporter.track(images.name, len(chosen)) as advance:
-            advance(unfinished.done)
-            _fill(unfinished, self._encoded(chosen, unfinished.done, advance))
+            unfinished.fill(self._rows(chosen, unfinished.done), advance)
         readable = unfinished.readable()
         if not readable.any() and len(chosen):
             raise DatasetError(f"not one image of '{images.name}' could be read.")
-        names = images.class_names
-        texts = self._texts(images.name, names, templates if names else ())
+        texts = self._texts(images.name, images.class_names, templates)
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
         beside = {**images.facts, SKIPPED: skipped}
         features = Features(
             path, kind, images.name, encoder.identity,
             {**images.identity(), **{key: value for key, value in beside.items() if value}},
             np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
-            tuple(names), {text.template: text for text in texts},
+            tuple(images.class_names), {text.template: text for text in texts},
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size), part=part,
         )  # fmt: skip
         ids = list(itertools.compress(chosen.sample_ids, readable))
         store.write(features, ids, unfinished.blocks())
-        unfinished.discard()
+        discard(path)
         return Extracted(path, int(readable.sum()), todo, time.monotonic() - started, skipped)
 
-    def _encoded(
-        self, images: ImageSet, first: int, advance: Callable[[int], None]
-    ) -> Iterator[NDArray[np.floating]]:
+    def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:
         """The features (B, D) of batches from image `first` on, NaN for what cannot be read.
 
         Raises:
+            DatasetError: an image is broken, and such are not left out.
             EncoderError: a feature is not finite.
         """
         settings, dim = self.settings, self.encoder.embed_dim
@@ -381,15 +344,22 @@ class Extractor:
                 raise EncoderError(
                     f"the encoder gives features that are not finite in {settings.store}."
                 )
-            advance(len(rows))
             yield rows
 
 
-def _fill(unfinished: Unfinished, batches: Iterable[NDArray[np.floating]]) -> None:
-    """Keep batches as they come, some at a time."""
-    waiting = iter(batches)
-    while group := list(itertools.islice(waiting, _KEPT)):
-        unfinished.keep(np.concatenate(group))
+def _other_images(there: Features, images: ImageSet) -> str:
+    """How the images of a feature file differ from these; empty if they are the same."""
+    keys = [*images.identity(), AS_SHOWN]
+    differs = difference(there.source, images.identity(), keys)
+    if differs is None:
+        same = [*there.class_names] == [*images.class_names]
+        return "" if same else "the class names are others"
+    if differs.key == "digest":
+        return "names, sizes, labels or class names of files are others"
+    if differs.key == AS_SHOWN:
+        return "read " + ("as shown, now not" if differs.one else "as published, now as shown")
+    before, now = ("all" if value is None else f"{value}" for value in differs[1:])
+    return f"{differs.key} {before}, now {now}"
 
 
 def _no_image(_: int) -> Image.Image:

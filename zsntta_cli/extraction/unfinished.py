@@ -4,8 +4,9 @@
 they are of. Rows of another encoder, other images or other batches are made again, never mixed in.
 """
 
+import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.folder import lock_path, rows_path
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.files import sync, write_whole, writing
 
+KEPT = 4  # batches that are written at a time: a killed run loses at most these
 _BLOCK = 2**14  # rows that are in memory at a time
 
 
@@ -39,7 +40,7 @@ def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
 
 
 def discard(path: Path) -> None:
-    """Remove the rows beside a finished file, which a kill at its end leaves."""
+    """Remove the rows beside a finished file; a kill at its end leaves them."""
     rows = rows_path(path)
     with writing(rows):
         for file in (rows, _said(rows)):
@@ -66,36 +67,46 @@ class Unfinished:
         `identity` has the `batch_size`: a run goes on after the last whole batch, as features
         depend on their batch in the last bits.
         """
-        self._path, self._file = path, rows_path(path)
-        self._shape, self._dtype = shape, np.dtype(dtype)
+        self._file, self._shape, self._dtype = rows_path(path), shape, np.dtype(dtype)
         self._row = shape[1] * self._dtype.itemsize  # bytes
-        expected = json.dumps({**identity, "shape": shape, "dtype": dtype}, sort_keys=True).encode()
         said = _said(self._file)
+        content = json.dumps({**identity, "shape": shape, "dtype": dtype}, sort_keys=True).encode()
         with writing(self._file):
             size = self._file.stat().st_size if self._file.exists() else 0
-            if not said.exists() or said.read_bytes() != expected or size > shape[0] * self._row:
+            if not said.exists() or said.read_bytes() != content or size > shape[0] * self._row:
                 if size:
-                    what = _describe_change(said, expected)
-                    note(f"{path.stem}: what a stopped run had finished is made again ({what}).")
+                    note(
+                        f"{path.stem}: what a stopped run had finished is made again: it is of "
+                        f"another encoder, --batch-size or number of threads, or of other images."
+                    )
                 discard(path)
-                write_whole(said, expected)
+                write_whole(said, content)
                 size = 0
-        rows = size // self._row
-        batch = int(identity["batch_size"])
+        rows, batch = size // self._row, int(identity["batch_size"])
         self.done = rows if rows == shape[0] else rows // batch * batch
 
-    def keep(self, rows: NDArray[np.floating]) -> None:
-        """Keep the next rows (n, D); NaN stands for an image that could not be read.
+    def fill(self, batches: Iterable[NDArray[np.floating]], advance: Callable[[int], None]) -> None:
+        """Keep the next batches of rows (n, D); NaN stands for an image that could not be read.
 
         Raises:
             StoreError: they cannot be written.
         """
-        with writing(self._file):
-            with self._file.open("ab") as file:
-                file.truncate(self.done * self._row)  # half a batch, which a kill may leave
-                file.write(np.ascontiguousarray(rows, self._dtype).tobytes())
-            sync(self._file)
-        self.done += len(rows)
+
+        def counted() -> Iterator[NDArray[np.floating]]:
+            for batch in batches:
+                advance(len(batch))
+                yield batch
+
+        advance(self.done)
+        waiting = counted()
+        while group := list(itertools.islice(waiting, KEPT)):
+            rows = np.concatenate(group)
+            with writing(self._file):
+                with self._file.open("ab") as file:
+                    file.truncate(self.done * self._row)  # half a batch, which a kill may leave
+                    file.write(np.ascontiguousarray(rows, self._dtype).tobytes())
+                sync(self._file)
+            self.done += len(rows)
 
     @property
     def rows(self) -> NDArray[np.floating]:
@@ -115,23 +126,3 @@ class Unfinished:
         for start in range(0, max(len(rows), 1), _BLOCK):
             block = rows[start : start + _BLOCK]
             yield block[~np.isnan(block[:, 0])]
-
-    def discard(self) -> None:
-        """Remove the rows, once their file is there."""
-        discard(self._path)
-
-
-def _describe_change(said: Path, expected: bytes) -> str:
-    """Which value of what rows are of has changed."""
-    try:
-        before, now = (
-            {**of, **of["encoder"]} for of in map(json.loads, (said.read_bytes(), expected))
-        )
-        changed = difference(before, now, [key for key in now if key != "encoder"])
-    except (OSError, ValueError, TypeError, KeyError):
-        changed = None
-    if changed is None:
-        return "made by another version"
-    if changed.key == "batch_size":
-        return "another --batch-size changes the last bits of features"
-    return f"{changed.key}: {changed.one}, now {changed.other}"

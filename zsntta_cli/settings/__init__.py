@@ -99,7 +99,7 @@ def is_tiny(folder: str) -> bool:
 
 @dataclass(frozen=True)
 class ExtractSettings:
-    """The settings of an extraction; only the batch size and `store` can change features' bits."""
+    """How and where images are encoded: `batch_size` and `store` alone can change features."""
 
     batch_size: int = 128
     # Threads that read images, for each device.
@@ -107,6 +107,8 @@ class ExtractSettings:
     skip_broken: bool = False  # leave unreadable images out instead of stopping
     overwrite: bool = False  # replace a file that holds something else
     store: str = FLOAT16  # the type of image features in the file
+    device: str = "auto"
+    features_dir: Path = FEATURES
 
     def __post_init__(self) -> None:
         check_choice("store", self.store, STORES)

@@ -1,8 +1,7 @@
 """`zsntta extract --paper`: all that the paper's tables and figures need, as far as it is there."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zsntta_cli.cli.line.command import say
@@ -12,23 +11,21 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.plan import Failures
+    from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.paper.extracting import PaperExtraction
 
 
 @dataclass(frozen=True)
 class PaperWish:
-    """Where sets lie and features go, which encoder alone, how many images of a set at most."""
+    """Where sets lie and how many images of each are taken at most, and of which encoder alone."""
 
-    data_root: Path
-    features_dir: Path
+    plan: "ExtractPlan"  # without any set
     choice: EncoderChoice | None
-    limit: int | None
     precision: str = FP32  # of the paper's encoders, where none is named
 
 
 def extract_paper(
-    wish: PaperWish, device: str, settings: ExtractSettings, reporter: Reporter, dry_run: bool
+    wish: PaperWish, settings: ExtractSettings, reporter: Reporter, dry_run: bool
 ) -> None:
     """Extract what is at hand of all that the paper needs, and say where to get the rest.
 
@@ -39,28 +36,25 @@ def extract_paper(
     """
     from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.extraction.extractor import summary
-    from zsntta_cli.extraction.foreseen import foresee
-    from zsntta_cli.extraction.plan import ExtractPlan, extract
+    from zsntta_cli.extraction.plan import extract, foresee
     from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.extracting import paper_extractions
     from zsntta_cli.paper.runs import Wishes
 
-    wishes = Wishes(wish.features_dir, PaperEncoder(wish.choice, wish.precision))
-    extractions = paper_extractions(wishes, wish.data_root, wish.limit)
+    wishes = Wishes(settings.features_dir, PaperEncoder(wish.choice, wish.precision))
+    extractions = paper_extractions(wishes, wish.plan.data_root, wish.plan.limit)
     failures: Failures = {}
     for extraction in extractions:
-        choice, root = extraction.choice, wish.features_dir
-        plan = ExtractPlan(
-            extraction.sets, wish.data_root, limit=wish.limit, pools=extraction.pools,
-            partners=False,
-        )  # fmt: skip
+        choice = extraction.choice
+        sets, pools = extraction.sets, extraction.pools
+        plan = replace(wish.plan, datasets=sets, pools=pools, partners=False)
         if dry_run:
-            say(foresee(plan, choice, root, settings.overwrite))
+            say(foresee(plan, choice, settings))
             continue
         of_encoder: Failures = {}
         folder = folder_name(choice)
         try:
-            for extracted in extract(plan, choice, device, root, settings, reporter, of_encoder):
+            for extracted in extract(plan, choice, settings, reporter, of_encoder):
                 say(summary(extracted))
         except EncoderError as error:
             failures[f"all of {folder}"] = error
