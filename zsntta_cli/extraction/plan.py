@@ -264,23 +264,29 @@ def _planned(spec: str, plan: ExtractPlan, reporter: Reporter) -> tuple[ImageSet
     images = datasets.load_images(spec, plan.data_root, plan.as_shown)
     if plan.class_names and SetName.parse(spec).says_where:
         images = with_class_names(images, plan.class_names)
-    prompt, own = datasets.default_prompt(images.name), ensemble_name(images.templates)
-    name, names, notes = images.name, images.class_names, [f"note: {account(images)}"]
-    notes += (f"note: {name}: {n}" for n in (*images.notes, *twins(names, images.folder_names)))
-    if DEEP in images.reading:
-        notes.insert(0, f"note: {name}: images of more than 8 bits are brought to 8.")
-    if (images.labels >= 0).any() and not names:
-        notes.append(
-            f"note: {name}: its labels have no class names, so it can only be an OOD set: "
-            f"--class-names FILE gives them, one name per line."
-        )
-    if images.templates and names and not plan.prompts:
-        notes.append(
-            f"{name}: {len(images.templates)} prompt templates of its own, whose features are "
-            f"averaged ('{short(own)}'), beside '{prompt}'."
-        )
-    for note in notes:
+    own_prompts = [datasets.default_prompt(images.name)]
+    if images.templates:
+        own_prompts.append(ensemble_name(images.templates))
+    for note in _notes(images):
         reporter.note(note)
-    own_prompts = [prompt, own] if images.templates else [prompt]
+    if images.templates and images.class_names and not plan.prompts:
+        reporter.note(
+            f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
+            f"are averaged ('{short(own_prompts[1])}'), beside '{own_prompts[0]}'."
+        )
     prompts = plan.prompts or (own_prompts if datasets.has_text(images) else ())
     return limited(images, plan.limit), [*dict.fromkeys(prompts)]
+
+
+def _notes(images: ImageSet) -> Iterator[str]:
+    """What was read of a set, and what should be known of it and its classes."""
+    yield f"note: {account(images)}"
+    if DEEP in images.reading:
+        yield f"note: {images.name}: images of more than 8 bits are brought to 8."
+    for note in (*images.notes, *twins(images.class_names, images.folder_names)):
+        yield f"note: {images.name}: {note}"
+    if (images.labels >= 0).any() and not images.class_names:
+        yield (
+            f"note: {images.name}: its labels have no class names, so it can only be an OOD set: "
+            f"--class-names FILE gives them, one name per line."
+        )
