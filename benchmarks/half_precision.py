@@ -73,12 +73,6 @@ class Rounded(Library):
         return replace(features, image_features=rows)
 
 
-def simulator(given: argparse.Namespace, library: Library) -> Simulator:
-    made = Simulator(given.features_dir)
-    made._library = library
-    return made
-
-
 def differences(
     given: argparse.Namespace, stored: Simulator, own: Simulator, method: str
 ) -> list[NDArray[np.float64]]:
@@ -103,8 +97,8 @@ def differences(
 def main() -> None:
     given = options()
     warnings.simplefilter("ignore")
-    stored = simulator(given, Rounded(given.features_dir))
-    draws = [simulator(given, Drawn(given.features_dir, draw)) for draw in range(given.draws)]
+    stored = Simulator(Rounded(given.features_dir))
+    draws = [Simulator(Drawn(given.features_dir, draw)) for draw in range(given.draws)]
     print("| method | classes of 1,000 | noise decisions of 1,000 | Acc_H, at most |")
     print("|---|---:|---:|---:|")
     for method in given.methods:

@@ -32,7 +32,7 @@ def main(root: Path, target: Path) -> None:
     simulator = Simulator(root)
     sources = simulator._library.sources(run)
     stream = build_stream(run.stream, *sources.sizes, sources.id_set.labels)
-    pool = simulator._pool(run.encoder, run.prompt, *sources.names)
+    pool = simulator._pool(run.encoder, run.prompt, *(source.name for source in sources.present))
     index = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
     data = StreamData(pool, index, np.zeros(len(index), bool))
     decided: Any = METHODS["cull"](data, run.options, run.threshold).push(data)

@@ -2,8 +2,9 @@
 
 `NoiseDetector` decides on your images, and `OnlineDetector` on their features. `extract` and
 `simulate` do what the commands of these names do, and `table` draws the records of `simulate`.
-`scores` has pure functions on arrays. Add your own methods to METHODS. Every name is loaded at its
-first use, so importing the package imports neither NumPy nor torch.
+`scores` has pure functions on arrays. Add your own methods to METHODS, and see with `check_method`
+whether one is honest. Every name is loaded at its first use, so importing the package imports
+neither NumPy nor torch.
 """
 
 from importlib import import_module
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zsntta_cli.methods import METHODS, Method, scores
     from zsntta_cli.report import table
     from zsntta_cli.results import simulate
+    from zsntta_cli.simulation.checks import check_method
 
 __version__ = "0.3.0"
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Verdicts",
     "ZsnttaError",
     "__version__",
+    "check_method",
     "extract",
     "scores",
     "simulate",
@@ -48,6 +51,7 @@ _HOMES = {
     "table": "report",
     "METHODS": "methods",
     "Method": "methods",
+    "check_method": "simulation.checks",
     "ZsnttaError": "errors",
 }
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from made import own_method, with_some_pairs
 
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.method import MethodSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings.options import option
-from zsntta_cli.simulation.checks import CHECKS, FAILED, NOT_RUN, examine
+from zsntta_cli.simulation.checks import FAILED, HELD, NOT_RUN, check_method
 from zsntta_cli.simulation.sources import Sources
 
 CACHED = with_some_pairs(name for name, method in METHODS.items() if not method.live)
@@ -116,7 +117,7 @@ CHEATS = [
 
 
 def results(name, **values):
-    return {result.check: result for result in examine(name, **values)}
+    return {result.check: result for result in check_method(name, **values)}
 
 
 def failing(found):
@@ -209,6 +210,14 @@ def test_live_methods_are_said_not_to_be_run():
     assert "live" in found["two runs"].evidence
 
 
-def test_every_check_has_a_sentence():
-    for check in CHECKS.values():
-        assert check.__doc__
+def test_a_class_is_checked_as_it_is_and_the_list_of_methods_stays():
+    import zsntta_cli
+
+    before = {**METHODS.places}
+    honest, peeking = (own_method(run, PlainSettings) for run in (plain, by_the_next_item))
+    assert {result.outcome for result in zsntta_cli.check_method(honest)} == {HELD}
+    found = {result.check: result for result in zsntta_cli.check_method(peeking)}
+    assert failing(found) == {"another future"}
+    assert METHODS.places == before
+    with pytest.raises(SettingsError, match="no class of a Method"):
+        zsntta_cli.check_method(PlainSettings)

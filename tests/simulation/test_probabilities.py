@@ -28,7 +28,7 @@ def has(replay, names):
 def test_the_frozen_model_has_both(features):
     replay = replayed(features, "zs-clip")
     judged, detection = replay.judged, replay.record().detection
-    is_id, mcm = judged.is_id, judged.id_score
+    is_id, mcm = judged.labels >= 0, judged.id_score
     assert detection.brier_noise == pytest.approx(np.mean((1 - mcm - ~is_id) ** 2))
     is_named = judged.class_index[is_id] == judged.labels[is_id]
     assert detection.brier_class == pytest.approx(np.mean((mcm[is_id] - is_named) ** 2))

@@ -70,10 +70,10 @@ def check(
     The exit code is 1 if a check fails.
     """
     from zsntta_cli.report.method_cards import check_rows, check_sheet
-    from zsntta_cli.simulation.checks import FAILED, examine
+    from zsntta_cli.simulation.checks import FAILED, check_method
 
     written = form_of(output, ENDINGS, form, TABLE)
-    results = {name: examine(name) for name in _methods_of(target)}
+    results = {name: check_method(name) for name in _methods_of(target)}
     sheets = [check_sheet(name, found) for name, found in results.items()]
     _put(check_rows(results), sheets, written, output)
     if any(result.outcome == FAILED for found in results.values() for result in found):

@@ -129,7 +129,8 @@ def _in_words(about: str, names: Sequence[str]) -> str:
 
 def _what_differs(run: Record, library: Library, name: str) -> str:
     """How the features behind one of a run's digests differ."""
-    here, recorded = library.origins(run.settings), origins_in(run.features)
+    here = library.origins(run.settings, library.sources(run.settings))
+    recorded = origins_in(run.features)
     if name != MORE_TEXT:
         of = name.rpartition("/")[2]
         return differences_in_words(here.get(of, {}), recorded.get(of, {}))

@@ -1,4 +1,4 @@
-"""Simulate methods on streams, which gives records."""
+"""Simulate methods on streams, which gives records; and check whether a method is honest."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

@@ -1,13 +1,13 @@
 """Is a method honest? Three checks of whole runs, on images that differ in what it must not know.
 
 A method never looks ahead, decides by what images and texts show, not by names, labels or their
-order, and gives the same result twice. Each entry of CHECKS runs the method on feature files of
-drawn images, and names the first item with another decision.
+order, and gives the same result twice. Each entry of CHECKS runs the method, as a replay does, on
+drawn images in memory, and names the first item with another decision.
 """
 
 import dataclasses
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.store import Features, Text
-from zsntta_cli.datasets.names import DATASET, NOISE
-from zsntta_cli.datasets.names import WORDS as WORD_LIST
-from zsntta_cli.errors import counted, first_line
-from zsntta_cli.methods import METHODS, NO_TEXT, WORDS
-from zsntta_cli.methods.base import Decisions
+from zsntta_cli.datasets.names import DATASET, NOISE, noise_name
+from zsntta_cli.errors import SettingsError, counted, first_line
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
+from zsntta_cli.methods.base import Decisions, MoreText
+from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NOISE_TYPES, StreamSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import build_stream
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
@@ -58,17 +57,39 @@ class _NotRun(Exception):
     """A check does not apply; its text says why."""
 
 
-def examine(name: str, **values: Any) -> list[CheckResult]:
-    """Check a method of METHODS, with some settings.
+def check_method(method: str | type[Method], **settings: Any) -> list[CheckResult]:
+    """Check a method with some settings: one of METHODS by its name, or a class of your own.
 
     Raises:
-        SettingsError: the method is unknown, or a value is out of its range.
+        SettingsError: the method is unknown or no class of a method, or a value is out of range.
     """
-    run = build_run(name, "drawn", "id", "ood", DEFAULT_PROMPT, **values)
-    if METHODS[name].live:
-        reason = "the method is live: it is given images and an encoder, and these checks features"
-        return [CheckResult(check, NOT_RUN, reason) for check in CHECKS]
-    return [_result(check, run) for check in CHECKS]
+    with _named(method) as name:
+        run = build_run(name, "drawn", "id", "ood", DEFAULT_PROMPT, **settings)
+        if METHODS[name].live:
+            reason = (
+                "the method is live: it is given images and an encoder, and these checks features"
+            )
+            return [CheckResult(check, NOT_RUN, reason) for check in CHECKS]
+        return [_result(check, run) for check in CHECKS]
+
+
+@contextmanager
+def _named(method: str | type[Method]) -> Iterator[str]:
+    """The name under which METHODS has a method, if only within."""
+    if isinstance(method, str):
+        yield method
+        return
+    if wrong := fault(method, Method):
+        raise SettingsError(f"{wrong}.")
+    before = METHODS.places.get(method.__name__)
+    METHODS[method.__name__] = method
+    try:
+        yield method.__name__
+    finally:
+        if before is None:
+            del METHODS[method.__name__]
+        else:
+            METHODS.places[method.__name__] = before
 
 
 def _result(check: str, run: RunSettings) -> CheckResult:
@@ -216,34 +237,50 @@ class _Images:
 
     def decisions(self, run: RunSettings) -> Decisions:
         """The decisions of a run on these images, made as on the command line."""
-        needs = METHODS[run.method].needs
-        with tempfile.TemporaryDirectory() as folder:
-            root = Path(folder)
-            self._write(root)
-            if needs == WORDS:
-                run = run.with_options(words="nouns")
-            elif needs == NO_TEXT:
-                np.save(root / "no.npy", self.no_text)
-                run = run.with_options(no_text=str(root / "no.npy"))
-            replayed = dataclasses.replace(run, stream=self.stream)
-            return Simulator(root).replay(replayed).decisions
+        run = dataclasses.replace(run, stream=self.stream)
+        return Simulator(_Drawn(self)).replay(run).decisions
 
-    def _write(self, root: Path) -> None:
-        """Write the feature files that the run reads."""
-        n_id, n_ood, _ = self.sizes
-        id_rows, ood_rows, noise_rows = np.split(self.features, [n_id, n_id + n_ood])
-        for kind, name, rows, text in (
-            (DATASET, "id", id_rows, self.text),
-            (DATASET, "ood", ood_rows, None),
-            (NOISE, f"noise-{NOISE_TYPES[0]}", noise_rows, None),
-            (WORD_LIST, "words-nouns", self.features[:0], self.words),
-        ):
-            labels = self.labels if name == "id" else np.full(len(rows), -1, np.int32)
-            classes = tuple(f"{self.name} {i}" for i in range(0 if text is None else len(text)))
-            texts = {} if text is None else {DEFAULT_PROMPT: Text(DEFAULT_PROMPT, text)}
-            path = feature_path(root, "drawn", name)
-            features = Features(path, kind, name, _ENCODER, {}, rows, labels, classes, texts)
-            store.write(features, [f"{name} {i}" for i in range(len(rows))])
+    def part(self, kind: str, name: str, rows: slice) -> Features:
+        """Some of the images as a set: its labels, if it is the ID set, and its class texts."""
+        images, is_id = self.features[rows], name == "id"
+        return Features(
+            Path(name), kind, name, _ENCODER, {}, images,
+            self.labels if is_id else np.full(len(images), -1, np.int32),
+            tuple(f"{self.name} {i}" for i in range(_CLASSES)) if is_id else (),
+            {DEFAULT_PROMPT: Text(DEFAULT_PROMPT, self.text)} if is_id else {},
+            machine={}, created="",
+        )  # fmt: skip
+
+
+class _Drawn(Library):
+    """Drawn images as the sets of a folder, which are in memory alone."""
+
+    def __init__(self, images: _Images) -> None:
+        super().__init__(Path())
+        n_id, n_ood, _ = images.sizes
+        noise = noise_name(NOISE_TYPES[0])
+        self._images = images
+        self._sets = {
+            "id": images.part(DATASET, "id", slice(n_id)),
+            "ood": images.part(DATASET, "ood", slice(n_id, n_id + n_ood)),
+            noise: images.part(NOISE, noise, slice(n_id + n_ood, None)),
+        }
+
+    def _read_file(self, encoder_name: str, name: str) -> Features:
+        del encoder_name
+        return self._sets[name]
+
+    def more_text(self, settings: RunSettings) -> MoreText | None:
+        """The words that a method needs, or the features of its "no" text encoder."""
+        needs = METHODS[settings.method].needs
+        if needs == WORDS:
+            return MoreText(self._images.words, (len(self._images.words),))
+        return MoreText(self._images.no_text) if needs == NO_TEXT else None
+
+    def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
+        """None: they are of no file."""
+        del settings, sources
+        return {}
 
 
 def _directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:

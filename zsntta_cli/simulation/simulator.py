@@ -1,7 +1,6 @@
 """Run methods on streams: features are read and scored once for any number of runs."""
 
 import functools
-import hashlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
-from zsntta_cli.simulation.stream import NOISE, Stream
+from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.live import LiveSession
@@ -40,16 +39,13 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 class Simulator:
     """Runs on the feature files in one folder; each file is read and scored once."""
 
-    def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
-        """`live` gives the session of live runs."""
-        self._library = Library(root)
+    def __init__(self, root: Path | Library, live: LiveFactory | None = None) -> None:
+        """`root` is the folder, or its files; `live` gives the session of live runs."""
+        self._library = Library(root) if isinstance(root, Path) else root
         self._live = functools.cache(live) if live else None
-        # A method may load a BLAS of its own, as SciPy has one: looked for anew with each method.
-        self._blas = functools.cache(lambda _method: ThreadpoolController())
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
         self._beside = functools.lru_cache(maxsize=2)(Pool.beside)  # with what is found of words
-        self._text_digest = functools.lru_cache(maxsize=16)(self._digest_text)
 
     def run(self, settings: RunSettings) -> Record:
         """Run one method on one stream, and judge its decisions.
@@ -62,22 +58,22 @@ class Simulator:
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
-        _check_reads_photos(settings)
         sources = self._library.sources(settings)
-        stream = sources.stream(settings.stream)
-        pool = self._pool(settings.encoder, settings.prompt, *sources.names)
+        _check_fits(settings, sources.id_set)
+        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
+        names = (source.name for source in sources.present)
+        pool = self._pool(settings.encoder, settings.prompt, *names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
             pool = self._beside(pool, more_text)
         index = pool_rows(sources, stream)
         items, is_injected = np.arange(len(stream)), stream.kind == NOISE
         data = StreamData(pool.in_order(index), items, is_injected, settings.stream.seed)
-        model = sources.id_set.model(settings.prompt)
-        data = _with_scores(settings, data, model.get("logit_bias"))
-        text_digest = self._text_digest(settings.encoder, settings.prompt, settings.id_set)
-        read = [(source.name, source) for source in sources.files]
-        more_digest = more_text.digest if more_text else None
-        digests = run_digests(settings.id_set, read, text_digest, model, more_digest)
+        if settings.threshold.score == MATCH:
+            from zsntta_cli.methods.match import matched  # not for every start
+
+            data = matched(data, sources.id_set.model(settings.prompt).get("logit_bias"))
+        digests = run_digests(settings, sources, more_text)
         started = time.perf_counter()
         decisions, columns, machine = self._decide(
             settings, sources, stream, data, digests, analyse
@@ -94,7 +90,7 @@ class Simulator:
             machine, seconds = self._live().machine, self._live().seconds
         return Replay(
             settings, sources, done, decisions, digests, seconds, columns, unfinished, machine,
-            shared_once(self._library.origins(settings)), frozen_probability=of_class,
+            shared_once(self._library.origins(settings, sources)), frozen_probability=of_class,
         )  # fmt: skip
 
     def _decide(
@@ -108,7 +104,7 @@ class Simulator:
     ) -> tuple[Decisions, Columns, Machine | None]:
         """Decisions, further columns, and a replay's machine; None for a run that went live."""
         if not METHODS[settings.method].live:
-            return self._decide_from_cache(settings, data), {}, Machine()
+            return _decide_from_cache(settings, data), {}, Machine()
         # Only for live methods: it imports their settings.
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
@@ -130,44 +126,63 @@ class Simulator:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
         return *decided, None
 
-    def _decide_from_cache(self, settings: RunSettings, data: StreamData) -> Decisions:
-        method = METHODS[settings.method]
-        # A method's products are small: a second BLAS thread gains nothing and stalls them where
-        # the machine is busy.
-        with self._blas(settings.method).limit(limits=1, user_api="blas"):
-            try:
-                with redirect_stdout(sys.stderr):  # what an own method prints is no result
-                    decisions = method(data, settings.options, settings.threshold).push(data)
-            except SystemExit as error:
-                message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
-                raise SettingsError(message) from error
-        return check_decisions(decisions, settings.method, len(data), len(data.pool.text_features))
-
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
-        source = self._library.read(encoder_name, name)
-        text = self._library.text(encoder_name, prompt, id_set)
-        scale = self._library.scale(encoder_name, prompt, id_set)
+        of_id, source = (self._library.read(encoder_name, one) for one in (id_set, name))
+        text, scale = of_id.texts[prompt].features, float(of_id.model(prompt)["logit_scale"])
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
-        with np.errstate(all="ignore"), self._blas("").limit(limits=threads, user_api="blas"):
+        with np.errstate(all="ignore"), _blas("").limit(limits=threads, user_api="blas"):
             scores = zero_shot(source.image_features, text, scale)
         if not np.isfinite(scores.noise_score).all():
             wrong = "; ".join(problems(source.path))
             raise StoreError(f"{source.path} cannot be used: {wrong}.", remedy="make-again")
         return scores
 
-    def _digest_text(self, encoder_name: str, prompt: str, id_set: str) -> str:
-        return hashlib.sha256(self._library.text(encoder_name, prompt, id_set).data).hexdigest()
-
-    def _make_pool(self, encoder_name: str, prompt: str, id_set: str, *other_names: str) -> Pool:
-        names = (id_set, *other_names)
-        scores = [self._zero_shot(encoder_name, prompt, id_set, name) for name in names]
+    def _make_pool(self, encoder_name: str, prompt: str, *names: str) -> Pool:
+        """The images of some sets, the first of which is the ID set."""
+        sets = [self._library.read(encoder_name, name) for name in names]
+        scores = [self._zero_shot(encoder_name, prompt, names[0], name) for name in names]
         return Pool(
-            raw_features([self._library.read(encoder_name, name) for name in names]),
-            self._library.text(encoder_name, prompt, id_set),
-            self._library.scale(encoder_name, prompt, id_set),
-            _below_each_other(scores),
+            raw_features(sets),
+            sets[0].texts[prompt].features,
+            float(sets[0].model(prompt)["logit_scale"]),
+            ZeroShot(
+                np.concatenate([score.class_index for score in scores]),
+                np.concatenate([score.noise_score for score in scores]),
+            ),
         )
+
+
+def raw_features(sources: Sequence[Features]) -> Rows:
+    """Features of all sources, joined; normalised ones get the norm of raw ones."""
+    factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
+    return Rows([source.image_features for source in sources], factors)
+
+
+@functools.cache
+def _blas(method: str) -> ThreadpoolController:
+    """The BLAS libraries: looked for anew with each method, which may load one, as SciPy has."""
+    del method
+    return ThreadpoolController()
+
+
+def _decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
+    """The decisions of a method that is not live, checked.
+
+    Raises:
+        SettingsError: it ends the program, or returns what is no decision.
+    """
+    method = METHODS[settings.method]
+    # A method's products are small: a second BLAS thread gains nothing and stalls them where the
+    # machine is busy.
+    with _blas(settings.method).limit(limits=1, user_api="blas"):
+        try:
+            with redirect_stdout(sys.stderr):  # what an own method prints is no result
+                decisions = method(data, settings.options, settings.threshold).push(data)
+        except SystemExit as error:
+            message = f"{settings.method} ends the program, by sys.exit({error.code!r})."
+            raise SettingsError(message) from error
+    return check_decisions(decisions, settings.method, len(data), len(data.pool.text_features))
 
 
 def pool_rows(sources: Sources, stream: Stream) -> NDArray[np.int64]:
@@ -176,46 +191,21 @@ def pool_rows(sources: Sources, stream: Stream) -> NDArray[np.int64]:
     return rows
 
 
-def _below_each_other(scores: Sequence[ZeroShot]) -> ZeroShot:
-    """The scores of several sets joined; for a single set its own."""
-    if len(scores) == 1:
-        return scores[0]
-    return ZeroShot(
-        np.concatenate([score.class_index for score in scores]),
-        np.concatenate([score.noise_score for score in scores]),
-    )
-
-
-def _check_reads_photos(settings: RunSettings) -> None:
-    """Refuse methods that compare or adapt class names if photos replace the names."""
-    method = METHODS[settings.method]
+def _check_fits(settings: RunSettings, id_set: Features) -> None:
+    """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
+    name, method = settings.method, METHODS[settings.method]
     if settings.prompt == PHOTOS and (method.live or method.needs):
         raise SettingsError(
-            f"{settings.method} works on class names or words here, and the prompt 'photos' stands "
-            f"for classes made of photos: leave one of them out."
+            f"{name} works on class names or words here, and the prompt 'photos' stands for "
+            f"classes made of photos: leave one of them out."
         )
-
-
-def _with_scores(settings: RunSettings, data: StreamData, bias: float | None) -> StreamData:
-    """The stream with the noise scores of the settings."""
-    method = METHODS[settings.method]
     if settings.threshold.score != MATCH:
-        if method.decides and len(data.pool.text_features) == 1:
+        if method.decides and len(id_set.class_names) == 1:
             raise SettingsError(
                 f"{settings.id_set} has one class, of which MCM is 1 for any image", remedy="match"
             )
-        return data
-    from zsntta_cli.methods.match import matched  # not for every start
-
-    if method.live and bias is None:
+    elif method.live and id_set.model(settings.prompt).get("logit_bias") is None:
         raise SettingsError(
-            f"score is match, which {settings.method} takes of sigmoid models (SigLIP) alone: "
-            f"this encoder has no logit bias."
+            f"score is match, which {name} takes of sigmoid models (SigLIP) alone: this encoder "
+            f"has no logit bias."
         )
-    return matched(data, bias)
-
-
-def raw_features(sources: Sequence[Features]) -> Rows:
-    """Features of all sources, joined; normalised ones get the norm of raw ones."""
-    factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
-    return Rows([source.image_features for source in sources], factors)

@@ -29,10 +29,10 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.settings import NO_NOISE, StreamSettings
+from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import Stream, build_stream, has_ood
+from zsntta_cli.simulation.stream import has_ood
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,9 @@ class Sources:
     noise: Features | None
 
     @property
-    def files(self) -> list[Features]:
-        """The feature files of the stream, each once, the ID set's first."""
-        return list({file.name: file for file in self.present}.values())
-
-    @property
     def present(self) -> list[Features]:
         """The feature files that the stream uses."""
         return [s for s in (self.id_set, self.ood_set, self.noise) if s is not None]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the sets that the stream uses."""
-        return tuple(source.name for source in self.present)
-
-    def stream(self, settings: StreamSettings) -> Stream:
-        """The stream over these sets."""
-        return build_stream(settings, *self.sizes, self.id_set.labels)
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -70,20 +56,20 @@ class Sources:
 
 
 class Library:
-    """The feature files in one folder."""
+    """The feature files in one folder, each of which is read once."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.read = functools.lru_cache(maxsize=16)(self._read_file)
+    def __init__(self, root: Path, rows: bool = True) -> None:
+        """Without `rows` only descriptions are read, which are not checked against the rows."""
+        self._root, self._rows = root, rows
+        self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
-        self._origins = functools.lru_cache(maxsize=16)(self._read_origins)
 
     def sources(self, settings: RunSettings) -> Sources:
         """The files of a run's stream, checked to fit each other and the settings.
 
         Raises:
             StoreError: features that are missing, broken or of different encoders.
-            StoreError: the ID set is not labelled.
+            StoreError: the ID set is not labelled, or has no text features of the prompt.
         """
         encoder_name, stream = settings.encoder, settings.stream
         id_set = self.read(encoder_name, settings.id_set)
@@ -101,24 +87,25 @@ class Library:
             self.read(encoder_name, ood) if ood else None,
             self.read(encoder_name, noise) if noise else None,
         )
-        for other in sources.present:
+        for other in sources.present[1:]:
             check_same(
                 other.path, other.identity, id_set.identity,
                 then=f"extract it or {id_set.path} again",
             )  # fmt: skip
+        self.text(encoder_name, settings.prompt, settings.id_set)
         return sources
 
     def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
-        """Text features (C, D) of a set's class names, or of a word list."""
+        """Text features (C, D) of a set's class names, or of a word list.
+
+        Raises:
+            MissingText: there are none of this prompt.
+        """
         features = self.read(encoder_name, name)
         if prompt not in features.texts:
             limit = features.source.get("limit")
             raise MissingText(prompt, name, tuple(features.texts), limit, encoder_name)
         return features.texts[prompt].features
-
-    def scale(self, encoder_name: str, prompt: str, name: str) -> float:
-        """The logit scale of a set's classes under a prompt."""
-        return float(self.read(encoder_name, name).model(prompt)["logit_scale"])
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""
@@ -130,22 +117,15 @@ class Library:
             return MoreText(_read_no_text(settings.flat()["no_text"], names.shape))
         return None
 
-    def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
+    def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
-        prompts = {
-            **dict.fromkeys((file.name for file in self.sources(settings).files), ""),
-            settings.id_set: settings.prompt,
-        }
+        files = {file.name: file for file in sources.present}
+        prompts = {**dict.fromkeys(files, ""), settings.id_set: settings.prompt}
         if METHODS[settings.method].needs == NEEDS_WORDS:
             lists, _ = self.word_prompts(settings)
             prompts |= {words_name(name): prompt for name, prompt in lists.items()}
-        return self._origins(settings.encoder, tuple(prompts.items()))
-
-    def _read_origins(
-        self, encoder: str, prompts: tuple[tuple[str, str], ...]
-    ) -> dict[str, dict[str, Any]]:
-        """Origins of files by name, with the prompt of the text features that are read."""
-        return {name: origin_of(self.read(encoder, name), prompt) for name, prompt in prompts}
+            files |= {name: self.read(settings.encoder, name) for name in prompts}
+        return {name: origin_of(files[name], prompt) for name, prompt in prompts.items()}
 
     def _words(self, settings: RunSettings) -> MoreText:
         """Word lists, joined; a word that an earlier list has is left out."""
@@ -212,7 +192,7 @@ class Library:
         if not path.exists():
             cached_names = set_names(self._root, encoder_name)
             raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
-        features = store.read(path)
+        features = store.read(path, self._rows)
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
 
 

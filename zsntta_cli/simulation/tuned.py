@@ -136,12 +136,12 @@ def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
     digests = foreseen.digests(run) if keeps_answers(run) else None
     if digests is None:
         return False
-    id_set = foreseen.header(run.encoder, run.id_set)
-    asked = question(run, id_set.identity, digests)
+    read = foreseen.described.read
+    asked = question(run, read(run.encoder, run.id_set).identity, digests)
     files = (
         AnswerFile(
             feature_path(root, run.encoder, name), asked, digests[name],
-            len(foreseen.header(run.encoder, name)), run.id_set,
+            len(read(run.encoder, name)), run.id_set,
         )
         for name in _tuned_sets(run)
         if name in digests
