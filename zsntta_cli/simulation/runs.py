@@ -147,14 +147,14 @@ def preset_of(run: RunSettings) -> str:
 
 
 def _pick(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
-    names = tuple(name for name in fields if name in flat)
-    values = [flat[name] for name in names]
+    """A group of settings, of those of its fields that have a value."""
+    values = {name: flat[name] for name in fields if name in flat}
     try:
-        return _checked(maker, names, *values)
+        return _checked(maker, **values)
     except TypeError:  # a value that cannot be hashed is none, which a call without a cache says
-        return _checked.__wrapped__(maker, names, *values)
+        return maker(**values)
 
 
 @functools.lru_cache(maxsize=10_000, typed=True)  # the paper's tables are thousands of runs
-def _checked(maker: Callable[..., Any], names: tuple[str, ...], *values: Any) -> Any:
-    return maker(**dict(zip(names, values, strict=True)))
+def _checked(maker: Callable[..., Any], /, **values: Any) -> Any:
+    return maker(**values)
