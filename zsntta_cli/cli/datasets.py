@@ -12,11 +12,11 @@ from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
-    KNOWN_FOLDERS,
     PAPER_ENCODERS,
     TINY,
     EncoderChoice,
     ExtractSettings,
+    known_folders,
 )
 
 app = group("List, show, fetch and verify the known data sets.", lists=True)
@@ -135,7 +135,7 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     listed = [choice.slug for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)]
     rows = []
     for slug in dict.fromkeys([*listed, *cached]):
-        choice = KNOWN_FOLDERS.get(slug, EncoderChoice(folder=slug))
+        choice = known_folders().get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
         rows.append((slug, encoder_options(choice) or "(the default)", sets))
     _print_table(("Folder", "Options", "Cached sets"), rows)

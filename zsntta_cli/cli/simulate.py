@@ -227,7 +227,7 @@ def simulate(
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
-    differing = _differences(features_dir, recorded)
+    differing = _differences(features_dir, recorded) if recorded else []
     if not table.has_notes_below:
         _tell_notes(features_dir, runs, differing)
     show = partial(_show, form=form, view=view, output=table.output)
@@ -258,8 +258,6 @@ def _differences(root: Path, recorded: "Sequence[Record]") -> list[str]:
     Raises:
         MissingSets: feature files of theirs are missing.
     """
-    if not recorded:
-        return []
     from zsntta_cli.results.repeating import check_present, differences
 
     check_present(root, recorded)

@@ -15,7 +15,7 @@ from zsntta_cli.paper.printed.tables import (
     group_name,
     row_name,
 )
-from zsntta_cli.settings import FP32, KNOWN_FOLDERS, EncoderChoice, is_tiny
+from zsntta_cli.settings import FP32, EncoderChoice, is_tiny, known_folders
 
 BUILT_IN = "shapes"  # replaces every ID set
 
@@ -70,7 +70,7 @@ class PaperEncoder:
         theirs = EncoderChoice(cell.encoder)
         if (folder := self.named.folder) is None:
             return (self.named.model, self.named.pretrained) == (theirs.model, theirs.pretrained)
-        listed = KNOWN_FOLDERS.get(folder)
+        listed = known_folders().get(folder)
         return cell.encoder == (listed.model if listed else USUAL_ENCODER)
 
 

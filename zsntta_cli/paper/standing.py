@@ -22,7 +22,7 @@ from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
-from zsntta_cli.settings import KNOWN_FOLDERS
+from zsntta_cli.settings import known_folders
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.notes import notes_before
 from zsntta_cli.simulation.record import Record
@@ -102,7 +102,7 @@ class Standing(Obtained):
         if not any(encoder.is_of_paper(cell) for cell in every):
             theirs = ", ".join(dict.fromkeys(cell.encoder for cell in every))
             return [f"nothing is published of {encoder.named.slug} here, but of {theirs}"]
-        if encoder.named.folder and encoder.named.folder not in KNOWN_FOLDERS:
+        if encoder.named.folder and encoder.named.folder not in known_folders():
             return [f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights"]
         return []
 

@@ -3,14 +3,16 @@
 options.py has the declaration of a setting, and prompts.py has prompts and word lists.
 """
 
+import functools
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
-from zsntta_cli.settings.orders import ORDERS, check_order
-from zsntta_cli.settings.ratios import check_ratio, parse_ratio
+from zsntta_cli.settings.orders import ORDERS, parse_order
+from zsntta_cli.settings.ratios import parse_ratio
 
 TINY, OPENAI = "tiny", "openai"
 RANDOM_WEIGHTS = "none"
@@ -84,17 +86,19 @@ class EncoderChoice:
 
 # Sec. 5.1 and the table of backbones.
 PAPER_ENCODERS = (EncoderChoice(), EncoderChoice("RN50"), EncoderChoice("ViT-L-14"))
-# The paper's encoders and the embedded one, in any precision, by the folders of their features.
-KNOWN_FOLDERS = {
-    choice.slug: choice
-    for encoder in (EncoderChoice(TINY), *PAPER_ENCODERS)
-    for choice in (replace(encoder, precision=precision) for precision in PRECISIONS)
-}
+
+
+@functools.cache
+def known_folders() -> Mapping[str, EncoderChoice]:
+    """The paper's encoders and the embedded one, in any precision, by their features' folders."""
+    encoders = EncoderChoice(TINY), *PAPER_ENCODERS
+    choices = [replace(e, precision=precision) for e in encoders for precision in PRECISIONS]
+    return {choice.slug: choice for choice in choices}
 
 
 def is_tiny(folder: str) -> bool:
     """Whether a folder is that of the embedded encoder's features, in any precision."""
-    return folder in KNOWN_FOLDERS and KNOWN_FOLDERS[folder].model == TINY
+    return folder in (TINY, *(f"{TINY}-{precision}" for precision in PRECISIONS))
 
 
 @dataclass(frozen=True)
@@ -148,14 +152,14 @@ class StreamSettings(Settings):
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
         0.5, "OOD share of the stream, in [0, 1), or natural: all images of both sets.",
-        within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=check_ratio,
+        within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=parse_ratio,
     )  # fmt: skip
     seed: int = option(
         0, "Seed of the stream's order and of a random detector.", within=Range(least=0)
     )
     order: str = option(  # the paper's is shuffled; real ones may be sorted, bursty, clean at first
         "shuffled", "Order of the stream (docs/detector.md, docs/streams.md).", choices=ORDERS,
-        checked_by=check_order,
+        checked_by=parse_order,
     )  # fmt: skip
     noise: str = option(
         NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)

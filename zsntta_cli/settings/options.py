@@ -4,7 +4,6 @@ The command line's options, the checks of values and the reader of records use t
 """
 
 import dataclasses
-import functools
 import math
 import types
 import typing
@@ -34,8 +33,8 @@ class Range:
     below: float | None = None
 
     def __contains__(self, value: float) -> bool:
-        if not _is_finite(value):
-            return False
+        if not (abs(value) <= _LARGEST if isinstance(value, Integral) else math.isfinite(value)):
+            return False  # 10**400 is a whole number, too
         low = value >= self.least if self.least is not None else True
         low &= value > self.above if self.above is not None else True
         high = value <= self.most if self.most is not None else True
@@ -60,11 +59,6 @@ def is_bias(value: Any) -> bool:
     return number and abs(value) <= LARGEST_SCALE
 
 
-def _is_finite(value: float) -> bool:
-    """Whether a number is finite, and a whole number not too large: 10**400 is."""
-    return abs(value) <= _LARGEST if isinstance(value, Integral) else math.isfinite(value)
-
-
 def option(
     default: Any,
     about: str,
@@ -74,7 +68,7 @@ def option(
     example: str = "",
     name: str = "",
     shown: str = "",
-    checked_by: Callable[[Any], None] | None = None,
+    checked_by: Callable[[Any], object] | None = None,
 ) -> Any:
     """Declare a field of a settings class.
 
@@ -97,14 +91,8 @@ def option_name(declared: "Field[Any]") -> str:
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
     """The type of a setting's values (the first one of a union), and whether it may be None."""
     annotation: Any = declared.type
-    return _type_and_none(annotation)
-
-
-@functools.cache
-def _type_and_none(annotation: Any) -> tuple[type, bool]:
     kinds = typing.get_args(annotation) or (annotation,)
-    kind = next(kind for kind in kinds if kind is not types.NoneType)
-    return kind, types.NoneType in kinds
+    return kinds[kinds[0] is types.NoneType], types.NoneType in kinds
 
 
 class Settings:

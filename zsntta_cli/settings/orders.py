@@ -28,8 +28,3 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
     if not (0 < concentration <= _LARGEST or math.isinf(concentration)):
         raise SettingsError(f"order is {short(ascii(text))}, must be as {DIRICHLET}:0.1.")
     return name, (concentration,)
-
-
-def check_order(text: str) -> None:
-    """Raise SettingsError unless a text names an order."""
-    parse_order(text)

@@ -27,11 +27,6 @@ def parse_ratio(text: str) -> Ratio:
     return float(text)
 
 
-def check_ratio(text: str) -> None:
-    """Raise SettingsError unless a text is a ratio."""
-    parse_ratio(text)
-
-
 def ood_share(ratio: Ratio) -> float:
     """The OOD share that a ratio asks for; nan where it depends on the sets, as for `natural`."""
     return float("nan") if isinstance(ratio, str) else ratio

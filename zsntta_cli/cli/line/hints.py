@@ -26,7 +26,7 @@ from zsntta_cli.errors import (
     ZsnttaError,
     near,
 )
-from zsntta_cli.settings import DATA, FEATURES, KNOWN_FOLDERS, EncoderChoice
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, known_folders
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
 
 NEXT_STEPS = (
@@ -272,7 +272,7 @@ def _choice(given: Given) -> EncoderChoice | None:
     if not isinstance(folder, str):
         names = ("model", "pretrained", "precision")
         return EncoderChoice(**{name: given[name] for name in names if given.get(name) is not None})
-    return KNOWN_FOLDERS.get(folder) or _made_here(
+    return known_folders().get(folder) or _made_here(
         Path(given.get("features_dir", FEATURES)), folder
     )
 
