@@ -217,7 +217,17 @@ def test_numbers_are_part_of_names_that_they_do_not_count():
 def test_classes_with_one_name_are_said():
     [line] = twins(["Crane", "dog", "crane"], ["n1", "n2", "n3"])
     assert line == "2 classes are called 'Crane' (n1, n3), and no prompt tells them apart"
+    [line] = twins(["big cat", "big_cat"])
+    assert "(big cat at 0, big_cat at 1)" in line
     assert not list(twins(["cat", "dog"]))
+
+
+def test_splits_that_are_taken_for_classes_are_said(tmp_path):
+    images = load(place(tmp_path, "train/cat/1.png", "Val/cat/1.png"))
+    assert list(images.class_names) == ["Val", "train"]
+    assert "classes are called Val, train: if these hold them, name one, own=PATH/Val" in said(
+        images
+    )
 
 
 def test_wnids_that_are_none_of_imagenets_stay_and_are_said(tmp_path):

@@ -13,6 +13,7 @@ _SHOWN = 3  # names in a note
 _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 # 001.Black_footed_Albatross of CUB, n02085620-Chihuahua of Stanford Dogs.
 _NUMBER_BEFORE = re.compile(r"n?\d+[-_. ]+(?=\w)")
+_SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")  # AnnualCrop of EuroSAT, no McDonald
 
 
@@ -37,11 +38,16 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     are_wnids = bool(folders) and all(map(_WNID.fullmatch, folders))
     words = _of_wnids(folders) if are_wnids else as_words(folders)
     notes, name_file = list(images.notes), "--class-names FILE, lines of a folder and its name"
+    if {folder.lower() for folder in folders} <= _SPLITS and folders:
+        where = f"{images.name}=PATH/{folders[0]}"
+        notes.append(
+            f"classes are called {first_of(folders)}: if these hold them, name one, {where}"
+        )
     if words == [folder.replace("_", " ") for folder in folders] or words == folders:
         if are_wnids or (folders and all(map(str.isdecimal, folders))):
             what = "wnids that are not all ImageNet's" if are_wnids else "numbers"
             first = first_of(folders, _SHOWN)
-            notes.append(f"class folders are {what} ({first}), and so are prompts: {name_file}")
+            notes.append(f"class folders are {what} ({first}), and prompts have them: {name_file}")
         return replace(images, notes=notes)
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
     notes.append(f"class folders are read as words: {first_of(pairs, _SHOWN)}; others: {name_file}")
@@ -103,7 +109,10 @@ def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
     for twin, count in Counter(plain).most_common(_SHOWN):
         if count > 1:
             rows = [row for row, name in enumerate(plain) if name == twin]
-            which = ", ".join(short(folders[row]) if folders else str(row) for row in rows)
+            which = first_of(
+                [short(folders[row]) if folders else f"{names[row]} at {row}" for row in rows],
+                _SHOWN,
+            )
             yield (
                 f"{counted(count, 'class', 'classes')} are called '{short(names[rows[0]])}' "
                 f"({which}), and no prompt tells them apart"
