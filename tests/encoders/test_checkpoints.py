@@ -82,11 +82,6 @@ def extract(zsntta, kind, *more):
                   "--no-partners", *more)  # fmt: skip
 
 
-def pooled(output):
-    """The features of an answer, which is nothing else before transformers 5."""
-    return getattr(output, "pooler_output", output)
-
-
 def test_features_are_those_of_the_library(checkpoint, tmp_path):
     kind, model = checkpoint
     encoder = load_encoder(EncoderChoice(f"hf:{tmp_path / kind}"), "cpu")
@@ -96,14 +91,14 @@ def test_features_are_those_of_the_library(checkpoint, tmp_path):
     pixels = (pixels - config["image_mean"]) / config["image_std"]
     with torch.inference_mode():
         values = torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)
-        expected = pooled(model.get_image_features(pixel_values=values)).numpy()
+        expected = model.get_image_features(pixel_values=values).pooler_output.numpy()
     np.testing.assert_allclose(found, expected, atol=1e-5)
     ids = torch.full((10, LENGTH), 1)
     for row, name in zip(ids, NAMES.split(), strict=True):
         prompt = [WORDS.index(word) for word in f"a photo of a {name} . <end>".split()]
         row[: len(prompt)] = torch.tensor(prompt)
     with torch.inference_mode():
-        text = pooled(model.get_text_features(input_ids=ids))
+        text = model.get_text_features(input_ids=ids).pooler_output
     text = torch.nn.functional.normalize(text, dim=-1).numpy()
     prompts = [f"a photo of a {name}." for name in NAMES.split()]
     np.testing.assert_allclose(encoder.encode_texts(prompts), text, atol=1e-6)
@@ -160,7 +155,7 @@ def change(path, **values):
 
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
-UNKNOWN = "are prepared in a way that is not known here"
+UNKNOWN = "preprocessor_config.json asks for steps that are not known here"
 
 
 @pytest.mark.parametrize(

@@ -170,9 +170,9 @@ def test_a_tokenizer_that_is_out_of_reach_names_the_files(monkeypatch):
     with pytest.raises(EncoderError) as caught:
         load_tokenizer("ViT-B-16-SigLIP2")
     assert str(caught.value) == (
-        "cannot load the tokenizer of ViT-B-16-SigLIP2: download the files of "
+        "cannot load the tokenizer of ViT-B-16-SigLIP2 (no network): download the files of "
         "https://huggingface.co/timm/ViT-B-16-SigLIP2 and take local-dir:PATH of their folder as "
-        "the model (OSError: no network)."
+        "the model."
     )
 
 

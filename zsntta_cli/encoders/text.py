@@ -66,11 +66,10 @@ def load_tokenizer(model: str) -> "Tokenize":
             remedy="install-transformers",
         ) from error
     except Exception as error:  # transformers and the hub raise what they like
-        where = f" of https://huggingface.co/{source}" if source else " that it names"
+        where = f"of https://huggingface.co/{source}" if source else "that it names"
         raise EncoderError(
-            f"cannot load the tokenizer of {model}: download the files{where} and take "
-            f"local-dir:PATH of their folder as the model ({type(error).__name__}: "
-            f"{first_line(error)})."
+            f"cannot load the tokenizer of {model} ({first_line(error)}): download the files "
+            f"{where} and take local-dir:PATH of their folder as the model."
         ) from error
     return tokenizer
 
@@ -138,8 +137,9 @@ class TextTower:
         lengths = tokens.argmax(dim=1) if self._cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
+        encode = self._cut if self._cuts else self._model.encode_text
         with self._replacing(context), autocast(self._device, self._precision):
-            features = torch.cat([self._cut(tokens[rows]) for rows in order.tensor_split(groups)])
+            features = torch.cat([encode(tokens[rows]) for rows in order.tensor_split(groups)])
         return torch.nn.functional.normalize(features.float(), dim=-1)[order.argsort()]
 
     def _cut(self, tokens: "torch.Tensor") -> "torch.Tensor":
@@ -152,8 +152,6 @@ class TextTower:
         from torch.func import functional_call
 
         model = self._model
-        if not self._cuts:
-            return model.encode_text(tokens)
         length = int(tokens.argmax(dim=1).max()) + 1
         cut = {
             "positional_embedding": model.positional_embedding[:length],
@@ -176,24 +174,20 @@ class TextTower:
         import open_clip
 
         has_start = isinstance(self._tokenize, open_clip.SimpleTokenizer)
-        if not has_start or not hasattr(self._words, "token_embedding"):
+        if not has_start or self._word_table is None:
             raise EncoderError(
                 "tpt tunes the words after CLIP's start token, and this text tower has none."
             )
 
     def word_embeddings(self, tokens: "torch.Tensor") -> "torch.Tensor":
         """Embed tokens (C, L) as (C, L, W) in float32; the tower must be one that can be tuned."""
-        return self._word_table(tokens).detach().float()
+        embedded: torch.Tensor = self._word_table(tokens)
+        return embedded.detach().float()
 
     @property
-    def _words(self) -> Any:
-        """The module that embeds words: the model, or its separate text tower."""
-        return getattr(self._model, "text", self._model)
-
-    @property
-    def _word_table(self) -> "torch.nn.Embedding":
-        table: torch.nn.Embedding = self._words.token_embedding
-        return table
+    def _word_table(self) -> Any:
+        """What embeds words, of the model or its separate text tower; None if nothing is known."""
+        return getattr(getattr(self._model, "text", self._model), "token_embedding", None)
 
     @contextmanager
     def _replacing(self, context: "torch.Tensor | None") -> Iterator[None]:

@@ -14,7 +14,7 @@ import torch
 from zsntta_cli.encoders.weights import Weights, check_reachable
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import EncoderChoice, hub_folder
+from zsntta_cli.settings import CHECKPOINT, EncoderChoice, hub_folder
 
 _IMAGES = "preprocessor_config.json"
 _FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # configurations, weights, tokenizers
@@ -31,19 +31,14 @@ class Checkpoint(torch.nn.Module):
         self.visual.preprocess_cfg = preprocessing
         self.logit_scale, self.logit_bias = model.logit_scale, getattr(model, "logit_bias", None)
 
-    def encode_image(self, images: torch.Tensor, normalize: bool = False) -> torch.Tensor:
+    def encode_image(self, images: torch.Tensor, normalize: bool = False) -> Any:
         """Encode pixels (B, 3, H, W) to image features (B, D)."""
         assert not normalize
-        return _features(self.model.get_image_features(pixel_values=images))
+        return self.model.get_image_features(pixel_values=images).pooler_output
 
-    def encode_text(self, tokens: torch.Tensor) -> torch.Tensor:
+    def encode_text(self, tokens: torch.Tensor) -> Any:
         """Encode tokens (P, L) to text features (P, D)."""
-        return _features(self.model.get_text_features(input_ids=tokens))
-
-
-def _features(output: Any) -> torch.Tensor:
-    features: torch.Tensor = getattr(output, "pooler_output", output)  # since version 5
-    return features
+        return self.model.get_text_features(input_ids=tokens).pooler_output
 
 
 def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
@@ -52,27 +47,34 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
     Raises:
         EncoderError: the checkpoint cannot be loaded, or transformers is not installed.
     """
+    folder = hub_folder(choice.model)
+    name = "" if folder else choice.model.removeprefix(CHECKPOINT)
     try:
         library = import_module("transformers")
-    except ImportError as error:
-        raise EncoderError(
-            f"{choice.model} is a checkpoint of transformers", remedy="install-transformers"
-        ) from error
-    library.utils.logging.disable_progress_bar()
-    library.utils.logging.set_verbosity_error()  # of keys that lack, the first is said below
-    folder = hub_folder(choice.model) or _fetched(choice.model)
-    try:
+        library.utils.logging.disable_progress_bar()
+        library.utils.logging.set_verbosity_error()  # of keys that lack, the first is said below
+        if folder is None:
+            import huggingface_hub
+
+            check_reachable(name, _IMAGES)
+            folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
-        images, _ = library.ImageProcessingMixin.get_image_processor_dict(folder)
         if kind not in _KINDS:
             raise EncoderError(f"it is of the kind '{kind}', must be one of {', '.join(_KINDS)}")
+        images, _ = library.ImageProcessingMixin.get_image_processor_dict(folder)
         model, keys = getattr(library, _KINDS[kind]).from_pretrained(
             folder, use_safetensors=True, output_loading_info=True, ignore_mismatched_sizes=True
         )
         tokenizer = library.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         preprocessing = _preprocessing(images, kind)
-    except Exception as error:  # transformers raises errors of many kinds
-        raise EncoderError(f"cannot load {choice.model} ({first_line(error)}).") from error
+    except ImportError as error:
+        raise EncoderError(
+            f"{choice.model} is a checkpoint of transformers", remedy="install-transformers"
+        ) from error
+    except Exception as error:  # transformers, the hub and the network raise errors of many kinds
+        by_hand = f"files of https://huggingface.co/{name} and take hf:/FOLDER as the model"
+        where = f": download the {by_hand}" if name else ""
+        raise EncoderError(f"cannot load {choice.model} ({first_line(error)}){where}.") from error
     if lacking := sorted([*keys["missing_keys"], *(key for key, *_ in keys["mismatched_keys"])]):
         others = f"; it has {min(keys['unexpected_keys'])}" if keys["unexpected_keys"] else ""
         raise EncoderError(
@@ -81,32 +83,16 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
         )
     length = int(model.config.text_config.max_position_embeddings)
 
-    def tokenize(prompts: list[str]) -> torch.Tensor:
-        tokens: torch.Tensor = tokenizer(
+    def tokenize(prompts: list[str]) -> Any:
+        return tokenizer(
             prompts, padding="max_length", truncation=True, max_length=length, return_tensors="pt"
         )["input_ids"]
-        return tokens
 
     digests = [sha256(path) for path in sorted(folder.glob("*.safetensors"))]
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if digests[1:] else digests[0]
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
     return Weights(Checkpoint(model, preprocessing), digest, versions=versions), tokenize
-
-
-def _fetched(model: str) -> Path:
-    """Fetch the missing files of a repository, and give their folder in the hub's cache."""
-    import huggingface_hub
-
-    name = model.partition(":")[2]
-    try:
-        check_reachable(name, _IMAGES)
-        return Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
-    except Exception as error:  # errors of the hub, of HTTP or of the network
-        raise EncoderError(
-            f"cannot get {model}: download the files of https://huggingface.co/{name} and take "
-            f"hf:/FOLDER as the model ({type(error).__name__}: {first_line(error)})."
-        ) from error
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -117,17 +103,13 @@ def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:
     """
     size, crop = images.get("size"), images.get("crop_size")
     shortest = size.get("shortest_edge") if isinstance(size, dict) else None
-    if kind == "clip" and isinstance(size, int):  # as in OpenAI's own checkpoints
-        shortest = size
+    shortest = size if kind == "clip" and isinstance(size, int) else shortest  # OpenAI's own
     final = crop or shortest if shortest else size
     sides = {final.get("height"), final.get("width")} if isinstance(final, dict) else {final}
     is_whole = shortest is None or (images.get("do_center_crop", True) and sides == {shortest})
     resample = _RESAMPLE.get(images.get("resample", 3))
     if len(sides) != 1 or None in sides or not is_whole or resample is None:
-        raise EncoderError(
-            f"its images are prepared in a way that is not known here: size {size}, crop {crop}, "
-            f"resample {images.get('resample')}"
-        )
+        raise EncoderError(f"its {_IMAGES} asks for steps that are not known here")
     return {
         "size": (*sides, *sides), "mode": "RGB", "mean": tuple(images["image_mean"]),
         "std": tuple(images["image_std"]), "interpolation": resample, "fill_color": 0,

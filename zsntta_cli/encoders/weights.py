@@ -92,35 +92,26 @@ def load_weights(choice: EncoderChoice) -> Weights:
 
 
 def _load_open_clip(choice: EncoderChoice) -> Weights:
-    import open_clip
-
-    if ":" not in choice.model and open_clip.get_model_config(choice.model) is None:
-        raise EncoderError(
-            f"open_clip has no model '{choice.model}'{near(choice.model, _models())}: see "
-            f"open_clip.list_models()."
-        )
-    if choice.pretrained != RANDOM_WEIGHTS and ":" not in choice.model:
-        return _from_file(choice)
-    model = _random(choice) if choice.pretrained == RANDOM_WEIGHTS else _from_folder(choice)
-    return Weights(model, _state_sha256(model))
-
-
-def _random(choice: EncoderChoice) -> "open_clip.CLIP":
+    """Load hf-hub:… or local-dir:…, which are open_clip's forms of names, or a known model."""
     import open_clip
     import torch
 
-    with torch.random.fork_rng():
-        torch.manual_seed(_RANDOM_SEED)
-        return open_clip.create_model(choice.model, precision=choice.precision)
-
-
-def _from_folder(choice: EncoderChoice) -> "open_clip.CLIP":
-    """Load a model by hf-hub:… or local-dir:…, which are open_clip's forms of names."""
-    import open_clip
-
-    if choice.model.startswith(_HUB):
-        check_reachable(choice.model.removeprefix(_HUB), _CONFIG)
-    return open_clip.create_model(choice.model, precision=choice.precision, require_pretrained=True)
+    name = choice.model
+    if ":" not in name and open_clip.get_model_config(name) is None:
+        raise EncoderError(
+            f"open_clip has no model '{name}'{near(name, _models())}: see open_clip.list_models()."
+        )
+    if choice.pretrained == RANDOM_WEIGHTS:
+        with torch.random.fork_rng():
+            torch.manual_seed(_RANDOM_SEED)
+            model = open_clip.create_model(name, precision=choice.precision)
+    elif ":" in name:
+        if name.startswith(_HUB):
+            check_reachable(name.removeprefix(_HUB), _CONFIG)
+        model = open_clip.create_model(name, precision=choice.precision, require_pretrained=True)
+    else:
+        return _from_file(choice)
+    return Weights(model, _state_sha256(model))
 
 
 def _from_file(choice: EncoderChoice) -> Weights:
@@ -252,7 +243,13 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     """Say why weights cannot be loaded, and where to get the file."""
     import open_clip
 
-    reason = _reason(error)
+    first, _, rest = str(error).partition("\n")
+    reason = f"{type(error).__name__}: {first_line(error)}"
+    if "loading state_dict" in first and rest:  # torch's first line that says which
+        which = textwrap.shorten(rest.splitlines()[0], 200, placeholder=" …")
+        reason = f"they do not fit: {which}"
+    elif isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
+        reason = "it holds more than tensors, or none: save the model's state_dict() alone"
     if choice.model.startswith(_HUB):
         return (
             f"cannot load {choice.model}: download the files of "
@@ -271,16 +268,6 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         f"{_WEIGHTS} from https://huggingface.co/{hub} and take its path as the weights of "
         f"{choice.model.removesuffix(suffix)}{suffix}{openai} ({reason})."
     )
-
-
-def _reason(error: Exception) -> str:
-    """One line of an error; if weights do not fit, torch's first line that says which."""
-    first, _, rest = str(error).partition("\n")
-    if "loading state_dict" in first and rest:
-        return f"they do not fit: {textwrap.shorten(rest.splitlines()[0], 200, placeholder=' …')}"
-    if isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
-        return "it holds more than tensors, or none: save the model's state_dict() alone"
-    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def activation_note(choice: EncoderChoice) -> str | None:
