@@ -1,6 +1,5 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,22 +56,11 @@ def _own(name: str, path: Path | None, label: str) -> "ImageSet":
     try:
         if tars := shards.shard_paths(name, path):
             return shards.web_dataset(name, tars, label)
-        beside = []
-        if not path.is_dir():
-            files = tree.files_in(path)
-            if label or shards.is_shard(files):
-                return shards.web_dataset(name, [path], label)
-            beside = shards.endings_beside(files)
-        images = names_of_folders(folder_set(name, path))
+        if label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
+            return shards.web_dataset(name, [path], label)
+        return names_of_folders(folder_set(name, path))
     except OSError as error:
         raise DatasetError(f"data set '{name}' cannot be read ({first_line(error)}).") from error
-    if not beside:
-        return images
-    note = (
-        f"labels are from the folders: files beside the images ({', '.join(beside)}) are not read. "
-        f"--label FIELD takes labels from these"
-    )
-    return replace(images, notes=[*images.notes, note])
 
 
 def _of_hub(name: SetName, data_root: Path) -> "ImageSet":

@@ -115,19 +115,14 @@ def _images_of(group: dict[str, File]) -> list[File]:
     return plain or [file for file in group.values() if file.is_image]
 
 
-def endings_beside(files: Sequence[File]) -> list[str]:
-    """The endings of files that have the key of an image, if half of the images have one."""
+def is_shard(files: Sequence[File]) -> bool:
+    """Whether files come in groups by key, half of the images with a file of one ending beside.
+
+    Not where folders have classes; with `.cls` wherever they lie.
+    """
     samples = [group for group in groups(files).values() if _images_of(group)]
     beside = Counter(e for group in samples for e in group if not group[e].is_image)
-    return [ending for ending, count in beside.items() if 2 * count >= len(samples)]
-
-
-def is_shard(files: Sequence[File]) -> bool:
-    """Whether files come in groups by key, each with an image; not where folders have classes.
-
-    With `.cls` they do wherever they lie.
-    """
-    endings = endings_beside(files)
+    endings = [ending for ending, count in beside.items() if 2 * count >= len(samples)]
     folders = {file.parts[0] for file in below_shared(images_among(files)) if len(file.parts) > 1}
     return ".cls" in endings or (bool(endings) and len(folders) < 2)
 
