@@ -90,8 +90,7 @@ def _needs_gradients(run: RunSettings, keeping: Keeping) -> bool:
 
 def judged(replay: Replay, keeping: Keeping | None) -> Record:
     """The record of a run, with its curves."""
-    record = dataclasses.replace(replay, command=keeping.command if keeping else "").record()
-    return record.model_copy(update={"curves": curves_of(replay)})
+    return replay.record(keeping.command if keeping else "", curves_of(replay))
 
 
 def _is_to_keep(run: Record, keeping: Keeping | None) -> bool:

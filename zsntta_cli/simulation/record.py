@@ -9,7 +9,7 @@ import math
 import platform
 import resource
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -32,7 +32,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from zsntta_cli import __version__
-from zsntta_cli.methods import BY_SCORE, METHODS, Method, Pair
+from zsntta_cli.methods import BY_SCORE, METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
@@ -263,7 +263,6 @@ class Replay:
     unfinished: int = 0  # items that a Ctrl-C cut off
     machine: Machine = Machine()
     features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
-    command: str = ""  # that asks for the run
     frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
 
     @cached_property
@@ -274,48 +273,34 @@ class Replay:
     @cached_property
     def judged(self) -> Judged:
         """The decisions on the test samples, in the stream's order; injected items do not count."""
-        decisions = self.decisions
-        tests = self._tests
+        decisions, method = self.decisions, METHODS[self.settings.method]
+        is_test = self.stream.kind != NOISE
+        tests = slice(None) if is_test.all() else is_test  # unchanged if nothing is injected
         is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
-        is_probability = self._method.is_probability and self.settings.threshold.score != MATCH
+        is_probability = method.is_probability and self.settings.threshold.score != MATCH
         of_class = self.frozen_probability
-        if self._method.class_probability == BY_SCORE and is_probability:
+        if method.class_probability == BY_SCORE and is_probability:
             of_class = decisions.id_score
         return Judged(
             self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
             is_probability, None if of_class is None else of_class[tests],
         )  # fmt: skip
 
-    @property
-    def _tests(self) -> NDArray[np.bool_] | slice:
-        """The items that are test samples; the items unchanged if nothing is injected."""
-        tests = self.stream.kind != NOISE
-        return slice(None) if tests.all() else tests
+    def record(self, command: str = "", curves: "Curves | None" = None) -> Record:
+        """The decisions judged on the test samples, with the current time.
 
-    @property
-    def _method(self) -> type[Method] | Pair:
-        return METHODS[self.settings.method]
-
-    def _repeated(self) -> dict[str, float]:
-        sources = zip((OOD, NOISE), (self.sources.ood_set, self.sources.noise), strict=True)
-        times_shown = {s.name: int((self.stream.kind == k).sum()) / len(s) for k, s in sources if s}
-        return {name: round(times, 3) for name, times in times_shown.items() if times > 1}
-
-    def _notes(self) -> Iterator[RunNote]:
-        id_set = self.sources.id_set
-        sizes = SetSizes(*self.sources.sizes, len(id_set.class_names), id_set.dim)
-        return run_notes(self.settings, sizes)
-
-    def record(self) -> Record:
-        """The decisions judged on the test samples, with the current time."""
-        measures = measure(self.judged)
+        `command` asked for the run; `curves` are what figures draw of it.
+        """
+        settings, sources, id_set = self.settings, self.sources, self.sources.id_set
+        counts = {kind: int((self.stream.kind == code).sum()) for kind, code in _KINDS.items()}
+        shown = (sources.ood_set, counts["ood"]), (sources.noise, counts["noise"])
+        times = {source.name: count / len(source) for source, count in shown if source}
+        sizes = SetSizes(*sources.sizes, len(id_set.class_names), id_set.dim)
         return Record(
-            settings=self.settings,
-            accuracies=measures["accuracies"],
-            detection=measures["detection"],
-            flags=measures["flags"],
-            counts={name: int((self.stream.kind == kind).sum()) for name, kind in _KINDS.items()},
-            repeated=self._repeated(),
+            settings=settings,
+            **measure(self.judged),
+            counts=counts,
+            repeated={name: round(often, 3) for name, often in times.items() if often > 1},
             digests=self.digests,
             seconds=self.seconds,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -326,14 +311,15 @@ class Replay:
                 **self.machine.versions,
             },
             unfinished=self.unfinished,
-            revision=revision(self.settings.method) or "",
-            own=dict(source_digests(self.settings.method)),
+            revision=revision(settings.method) or "",
+            own=dict(source_digests(settings.method)),
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
-            notes=tuple(self._notes()),
-            preset=self.settings.preset,
-            command=self.command,
+            notes=tuple(run_notes(settings, sizes)),
+            preset=settings.preset,
+            command=command,
             features=dict(self.features),
+            curves=curves or {},
         )
 
 
