@@ -52,7 +52,7 @@ def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_pa
 
 def test_scores_take_one_run(simulate):
     result = simulate("--method", "adand", *PAIR, "--seed", 0, "--seed", 1, "--scores", "s.csv")
-    assert "scores are written for one run, and these options make 2" in result.stderr
+    assert "items are those of one run, and these options make 2" in result.stderr
 
 
 def test_scores_of_a_record_are_those_of_the_features_here(simulate, features, tmp_path):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
+CLASSES = "classes"  # a report of one run
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
 _repeatable = partial(under, None, metavar="NAME")
 _result = partial(under, "Result")
@@ -116,8 +117,8 @@ class TableOptions:
     """What of the results is shown, in which format and where."""
 
     report: Annotated[
-        Literal["accuracy", "ood", "flags", "open-set", "calibration"],
-        _result("Contents of a table."),
+        Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"],
+        _result("Contents of a table; classes: of one run, a row for each class."),
     ] = "accuracy"
     spread: Annotated[
         Literal["seeds", "sets"],
@@ -206,8 +207,10 @@ def simulate(
     values = {**of_streams, **of_methods}
     of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
     _check_usage(record, wanted, [*wanted.given, *encoder.given, *of_streams, *of_set])
-    if scores and jobs.engine == RAY:
-        raise misused("--scores is of one run, which is made here: leave --engine ray out.")
+    by_class = table.report == CLASSES
+    option = "--scores" if scores else f"--report {CLASSES}" * by_class
+    if option and jobs.engine == RAY:
+        raise misused(f"{option} is of one run, which is made here: leave --engine ray out.")
     form = table.format
     form_of(scores, _SCORES, option="--scores")
     view = table.view()
@@ -228,14 +231,14 @@ def simulate(
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
     differing = _differences(features_dir, recorded) if recorded else []
-    if not table.has_notes_below:
+    if by_class or not table.has_notes_below:
         _tell_notes(features_dir, runs, differing)
     show = partial(_show, form=form, view=view, output=table.output)
     if recorded:
         show = partial(_show_both, recorded, differing, form=form, view=view, output=table.output)
     begun = datetime.now(UTC).isoformat(timespec="seconds")
     try:
-        records, replay = _run(features_dir, runs, workers, bool(scores), live_settings, keeping)
+        records, replay = _run(features_dir, runs, workers, bool(option), live_settings, keeping)
     except KeyboardInterrupt:
         from zsntta_cli.results.keeping import finished_since
 
@@ -248,7 +251,12 @@ def simulate(
         from zsntta_cli.report.items import write_scores
 
         write_scores(scores, replay)
-    show(records)
+    if by_class and replay:
+        from zsntta_cli.report.classes import render_classes
+
+        put(render_classes(replay, form, table.output is not None), table.output)
+    else:
+        show(records)
     stop_if_unfinished(records)
 
 

@@ -97,7 +97,7 @@ def run_one(
         SettingsError: there is more than one run.
     """
     if len(runs) != 1:
-        raise SettingsError(f"scores are written for one run, and these options make {len(runs)}.")
+        raise SettingsError(f"items are those of one run, and these options make {len(runs)}.")
     with Keeper(keeping) as keeper, reporter.waiting(lambda: run_name(runs[0])):
         replay = Simulator(root, live).replay(runs[0], analyse=True)
         record = keeper.keep(replay)
