@@ -12,7 +12,6 @@ ZsnttaError
 └── StoreError        a feature file is missing, broken, foreign or cannot be written
     ├── MissingFeatures a set that has no feature file
     ├── MissingSets     sets of which several lack a feature file
-    ├── MissingParts    a set of which parts lack that is to be joined
     ├── MissingText     a prompt template that no text features are cached for
     ├── MissingWords    no word list, or none that is meant
     ├── UnknownMethod   a method of a record that only its own code can run again
@@ -27,7 +26,6 @@ import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-_NAMED = 8  # of many missing parts
 _CACHED = 6  # of the sets that there are in place of one that is missing
 _LINE = 200  # characters of another program's words
 
@@ -149,18 +147,6 @@ class MissingSets(StoreError):
     def __str__(self) -> str:
         sets = " and ".join(f"{len(names)} by {folder}" for folder, names in self.missing.items())
         return f"feature files that are not in {self.root}/: {sets}"
-
-
-class MissingParts(StoreError):
-    """Parts that are not there, of a set that is to be joined."""
-
-    def __init__(self, name: str, folder: str, missing: Sequence[int], of: int) -> None:
-        super().__init__(name, folder, missing, of)
-        self.name, self.folder, self.missing, self.of = name, folder, missing, of
-
-    def __str__(self) -> str:
-        named = ", ".join(map(str, self.missing[:_NAMED])) + " …" * (len(self.missing) > _NAMED)
-        return f"{len(self.missing):,} of {self.of:,} parts are missing in {self.folder}: {named}."
 
 
 class MissingText(StoreError):

@@ -89,7 +89,7 @@ def test_a_description_has_all_but_the_rows(path):
     assert (len(header), header.dim, header.image_features.dtype) == (6, 4, np.float16)
     assert header.image_features.shape == header.texts["b {}."].features.shape == (0, 4)
     assert np.array_equal(header.labels, LABELS)
-    for name in ("digest", "class_names", "identity", "source", "machine", "created", "part"):
+    for name in ("digest", "class_names", "identity", "source", "machine", "created"):
         assert getattr(header, name) == getattr(whole, name)
     digests = [hashlib.sha256(text.features.tobytes()).hexdigest() for text in TEXTS]
     assert [text.digest for text in header.texts.values()] == digests

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
+from feature_files import reseal
 from made import TINY, fails
 
-from zsntta_cli.cache import store
 from zsntta_cli.cli.line import completion
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -175,7 +175,7 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
     with h5py.File(glyphs, "r+") as file:
         encoder = json.loads(file.attrs["encoder"])
         file.attrs["encoder"] = np.bytes_(json.dumps({**encoder, "weights_sha256": "other"}))
-        store._write_seal(file)
+        reseal(file)
     said = "features/tiny/glyphs.h5 is of another encoder (weights_sha256 is other, not "
     fails(cached(*ADAND, "--ood", "glyphs"), said)
     glyphs.write_bytes(glyphs.read_bytes()[:5000])

@@ -73,9 +73,7 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
         extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
         extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
-    assert store.read(part_path(path, 1, 2)).part == store.PartOf(
-        1, 2, str(glyphs().identity()["digest"])
-    )
+    assert store.read(part_path(path, 1, 2)).source == glyphs().identity()
 
 
 def test_a_stopped_part_goes_on(extractor, tmp_path, stopping):
@@ -104,15 +102,15 @@ def test_broken_images_are_left_out_of_their_part(extractor, picture_folder, tmp
 
 
 def test_what_is_not_joined(extractor, tmp_path, tiny):
-    with refused("no parts at", remedy="extract-parts"):
+    with refused("no parts at", "--part 1/64 makes one"):
         join_parts(feature_path(tmp_path, "tiny", "glyphs"))
     path = made(extractor, tmp_path, 3, glyphs())
     second = part_path(path, 2, 3)
     content = second.read_bytes()
     others = {
-        "is of another set (digest is": {"images": replace(glyphs(), fingerprint="other")},
-        "is of another size or type (batch-size is 7, not 8)": {"batch_size": 7},
-        "is of another size or type (type is float32, not float16)": {"store": "float32"},
+        "is of another extraction (digest is": {"images": replace(glyphs(), fingerprint="other")},
+        "is of another extraction (batch-size is 7, not 8)": {"batch_size": 7},
+        "is of another extraction (type is float32, not float16)": {"store": "float32"},
     }
     for i, (said, options) in enumerate(others.items()):
         images = options.pop("images", glyphs())
@@ -124,7 +122,7 @@ def test_what_is_not_joined(extractor, tmp_path, tiny):
     with refused("is not a whole zsntta feature file"):
         join_parts(path)
     second.unlink()
-    with pytest.raises(StoreError, match=r"1 of 3 parts are missing in .*glyphs\.parts: 2\."):
+    with pytest.raises(StoreError, match=r"1 of 3 parts are missing in .*glyphs\.parts, 2: .*2/3"):
         join_parts(path)
     second.write_bytes(content)
     made(extractor, tmp_path, 2, glyphs())

@@ -9,12 +9,12 @@ import zlib
 import h5py
 import numpy as np
 import pytest
+from feature_files import reseal
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from torture.conftest import DIM, IMAGES, NAMES, PROMPT
 from torture.tool import SETS, examples
-from zsntta_cli.cache import store
 
 SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
@@ -212,7 +212,7 @@ def build(place, changes) -> None:
                 group.attrs[name.removeprefix("text ")] = of_fixed_length(value)
         rearrange(file, changes.get("text", ("", None))[0], place)
         with contextlib.suppress(Exception):  # of what is none, or cannot be read
-            store._write_seal(file)
+            reseal(file)
 
 
 def of_fixed_length(value):

@@ -98,6 +98,5 @@ def test_names_where_python_knows_no_utf8(place, tmp_path):
     answer = run(*base, "--id=été", cwd=tmp_path, env=environment(**ascii_only))
     assert answer.returncode == 0, answer
     assert answer.stdout.splitlines()[1:] == right.stdout.splitlines()[1:]
-    for words in (("cache", "verify"), ("cache", "show", "été")):
-        answer = run(*words, cwd=tmp_path, env=environment(**ascii_only))
-        assert answer.returncode == 0, answer
+    answer = run("cache", "show", "été", cwd=tmp_path, env=environment(**ascii_only))
+    assert answer.returncode == 0, answer

@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import part_path, parts_folder
-from zsntta_cli.cache.identity import SAME_ENCODER, check_same
+from zsntta_cli.cache.identity import check_same
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import SKIPPED
-from zsntta_cli.errors import MissingParts, SettingsError, StoreError
+from zsntta_cli.errors import SettingsError, StoreError, first_of
+
+_NAMED = 8  # of many missing parts
 
 
 def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
@@ -44,71 +47,59 @@ def join_parts(path: Path) -> Features:
             another set is at `path`.
     """
     files = _files(path)
-    parts = [store.read(file, rows=False) for file in files]
-    first = parts[0]
-    for part in parts[1:]:
-        then = "remove the part that is wrong, and extract it"
-        check_same(part.path, part.identity, first.identity, then=then)
-        for what, of_part, of_first in (
-            ("set", _source(part), _source(first)), ("size or type", _form(part), _form(first)),
-        ):  # fmt: skip
-            keys = sorted({*of_part, *of_first})
-            check_same(part.path, of_part, of_first, keys, what=what, then=then)
-    labels = np.concatenate([part.labels for part in parts])
+    first, *others = parts = [store.read(file, rows=False) for file in files]
+    for part in others:
+        check_same(
+            part.path, _made_as(part), _made_as(first), _made_as(first), what="extraction",
+            then="remove the part that is wrong, and extract it",
+        )  # fmt: skip
     skipped = [sample_id for part in parts for sample_id in part.source.get(SKIPPED, ())]
+    texts = store.read(files[0])
     whole = replace(
-        store.read(files[0]), path=path, labels=labels, part=None, digest="",
-        source={**_source(first), **({SKIPPED: skipped} if skipped else {})},
+        texts, path=path, labels=np.concatenate([part.labels for part in parts]), digest="",
+        source={**texts.source, SKIPPED: skipped} if skipped else texts.source,
         created=max(part.created for part in parts),
     )  # fmt: skip
     if path.exists():
-        _check_replaceable(path, whole)
+        there, then = store.read(path, rows=False), "remove it, or take another --features-dir"
+        check_same(path, _made_as(there), _made_as(whole), _made_as(whole), then=then)
+        if {*there.texts} - {*whole.texts}:
+            raise StoreError(f"{path} is there, and has text features that its parts lack: {then}.")
     ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
     return replace(whole, digest=store.write(whole, ids, _rows(files)))
 
 
 def _files(path: Path) -> list[Path]:
-    """The files of all parts of the set at `path`, in order.
-
-    Raises:
-        MissingParts: one is missing. StoreError: there are none, or those of several divisions.
-    """
+    """The files of all parts of the set at `path`, in order: StoreError if one is missing."""
     folder = parts_folder(path)
     files = sorted(folder.glob("[0-9]*-of-*[0-9].h5"))
-    if not files:
-        raise StoreError(f"no parts at {folder}", remedy="extract-parts")
-    divisions = {file.stem.partition("-of-")[2] for file in files}
+    divisions = sorted({int(file.stem.partition("-of-")[2]) for file in files})
     if len(divisions) > 1:
-        listed = " and ".join(str(int(of)) for of in sorted(divisions))
+        listed = " and ".join(map(str, divisions))
         raise StoreError(f"{folder} has parts of {listed}: remove those that are not meant.")
-    of = int(divisions.pop())
+    if not files:
+        raise StoreError(
+            f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
+        )
+    [of] = divisions
     expected = [part_path(path, index, of) for index in range(1, of + 1)]
-    if missing := tuple(i for i, file in enumerate(expected, 1) if file not in files):
-        raise MissingParts(path.stem, str(folder), missing, of)
+    if missing := [str(i) for i, file in enumerate(expected, 1) if file not in files]:
+        raise StoreError(
+            f"{len(missing):,} of {of:,} parts are missing in {folder}, {first_of(missing, _NAMED)}"
+            f": zsntta extract with the options of the others and --part {missing[0]}/{of}."
+        )
     return expected
 
 
-def _source(part: Features) -> dict[str, object]:
-    return {key: value for key, value in part.source.items() if key != SKIPPED}
-
-
-def _form(part: Features) -> dict[str, object]:
-    """What all parts have alike beside their encoder and set."""
+def _made_as(part: Features) -> dict[str, Any]:
+    """What parts of one extraction have alike: encoder, images, batches, type, classes."""
     return {
+        **{key: value for key, value in part.source.items() if key != SKIPPED},
+        **part.identity,
         "batch-size": part.machine.get("batch_size"),
         "type": str(part.image_features.dtype),
         "classes": part.class_names,
     }
-
-
-def _check_replaceable(path: Path, whole: Features) -> None:
-    """Refuse to replace a file that is not the one that parts are joined to."""
-    there = store.read(path, rows=False)
-    then = "remove it, or take another --features-dir"
-    check_same(path, there.identity, whole.identity, SAME_ENCODER, then=then)
-    check_same(path, there.source, whole.source, whole.source, what="set", then=then)
-    if {*there.texts} - {*whole.texts}:
-        raise StoreError(f"{path} is there, and has text features that its parts lack: {then}.")
 
 
 def _rows(files: list[Path]) -> Iterator[NDArray[np.floating]]:

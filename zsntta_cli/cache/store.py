@@ -16,7 +16,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,8 @@ from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import input_size, whole_file
 
 FORMAT = 1
-GENERIC = "generic_text"
+_GENERIC = "generic_text"
 _DEPTH = 2  # groups within a file: text/KEY
-_OF_TEXT = "template", "digest", "logit_scale"  # what the seal covers of class text features
 
 
 @dataclass(frozen=True)
@@ -46,18 +45,17 @@ class Text:
     digest: str = ""  # sha256 of the features, as the file says it
 
 
-@dataclass(frozen=True)
-class PartOf:
-    """The part of a set that a file has."""
-
-    index: int  # from 1
-    of: int  # the number of parts
-    set_digest: str  # of the images of the whole set
-
-
 def now() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """The sha256 of the bytes of arrays."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +78,6 @@ class Features:
     normalized: bool = False
     machine: Mapping[str, Any] = field(default_factory=machine_facts)  # what made it
     created: str = field(default_factory=now)
-    part: PartOf | None = None
     digest: str = ""  # sha256 of features and labels
 
     def __len__(self) -> int:
@@ -94,13 +91,32 @@ class Features:
     @property
     def generic_digest(self) -> str:
         """The sha256 of the generic text feature; empty without one."""
-        return "" if self.generic is None else _sha256(self.generic)
+        return "" if self.generic is None else digest_of(self.generic)
+
+    @property
+    def seal(self) -> str:
+        """The SHA-256 of what must not be exchanged; features and texts enter by their digests."""
+        sealed: dict[str, Any] = {
+            "encoder": json.dumps(self.identity),
+            "digest": self.digest,
+            "normalized": self.normalized,
+            "class_names": self.class_names,
+            "texts": sorted([t.template, t.digest, _scale(t)] for t in self.texts.values()),
+        }
+        if self.generic is not None:
+            sealed["generic"] = self.generic_source, self.generic_digest
+        return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
 
     def model(self, template: str) -> dict[str, Any]:
         """The encoder's identity, with the logit scale that belongs to a template."""
         scale = self.texts[template].logit_scale if template in self.texts else None
         own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
         return {**self.identity, **own}
+
+
+def _scale(text: Text) -> str:
+    """The logit scale of a template of its own as a file says it; empty for the encoder's."""
+    return "" if text.logit_scale is None else repr(float(text.logit_scale))
 
 
 # Writing. Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for
@@ -128,14 +144,10 @@ def write(
         )  # fmt: skip
         if new.class_names:
             _write_strings(file, "class_names", new.class_names)
-        for text in new.texts.values():
-            _write_text(file, text)
+        texts = _write_texts(file, new.texts.values())
         if new.generic is not None:
             _write_generic(file, new.generic, new.generic_source)
-        if new.part:
-            file.attrs.update(part=new.part.index, of_parts=new.part.of)
-            _write_attrs(file, set_digest=new.part.set_digest)
-        _write_seal(file)
+        _write_seal(file, replace(new, digest=digest, texts=texts))
     return digest
 
 
@@ -148,15 +160,19 @@ def add_texts(
     """Add text features to a copy of a feature file, which then takes the file's place.
 
     A generic text (D,) takes the place of one that is there.
+
+    Raises:
+        StoreError: the file is broken, or cannot be written.
     """
+    new = read(path, rows=False)
     with whole_file(path) as temporary:
         shutil.copyfile(path, temporary)
         with _writable(temporary, "r+") as file:
-            for text in texts:
-                _write_text(file, text)
+            new = replace(new, texts={**new.texts, **_write_texts(file, texts)})
             if generic is not None:
                 _write_generic(file, generic, generic_source)
-            _write_seal(file)
+                new = replace(new, generic=generic, generic_source=generic_source)
+            _write_seal(file, new)
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -193,6 +209,34 @@ def _write_rows(
     return digest.hexdigest()
 
 
+def _write_texts(file: h5py.File, texts: Iterable[Text]) -> dict[str, Text]:
+    """Write class text features, and return them with their digests, by template."""
+    written = [replace(text, digest=digest_of(text.features)) for text in texts]
+    for text in written:
+        key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
+        group = file.create_group(f"text/{key}")
+        _write_attrs(group, template=text.template, digest=text.digest)
+        if text.logit_scale is not None:
+            _write_attrs(group, logit_scale=_scale(text))
+        group["text_features"] = text.features
+    return {text.template: text for text in written}
+
+
+def _write_generic(file: h5py.File, feature: NDArray[np.float32], source: str) -> None:
+    if _GENERIC in file:
+        del file[_GENERIC]
+    file[_GENERIC] = feature
+    _write_attrs(file[_GENERIC], source=source)
+
+
+def _write_seal(file: h5py.File, features: Features) -> None:
+    """Seal a finished file, which holds `features`."""
+    file.flush()
+    if "seal" in file.attrs:
+        del file.attrs["seal"]
+    _write_attrs(file, seal=features.seal)
+
+
 def _write_attrs(group: h5py.Group, **values: str) -> None:
     for name, value in values.items():
         raw = np.array(value.encode(errors="surrogateescape"))
@@ -203,48 +247,6 @@ def _write_strings(file: h5py.File, name: str, values: Sequence[str]) -> None:
     raw = np.array([value.encode(errors="surrogateescape") for value in values], dtype=np.bytes_)
     dtype = h5py.string_dtype("utf-8", max(1, raw.itemsize))
     file.create_dataset(name, data=raw.astype(dtype))
-
-
-def _write_text(file: h5py.File, text: Text) -> None:
-    key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
-    group = file.create_group(f"text/{key}")
-    digest = hashlib.sha256(np.ascontiguousarray(text.features).data).hexdigest()
-    _write_attrs(group, template=text.template, digest=digest)
-    if text.logit_scale is not None:
-        _write_attrs(group, logit_scale=repr(float(text.logit_scale)))
-    group["text_features"] = text.features
-
-
-def _write_generic(file: h5py.File, feature: NDArray[np.float32], source: str) -> None:
-    if GENERIC in file:
-        del file[GENERIC]
-    file[GENERIC] = feature
-    _write_attrs(file[GENERIC], source=source)
-
-
-def _write_seal(file: h5py.File) -> None:
-    """Seal a finished file."""
-    file.flush()
-    if "seal" in file.attrs:
-        del file.attrs["seal"]
-    _write_attrs(file, seal=_seal_of(file, _class_names(file)))
-
-
-def _seal_of(file: h5py.File, class_names: Sequence[str]) -> str:
-    """The SHA-256 of what must not be exchanged; features and texts enter by their digests."""
-    sealed = {
-        "encoder": _text(file, "encoder"),
-        "digest": _text(file, "digest"),
-        "normalized": bool(_attribute(file, "normalized")),
-        "class_names": class_names,
-        "texts": sorted(
-            [_text(group, name) if name in group.attrs else "" for name in _OF_TEXT]
-            for group in _text_groups(file)
-        ),
-    }
-    if GENERIC in file:
-        sealed["generic"] = _text(file[GENERIC], "source"), _sha256(file[GENERIC][()])
-    return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
 
 
 # Reading.
@@ -271,6 +273,20 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
     """Read the sample ids (N,) of a feature file: StoreError if it is broken."""
     with _opened(path) as file:
         return _strings(file, "sample_ids")
+
+
+def problems(path: Path) -> list[str]:
+    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
+    try:
+        features, ids = read(path), read_sample_ids(path)
+    except StoreError as error:
+        return [str(error)]
+    wrong = faults(features, every_row=True)
+    if features.name != path.stem:
+        wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
+    if twice := len(ids) - len(set(ids)):
+        wrong.append(f"{twice:,} sample ids are there twice")
+    return wrong
 
 
 @contextlib.contextmanager
@@ -350,95 +366,65 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     stored = _data(file, "image_features", (None, None), np.float16, np.float32)
     count, dim = stored.shape
     labels = _data(file, "labels", (count,), np.int32)[()]
-    if (ids := len(_list(file, "sample_ids"))) != count:
+    if (ids := len(_data(file, "sample_ids", (None,)))) != count:
         raise ValueError(f"it has {ids:,} sample ids for {count:,} features")
-    class_names, digest = _class_names(file), _text(file, "digest")
-    if _text(file, "seal") != _seal_of(file, class_names):
+    class_names = _strings(file, "class_names") if "class_names" in file else ()
+    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+        raise ValueError("a label has no class name")
+    groups = file["text"].values() if "text" in file else ()
+    texts = [_read_text(group, (len(class_names), dim), rows) for group in groups]
+    features = Features(
+        path, _text(file, "kind"), _text(file, "name"), _mapping(file, "encoder"),
+        _mapping(file, "source"), stored[() if rows else slice(0)], labels, class_names,
+        {text.template: text for text in texts}, *_read_generic(file, dim),
+        bool(_attribute(file, "normalized")), _mapping(file, "machine"), _text(file, "created"),
+        _text(file, "digest"),
+    )  # fmt: skip
+    if _text(file, "seal") != features.seal:
         raise ValueError(
             "its encoder, class names or text features are not those that it was written with"
         )
-    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
-        raise ValueError("a label has no class name")
-    features = stored[()] if rows else np.empty((0, dim), stored.dtype)
-    if rows and _sha256(features, labels) != digest:
+    if rows and digest_of(features.image_features, labels) != features.digest:
         raise ValueError("its content does not match its digest")
-    texts = [_read_text(group, (len(class_names), dim), rows) for group in _text_groups(file)]
-    return Features(
-        path, _text(file, "kind"), _name(path, file), _mapping(file, "encoder"),
-        _mapping(file, "source"), features, labels, class_names,
-        {text.template: text for text in texts}, *_read_generic(file, dim),
-        bool(_attribute(file, "normalized")),
-        _mapping(file, "machine"), _text(file, "created"), _part(file), digest,
-    )  # fmt: skip
+    return features
 
 
 def _read_text(group: h5py.Group, shape: tuple[int, int], rows: bool) -> Text:
-    stored, digest = _data(group, "text_features", shape, np.float32), _text(group, "digest")
-    features = stored[()] if rows else np.empty((0, shape[1]), np.float32)
-    if rows and _sha256(features) != digest:
+    features = _data(group, "text_features", shape, np.float32)[() if rows else slice(0)]
+    digest = _text(group, "digest")
+    if rows and digest_of(features) != digest:
         raise ValueError("its text features do not match their digest")
     scale = float(_text(group, "logit_scale")) if "logit_scale" in group.attrs else None
     return Text(_text(group, "template"), features, scale, digest)
 
 
 def _read_generic(file: h5py.File, dim: int) -> tuple[NDArray[np.float32] | None, str]:
-    if GENERIC not in file:
+    if _GENERIC not in file:
         return None, ""
-    feature: NDArray[np.float32] = _data(file, GENERIC, (dim,), np.float32)[()]
-    return feature, _text(file[GENERIC], "source")
-
-
-def _name(path: Path, file: h5py.File) -> str:
-    """The set's name, spelt as in the file's path if both have the same bytes.
-
-    Where Python decodes paths as ASCII, other letters of a path are escaped bytes (LC_ALL=C).
-    """
-    name = _text(file, "name")
-    same = name.encode(errors="surrogateescape") == path.stem.encode(errors="surrogateescape")
-    return path.stem if same else name
-
-
-def _part(file: h5py.File) -> PartOf | None:
-    if "part" not in file.attrs:
-        return None
-    index, of = int(_attribute(file, "part")), int(_attribute(file, "of_parts"))
-    return PartOf(index, of, _text(file, "set_digest"))
-
-
-def _class_names(file: h5py.File) -> tuple[str, ...]:
-    return _strings(file, "class_names") if "class_names" in file else ()
-
-
-def _text_groups(file: h5py.File) -> list[h5py.Group]:
-    return [*file["text"].values()] if "text" in file else []
+    feature: NDArray[np.float32] = _data(file, _GENERIC, (dim,), np.float32)[()]
+    return feature, _text(file[_GENERIC], "source")
 
 
 def _data(
-    group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: Any
+    group: h5py.Group, name: str, shape: tuple[int | None, ...], *dtypes: type[np.generic]
 ) -> h5py.Dataset:
-    """Find a data set of a shape, in which None stands for any length, and of one of `dtypes`."""
+    """Find a data set of a shape, in which None stands for any length.
+
+    It is of one of `dtypes`, or holds texts where there are none.
+    """
     data = group[name]
     fits = isinstance(data, h5py.Dataset) and len(data.shape) == len(shape)
-    if (
-        not fits
-        or any(wanted not in (None, is_) for wanted, is_ in zip(shape, data.shape, strict=True))
-        or data.dtype not in (dtypes or [data.dtype])
-    ):
-        types = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+    fits = fits and all(
+        wanted in (None, is_) for wanted, is_ in zip(shape, data.shape, strict=True)
+    )
+    if not fits or (data.dtype not in dtypes if dtypes else data.dtype.kind != "S"):
+        types = " or ".join(dtype.__name__ for dtype in dtypes) or "texts"
         raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")
     return data
 
 
-def _list(file: h5py.File, name: str) -> h5py.Dataset:
-    """Find a data set of texts (N,)."""
-    data = _data(file, name, (None,))
-    if data.dtype.kind != "S":
-        raise ValueError(f"{name} is {data.dtype}, must be a list of texts")
-    return data
-
-
 def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
-    texts = _list(file, name)[()].tolist()
+    texts = _data(file, name, (None,))[()].tolist()
     return tuple(text.decode(errors="surrogateescape") for text in texts)
 
 
@@ -460,27 +446,3 @@ def _mapping(group: h5py.Group, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"its attribute '{name}' is no JSON object")
     return value
-
-
-def _sha256(*arrays: NDArray[Any]) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-# Whether what a file holds can be used.
-
-
-def problems(path: Path) -> list[str]:
-    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
-    try:
-        features, ids = read(path), read_sample_ids(path)
-    except StoreError as error:
-        return [str(error)]
-    wrong = faults(features, every_row=True)
-    if features.name != path.stem:
-        wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
-    if twice := len(ids) - len(set(ids)):
-        wrong.append(f"{twice:,} sample ids are there twice")
-    return wrong

@@ -29,7 +29,7 @@ from zsntta_cli.cache.folder import (
 )
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import part_rows
-from zsntta_cli.cache.store import Features, PartOf, Text
+from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
@@ -140,8 +140,8 @@ class Extractor:
         with locked(path, self.reporter.note):
             there = self._there(path, images)
             if there is None:
-                part = PartOf(index, of, str(images.identity()["digest"]))
-                return self._encode(path, DATASET, images, templates if index == 1 else (), part)
+                texts = templates if index == 1 else ()
+                return self._encode(path, DATASET, images, texts, (index, of))
             discard(path)
         size = "batch_size"
         check_same(
@@ -286,7 +286,7 @@ class Extractor:
         kind: str,
         images: ImageSet,
         templates: Sequence[str] = (),
-        part: PartOf | None = None,
+        part: tuple[int, int] | None = None,
     ) -> Extracted:
         """Encode what is not kept yet, and write the file.
 
@@ -296,7 +296,7 @@ class Extractor:
         started = time.monotonic()  # the encoder is loaded: its time is no image's
         chosen = images
         if part:
-            rows = part_rows(len(images), part.index, part.of, size)
+            rows = part_rows(len(images), *part, size)
             chosen = pick_rows(images, np.arange(rows.start, rows.stop))
         identity = {"encoder": encoder.identity, "source": images.identity(), "batch_size": size}
         shape = len(chosen), encoder.embed_dim
@@ -315,7 +315,7 @@ class Extractor:
             {**images.identity(), **{key: value for key, value in beside.items() if value}},
             np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
             tuple(images.class_names), {text.template: text for text in texts},
-            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size), part=part,
+            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
         )  # fmt: skip
         ids = list(itertools.compress(chosen.sample_ids, readable))
         store.write(features, ids, unfinished.blocks())

@@ -16,7 +16,6 @@ from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
 from zsntta_cli.errors import (
     MissingFeatures,
-    MissingParts,
     MissingSets,
     MissingText,
     MissingWords,
@@ -49,7 +48,6 @@ _REMEDIES = {
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",
     "install-transformers": "pip install 'zsntta[transformers]' reads it",
-    "extract-parts": "zsntta extract --dataset NAME=… --part 1/64 makes one",
     "keep-curves": "zsntta simulate --fresh keeps them",
     "keep-gradients": "zsntta simulate --method tent --scores FILE.csv keeps them",
     "live": "zsntta simulate --method tent",
@@ -107,9 +105,6 @@ def _mending(error: ZsnttaError, given: Given) -> str:
         case UnknownName():
             listing = _LISTING.get(error.what, "") if error.is_cut else ""
             return (_forgotten_plugin(error.value) if error.what in _OF_METHODS else "") or listing
-        case MissingParts():
-            first = f"--part {error.missing[0]}/{error.of}"
-            return f"zsntta extract with the options of the others and {first}"
         case MissingFeatures():
             return _making_or_naming(error, given)
         case MissingSets():
