@@ -11,7 +11,7 @@ from zsntta_cli.settings.orders import PLAIN, parse_order
 from zsntta_cli.simulation.orders import arrival_order
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
 
-NAMED = (*PLAIN, "dirichlet:0.1", "dirichlet:inf")
+NAMED = (*PLAIN, "dirichlet:0.1", "dirichlet:inf", "parts:3")
 
 
 def order_of(order, labels, n_ood=0, seed=0):
@@ -44,6 +44,16 @@ def test_class_by_class_with_noise_anywhere():
     ordered, labels = stream("class")
     seen = labels[ordered.row[ordered.kind == ID]]
     assert np.array_equal(seen, np.sort(labels))
+    noisy = np.flatnonzero(ordered.kind == OOD)
+    assert noisy.min() < 20
+    assert noisy.max() > len(ordered) - 20
+
+
+def test_parts_of_the_set_follow_each_other_with_noise_anywhere():
+    ordered, _ = stream("parts:4")
+    rows = ordered.row[ordered.kind == ID]
+    assert (rows // 25 == np.repeat(np.arange(4), 25)).all()
+    assert (rows[:25] != np.arange(25)).any()
     noisy = np.flatnonzero(ordered.kind == OOD)
     assert noisy.min() < 20
     assert noisy.max() > len(ordered) - 20
@@ -139,7 +149,7 @@ def test_noise_stands_anywhere(order):
 
 @pytest.mark.parametrize("order", [
     "dirichlet", "dirichlet:", "dirichlet:0", "dirichlet:-1", "dirichlet:nan", "dirichlet:1e9",
-    "dirichlet:x",
+    "dirichlet:x", "parts", "parts:0", "parts:1.5", "parts:-1",
 ])  # fmt: skip
 def test_numbers_that_an_order_does_not_take(order):
     with pytest.raises(SettingsError, match="must be as"):

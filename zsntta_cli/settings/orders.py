@@ -1,4 +1,4 @@
-"""Orders of a stream by their names; one name has a number behind a colon."""
+"""Orders of a stream by their names; some names have a number behind a colon."""
 
 import math
 import re
@@ -6,14 +6,15 @@ import re
 from zsntta_cli.errors import SettingsError, UnknownName, short
 
 PLAIN = ("shuffled", "class", "burst", "late", "first")
-DIRICHLET = "dirichlet"
-ORDERS = (*PLAIN, f"{DIRICHLET}:G")  # the names in help texts
+DIRICHLET, PARTS = "dirichlet", "parts"
+ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{PARTS}:N")  # the names in help texts
 _NUMBER = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
 _LARGEST = 1e6  # the largest concentration beside `inf`
+_PARTS = re.compile(r"[1-9]\d{0,5}")
 
 
 def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
-    """Parse the name of an order: the name, and the concentration of one that has any.
+    """Parse the name of an order: the name, and the concentration or the parts of one with any.
 
     Raises:
         UnknownName: there is no such order.
@@ -22,6 +23,10 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
     name, colon, rest = text.partition(":")
     if name in PLAIN and not colon:
         return name, ()
+    if name == PARTS:
+        if not _PARTS.fullmatch(rest):
+            raise SettingsError(f"order is {short(ascii(text))}, must be as {PARTS}:15.")
+        return name, (int(rest),)
     if name != DIRICHLET:
         raise UnknownName("order", text, ORDERS)
     concentration = float(rest) if _NUMBER.fullmatch(rest) else math.nan

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.settings.orders import DIRICHLET, parse_order
+from zsntta_cli.settings.orders import DIRICHLET, PARTS, parse_order
 
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
 _SLOT = 128  # ID samples for which there is a slot at most: StatA's online batches
@@ -44,6 +44,12 @@ def _by_class(generator: _Generator, n_id: int, n_ood: int, labels: _Labels) -> 
     assert labels is not None
     id_items = generator.permutation(n_id)
     return _with_ood(generator, id_items[np.argsort(labels[id_items], kind="stable")], n_ood)
+
+
+def _in_parts(generator: _Generator, n_id: int, n_ood: int, _: _Labels, parts: int) -> Items:
+    """Equal parts of the ID set, such as the corruptions of cifar10-c:all:5, one after another."""
+    shuffled = [generator.permutation(part) for part in np.array_split(np.arange(n_id), parts)]
+    return _with_ood(generator, np.concatenate(shuffled), n_ood)
 
 
 def _late(generator: _Generator, n_id: int, n_ood: int, _: _Labels) -> Items:
@@ -108,5 +114,5 @@ def _with_ood(generator: _Generator, id_order: Items, n_ood: int) -> Items:
 
 _ORDERS: dict[str, Callable[..., Items]] = {
     "shuffled": _shuffled, "class": _by_class, "burst": _burst, "late": _late, "first": _first,
-    DIRICHLET: _dirichlet,
+    DIRICHLET: _dirichlet, PARTS: _in_parts,
 }  # fmt: skip
