@@ -1,10 +1,10 @@
 """zsntta: zero-shot noisy test-time adaptation of vision-language models.
 
 `NoiseDetector` decides on your images, and `OnlineDetector` on their features. `extract` and
-`simulate` do what the commands of these names do, and `table` draws the records of `simulate`.
-`scores` has pure functions on arrays. Add your own methods to METHODS, and see with `check_method`
-whether one is honest. Every name is loaded at its first use, so importing the package imports
-neither NumPy nor torch.
+`simulate` do what the commands of these names do, `table` draws the records of `simulate`, and
+`runs` gives kept ones as plain rows. `scores` has pure functions on arrays. Add your own methods to
+METHODS, and see with `check_method` whether one is honest. Every name is loaded at its first use,
+so importing the package imports neither NumPy nor torch.
 """
 
 from importlib import import_module
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zsntta_cli.extraction import extract
     from zsntta_cli.methods import METHODS, Method, scores
     from zsntta_cli.report import table
-    from zsntta_cli.results import simulate
+    from zsntta_cli.results import runs, simulate
     from zsntta_cli.simulation.checks import check_method
 
 __version__ = "0.3.0"
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "check_method",
     "extract",
+    "runs",
     "scores",
     "simulate",
     "table",
@@ -47,6 +48,7 @@ _HOMES = {
     "Verdict": "detection",
     "Verdicts": "detection",
     "extract": "extraction",
+    "runs": "results",
     "simulate": "results",
     "table": "report",
     "METHODS": "methods",

@@ -242,3 +242,16 @@ def test_the_python_api_keeps_and_takes(features, tmp_path, counted):
     assert len(counted) == 1
     z.simulate("zs-clip", **call, fresh=True)
     assert len(counted) == 2
+
+
+def test_kept_runs_are_plain_rows_of_which_a_data_frame_is_made(features, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    runs = grid(features, ["zs-clip", "adand"], seed=[0, 1])
+    made = run_all(features, runs, keeping=Keeping(tmp_path / "kept.sqlite"))
+    rows = z.runs(tmp_path / "kept.sqlite")
+    frame = pandas.DataFrame(rows)
+    assert [row["key"] for row in rows] == [record.key for record in made]
+    assert list(frame["acc_h"]) == [record.metric("acc_h") for record in made]
+    assert list(frame["seed"]) == [0, 1, 0, 1]
+    assert [row["warmup"] for row in rows] == [None, None, 10, 10]
+    assert len({tuple(row) for row in rows}) == 1, "all have the same columns"

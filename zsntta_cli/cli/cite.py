@@ -63,4 +63,4 @@ def _runs(path: Path | None, store: StoreOptions) -> "list[RunSettings]":
     if path:
         return [recorded.settings for recorded in read_records(path)]
     with store.open() as records:
-        return [kept.settings for kept in records.all()]
+        return [kept.settings for kept in records.all(curves=False)]

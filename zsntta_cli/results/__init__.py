@@ -78,6 +78,34 @@ def simulate(
     return run_all(root, runs, jobs_of(jobs, engine), session, keeping=keeping)
 
 
+def runs(
+    records: str | Path | None = None, features_dir: str | Path = "features"
+) -> list[dict[str, Any]]:
+    """Kept runs as plain rows, in the order in which they were kept: `pandas.DataFrame(z.runs())`.
+
+    A row has the key of its run, the columns of every CSV (metrics are fractions), and all settings
+    by name; all rows have the same names, and None where a run has no such value. `records` is the
+    file in which results are kept, by default the one beside the features.
+
+    Raises:
+        StoreError: there are no kept results.
+    """
+    from zsntta_cli.files import checked_path
+    from zsntta_cli.results.frame import all_settings
+    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.results.tidy import run_rows
+
+    path = checked_path(records, "records") if records else None
+    with RecordStore(store_path(checked_path(features_dir, "features_dir"), path)) as store:
+        kept = list(store.all(curves=False))
+    settings = [all_settings(record) for record in kept]
+    names = dict.fromkeys(name for own in settings for name in own)
+    return [
+        {"key": record.key, **dict.fromkeys(names), **own, **row}
+        for record, own, row in zip(kept, settings, run_rows(kept), strict=True)
+    ]
+
+
 def _call_in_python(values: Mapping[str, Any]) -> str:
     """The call of `simulate` with some values; those that are defaults are left out."""
     import inspect

@@ -110,9 +110,10 @@ def _read(path: Path, number: int, plain: Any) -> Record:
 
 
 def first_fault(error: ValidationError) -> str:
-    """What is wrong first, in pydantic's words, after its place and what stands there."""
+    """What is wrong first, in pydantic's words, after its place (counted from 1) and its value."""
     fault = error.errors(include_url=False)[0]
-    where = ".".join(ascii(str(part))[1:-1] for part in fault["loc"])
+    parts = (part + 1 if isinstance(part, int) else part for part in fault["loc"])
+    where = ".".join(ascii(str(part))[1:-1] for part in parts)
     words = short(fault["msg"].removeprefix("Value error, ").removesuffix("."), 200)
     given = fault["input"]
     is_told = "ctx" in fault and "error" in fault["ctx"]  # an own check names what it refuses

@@ -34,6 +34,7 @@ from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
+from zsntta_cli.simulation.recorded import run_key
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
@@ -45,6 +46,7 @@ _MOST_TASKS = 500  # that Ray has at a time
 _OF_ONE_RUN = (ZsnttaError, OSError, MemoryError, RuntimeError)
 
 Failures = dict[RunSettings, str]  # runs that ended with an error, and its line
+Outcome = tuple[RunSettings, Record | Exception]
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,6 @@ class OnRay:
 
 
 Jobs = int | OnRay  # so many processes, or a cluster
-
-
-class Outcome(NamedTuple):
-    """What has come of a run."""
-
-    run: RunSettings
-    result: Record | Exception
-    notes: tuple[str, ...] = ()
 
 
 def jobs_of(jobs: int | None, engine: str = LOCAL) -> Jobs:
@@ -138,23 +132,21 @@ def run_all(
         check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
         device = live.settings.device if isinstance(live, LiveDevices) else ""
         check("," not in device, f"device is '{device}', must be one: --engine ray takes all GPUs.")
-    in_order = [*(run for run in new_runs if run not in images), *images]
+    replays = [run for run in new_runs if run not in images]
+    outcomes = _outcomes(root, keeping, jobs, live, replays, images)
     done = 0
 
     def doing() -> str:
-        if jobs == 1 and done < len(in_order):
-            return f"run {done + 1:,} of {len(in_order):,}: {run_name(in_order[done])}"
-        return f"{done:,} of {len(in_order):,} runs done"
+        if jobs == 1 and done < len(new_runs):
+            return f"run {done + 1:,} of {len(new_runs):,}: {run_name([*replays, *images][done])}"
+        return f"{done:,} of {len(new_runs):,} runs done"
 
-    work = _Work(root, keeping, jobs, live)
     with (
         Keeper(keeping) as keeper,
-        contextlib.closing(work.outcomes(in_order[: -len(images) or None], images)) as outcomes,
-        reporter.waiting(doing, lambda: done / len(in_order)),
+        contextlib.closing(outcomes),
+        reporter.waiting(doing, lambda: done / len(new_runs)),
     ):
-        for run, result, notes in outcomes:
-            for note in notes:
-                reporter.note(note)
+        for run, result in outcomes:
             if isinstance(result, Record):
                 records[run] = keeper.add(result)
             elif failures is None or not isinstance(result, _OF_ONE_RUN):
@@ -195,109 +187,25 @@ def empty_cache() -> None:
         torch.cuda.empty_cache()
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Who makes runs, and of what."""
-
-    root: Path
-    keeping: Keeping | None
-    jobs: Jobs
-    live: LiveFactory | None
-
-    def outcomes(
-        self, replays: Sequence[RunSettings], images: Sequence[RunSettings]
-    ) -> Generator[Outcome, None, None]:
-        """What comes of runs, as they end; `images` are live runs."""
-        if isinstance(self.jobs, OnRay):
-            yield from self._on_ray(replays, images)
-            return
-        if self.jobs > 1 and len(replays) >= _FEW:
-            yield from self._by_processes(replays, self.jobs)
-            return
-        simulator = Simulator(self.root, self.live)
+def _outcomes(
+    root: Path,
+    keeping: Keeping | None,
+    jobs: Jobs,
+    live: LiveFactory | None,
+    replays: Sequence[RunSettings],
+    images: Sequence[RunSettings],
+) -> Generator[Outcome, None, None]:
+    """What comes of runs, as they end; `images` are live runs."""
+    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), None, secrets.token_hex(8))
+    if isinstance(jobs, OnRay):
+        settings = live.settings if isinstance(live, LiveDevices) else None
+        yield from _on_ray(job, jobs, settings, replays, images)
+    elif jobs > 1 and len(replays) >= _FEW:
+        yield from _by_processes(job, jobs, replays)
+    else:
+        simulator = Simulator(root, live)
         for run in [*replays, *images]:
-            yield Outcome(run, _made(simulator, run, self.keeping))
-
-    def _by_processes(self, runs: Sequence[RunSettings], jobs: int) -> Iterator[Outcome]:
-        """The runs of processes of this machine, each of which takes some tenths of a second's.
-
-        Raises:
-            EncoderError: one of them died.
-        """
-        from concurrent.futures.process import BrokenProcessPool  # not for every start
-
-        from joblib import Parallel, delayed
-
-        job, make = self._packed(parent=os.getpid()), delayed(_make_elsewhere)
-        with ctrl_c_ignored():  # by the processes that start here: this one ends them
-            parallel = Parallel(min(jobs, len(runs)), "loky", "generator_unordered")
-            results = parallel(
-                make(job, place, pickle.dumps(run)) for place, run in enumerate(runs)
-            )
-        try:
-            for place, result, notes in results:
-                yield Outcome(runs[place], result, notes)
-        except BrokenProcessPool as error:
-            raise EncoderError(
-                "a process died, often for want of memory: what was finished is kept; the same "
-                "command goes on."
-            ) from error
-        finally:
-            with warnings.catch_warnings(action="ignore"):  # of results that nobody waits for
-                results.close()
-
-    def _on_ray(
-        self, replays: Sequence[RunSettings], images: Sequence[RunSettings]
-    ) -> Iterator[Outcome]:
-        """The runs of a cluster: replays on one core each, live runs on a GPU each."""
-        connection = Connection()
-        connection.open()
-        try:
-            if replays:
-                yield from self._tasks(replays, self._packed(), num_cpus=1)
-            if images and isinstance(self.live, LiveDevices):
-                settings, needs = _live_place(self.live.settings)
-                yield from self._tasks(images, self._packed(settings), **needs)
-            elif images:  # nothing to encode with, as each run will say
-                yield from self._tasks(images, self._packed(), num_cpus=1)
-        finally:
-            connection.close()
-
-    def _tasks(self, runs: Sequence[RunSettings], job: bytes, **needs: int) -> Iterator[Outcome]:
-        """The runs of tasks of the connected cluster."""
-        import ray
-
-        assert isinstance(self.jobs, OnRay)
-        task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
-        foreseen, left, tasks = Foreseen(self.root), list(enumerate(runs)), dict[Any, RunSettings]()
-        try:
-            while left or tasks:
-                while left and len(tasks) < (self.jobs.workers or _MOST_TASKS):
-                    place, run = left.pop(0)
-                    tasks[task.remote(job, place, pickle.dumps(run))] = run
-                [done], _ = ray.wait(list(tasks))
-                run = tasks.pop(done)
-                try:
-                    _, result, notes = ray.get(done)
-                except ray.exceptions.RayError as error:
-                    yield Outcome(run, ZsnttaError(
-                        f"the Ray cluster lost it, {1 + _RETRIES} times where a worker died "
-                        f"({last_line(error)})."
-                    ))  # fmt: skip
-                    continue
-                yield Outcome(run, _checked(run, result, foreseen), notes)
-        finally:  # of a cluster that goes on without this process
-            for waiting in tasks:
-                ray.cancel(waiting, force=True)
-
-    def _packed(self, live: LiveSettings | None = None, parent: int | None = None) -> bytes:
-        """What another process needs to make runs, for it to unpack once."""
-        return pickle.dumps(
-            _Job(
-                LoadedScripts(), self.root, self.keeping, live, Path.cwd(), parent,
-                secrets.token_hex(8),
-            )
-        )  # fmt: skip
+            yield run, _made(simulator, run, keeping)
 
 
 class _Job(NamedTuple):
@@ -312,35 +220,98 @@ class _Job(NamedTuple):
     token: str  # no two are the same: what was read for one may have changed for the next
 
 
-def _make_elsewhere(
-    job: bytes, place: int, run: bytes
-) -> tuple[int, Record | Exception, tuple[str, ...]]:
-    """In another process: a run's place, its result or error, and the notes about it."""
-    notes: tuple[str, ...] = ()
+def _by_processes(job: _Job, jobs: int, runs: Sequence[RunSettings]) -> Iterator[Outcome]:
+    """The runs of processes of this machine, each of which takes some tenths of a second's.
+
+    Raises:
+        EncoderError: one of them died.
+    """
+    from concurrent.futures.process import BrokenProcessPool  # not for every start
+
+    from joblib import Parallel, delayed
+
+    packed, make = pickle.dumps(job._replace(parent=os.getpid())), delayed(_make_elsewhere)
+    with ctrl_c_ignored():  # by the processes that start here: this one ends them
+        parallel = Parallel(min(jobs, len(runs)), "loky", "generator_unordered")
+        results = parallel(make(packed, place, pickle.dumps(r)) for place, r in enumerate(runs))
     try:
-        simulator, keeping, noting = _opened(job)
-        noting.notes.clear()
+        for place, result in results:
+            yield runs[place], result
+    except BrokenProcessPool as error:
+        raise EncoderError(
+            "a process died, often for want of memory: what was finished is kept; the same command "
+            "goes on."
+        ) from error
+    finally:
+        with warnings.catch_warnings(action="ignore"):  # of results that nobody waits for
+            results.close()
+
+
+def _on_ray(
+    job: _Job,
+    jobs: OnRay,
+    live: LiveSettings | None,
+    replays: Sequence[RunSettings],
+    images: Sequence[RunSettings],
+) -> Iterator[Outcome]:
+    """The runs of a cluster: replays on one core each, live runs on a GPU each."""
+    connection = Connection()
+    connection.open()
+    try:
+        yield from _tasks(job, jobs, replays, num_cpus=1)
+        if images:  # without settings there is nothing to encode with, as each run will say
+            live, needs = _live_place(live) if live else (None, {"num_cpus": 1})
+            yield from _tasks(job._replace(live=live), jobs, images, **needs)
+    finally:
+        connection.close()
+
+
+def _tasks(job: _Job, jobs: OnRay, runs: Sequence[RunSettings], **needs: int) -> Iterator[Outcome]:
+    """The runs of tasks of the connected cluster."""
+    import ray
+
+    packed, foreseen = pickle.dumps(job), Foreseen(job.root)
+    task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
+    left, tasks = list(runs), dict[Any, RunSettings]()
+    try:
+        while left or tasks:
+            while left and len(tasks) < (jobs.workers or _MOST_TASKS):
+                run = left.pop(0)
+                tasks[task.remote(packed, 0, pickle.dumps(run))] = run
+            [done], _ = ray.wait(list(tasks))
+            run = tasks.pop(done)
+            try:
+                yield run, _checked(run, ray.get(done)[1], foreseen)
+            except ray.exceptions.RayError as error:
+                times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
+                yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
+    finally:  # of a cluster that goes on without this process
+        for waiting in tasks:
+            ray.cancel(waiting, force=True)
+
+
+def _make_elsewhere(job: bytes, place: int, run: bytes) -> tuple[int, Record | Exception]:
+    """In another process: a run's place, and its record or error."""
+    try:
+        simulator, keeping = _opened(job)
         result = _made(simulator, pickle.loads(run), keeping)
-        notes = tuple(noting.notes)
     except Exception as error:  # of other code than that here, whatever its version says
         result = EncoderError(f"{platform.node()} cannot make the run ({first_line(error)}).")
     if isinstance(result, Exception):
         result = _portable(result)
         empty_cache()
-    return place, result, notes
+    return place, result
 
 
 @functools.lru_cache(maxsize=1)
-def _opened(content: bytes) -> tuple[Simulator, Keeping | None, "_Noting"]:
+def _opened(content: bytes) -> tuple[Simulator, Keeping | None]:
     """What makes the runs of a packed job; it is kept for the next run."""
     job: _Job = pickle.loads(content)
     if os.getppid() == job.parent:
         end_with_parent()
     with contextlib.suppress(OSError):  # on a machine without it absolute paths do
         os.chdir(job.folder)
-    noting = _Noting()
-    live = LiveDevices(job.live, noting) if job.live else None
-    return Simulator(job.root, live), job.keeping, noting
+    return Simulator(job.root, LiveDevices(job.live) if job.live else None), job.keeping
 
 
 def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Record | Exception:
@@ -360,35 +331,20 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
-class _Noting(Silent):
-    """A reporter that remembers its notes."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-
-    def note(self, text: str) -> None:
-        """Remember a note."""
-        self.notes.append(text)
-
-
 def _checked(
     run: RunSettings, result: Record | Exception, foreseen: Foreseen
 ) -> Record | Exception:
     """The result of another machine; an error if its features or its method differ from here."""
-    if isinstance(result, Exception):
+    expected = foreseen.digests(run)
+    if isinstance(result, Exception) or expected is None:
         return result
-    record, expected = result, foreseen.digests(run)
-    if record.revision != (revision(run.method) or ""):
-        return EncoderError(
-            f"a worker has another revision of the method {run.method}: it needs the same code."
-        )
-    if expected is not None and record.digests != expected:
-        names = sorted(dict(record.digests.items() ^ expected.items()))
-        return StoreError(
-            f"a worker has other features of {run_name(run)} in {foreseen.root.absolute()} "
-            f"({', '.join(names)}): it needs the same files."
-        )
-    return result
+    if result.key == run_key(run, expected, revision(run.method) or ""):
+        return result
+    names = ", ".join(sorted(dict(result.digests.items() ^ expected.items())))
+    return StoreError(
+        f"a worker has other {f'features ({names})' if names else 'code'} for {run_name(run)} than "
+        f"this machine in {foreseen.root.absolute()}: it needs the same files and the same code."
+    )
 
 
 def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
