@@ -9,7 +9,7 @@ from zsntta_cli.methods import CLASSIFIERS, METHODS
 @pytest.fixture
 def scripted(zsntta, monkeypatch):
     """Run the command line as in a process of its own: what scripts register is gone afterwards."""
-    tables = [(table.places, dict(table.places)) for table in (METHODS, CLASSIFIERS)]
+    tables = [(table.data, dict(table.data)) for table in (METHODS, CLASSIFIERS)]
     monkeypatch.setattr(sys, "path", [*sys.path])
 
     def run(*words):

@@ -197,10 +197,10 @@ def run(line, folder, on_built_in=False):
     elif program == "zsntta":
         from typer.testing import CliRunner
 
-        words, before = fitted(words, on_built_in), dict(METHODS.places)
+        words, before = fitted(words, on_built_in), dict(METHODS.data)
         result = CliRunner().invoke(app, words)
-        METHODS.places.clear()  # of what a script registered in this process
-        METHODS.places.update(before)
+        METHODS.data.clear()  # of what a script registered in this process
+        METHODS.data.update(before)
         code, output = result.exit_code, result.output
     else:
         assert program == "python", f"no test knows how to run: {line}"

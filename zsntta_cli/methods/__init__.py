@@ -5,7 +5,8 @@ nothing else. A classifier may stand behind any method that decides, as in "adan
 makes such a pair when it is looked up.
 """
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -32,33 +33,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Table(MutableMapping[str, Any]):
+class _Table(UserDict[str, Any]):
     """Names -> places; a lookup gives the class at the place.
 
     A place is "module:Class" in this package, or the class itself, as own scripts put it here.
     """
 
-    def __init__(self, places: dict[str, Any]) -> None:
-        self.places = places
-
     def __getitem__(self, name: str) -> Any:
-        place = self.places[name]
+        place = self.data[name]
         return _imported(place) if isinstance(place, str) else place
-
-    def __setitem__(self, name: str, place: Any) -> None:
-        self.places[name] = place
-
-    def __delitem__(self, name: str) -> None:
-        del self.places[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.places
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
-
-    def __len__(self) -> int:
-        return len(self.places)
 
 
 @cache
@@ -82,7 +65,7 @@ class _Methods(_Table):
     def __getitem__(self, name: str) -> type[Method] | Pair:
         if name not in self:
             plugins.load_declared()  # at the first name that is none of the package's
-        place = self.places.get(name, name)
+        place = self.data.get(name, name)
         if not isinstance(place, str) or ":" in place:
             method: type[Method] = super().__getitem__(name)
             return method
@@ -111,10 +94,10 @@ def check_method(name: str, what: str = "method") -> None:
 
 def own_code(name: str) -> tuple[type, ...]:
     """The classes of a method that are from outside the package: of a pair maybe two."""
-    place = METHODS.places.get(name, name)
+    place = METHODS.data.get(name, name)
     if isinstance(place, str):
         detector, _, classifier = place.rpartition("+")
-        parts = METHODS.places.get(detector), CLASSIFIERS.places.get(classifier)
+        parts = METHODS.data.get(detector), CLASSIFIERS.data.get(classifier)
     else:
         parts = place, None
     return tuple(part for part in parts if isinstance(part, type))
@@ -187,11 +170,11 @@ METHODS = _Methods({
 def _list_classifiers() -> None:
     """Let each classifier of an own script stand behind ZS-CLIP under its own name."""
     for name in CLASSIFIERS:
-        METHODS.places.setdefault(name, f"zs-clip+{name}")
+        METHODS.data.setdefault(name, f"zs-clip+{name}")
 
 
 plugins.watch(
-    "classifier", CLASSIFIERS.places, partial(fault, kind=Classifier), "zsntta.classifiers",
+    "classifier", CLASSIFIERS.data, partial(fault, kind=Classifier), "zsntta.classifiers",
     _list_classifiers,
 )  # fmt: skip
-plugins.watch("method", METHODS.places, partial(fault, kind=Method), "zsntta.methods")
+plugins.watch("method", METHODS.data, partial(fault, kind=Method), "zsntta.methods")

@@ -4,21 +4,16 @@ MCM is from "Delving into Out-of-Distribution Detection with Vision-Language Rep
 arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.rows import Rows, float32_of
+from zsntta_cli.methods.rows import Rows
 
-_CHUNK = 1024  # rows in one product: it limits memory, and they fit in the cache
-_SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
-_FEW = 8  # number of classes below which rows are multiplied one by one
-_DEAR = (
-    2**17
-)  # numbers in the text features above which a larger product takes a third of a millisecond
+_CHUNK = 1024  # rows in one product: it limits memory
 TOP = 5  # largest logits that are kept: with all C no result of cull changes by 0.2 points
 
 
@@ -40,51 +35,14 @@ def cosine_logits(
 ) -> NDArray[np.float32]:
     """The scaled cosines (N, C) of raw image features (N, D) and unit text features (C, D).
 
-    A row's result may depend on the number of rows beside it, but only in its last bits. With
-    BLAS's kernels for AVX-512 and at most 2**17 numbers in the text features (256 classes of 512
-    dims) it does not depend on them at all.
+    A row's last bits may depend on the rows beside it. A zero feature gets zero logits.
     """
-    room = np.empty((2, *features.shape), np.float32)
-    return _logits_in(room, features, text_features, logit_scale)
-
-
-def _logits_in(
-    room: NDArray[np.float32],
-    features: NDArray[np.floating],
-    text_features: NDArray[np.float32],
-    logit_scale: float,
-) -> NDArray[np.float32]:
-    """The scaled cosines, computed in `room` (2, N, D): new memory would cost most of the time."""
-    return _product(_scaled_in(room, features, logit_scale), text_features)
-
-
-def _scaled_in(
-    room: NDArray[np.float32], features: NDArray[np.floating], logit_scale: float
-) -> NDArray[np.float32]:
-    """Features (N, D) scaled so that their norm is the logit scale."""
-    images, squares = room
-    float32_of(features, images)
-    norms = np.sqrt(np.multiply(images, images, out=squares).sum(axis=1, keepdims=True))
-    # The smaller side of the product is scaled; a zero feature gets zero logits, not NaN.
-    images *= np.float32(logit_scale) / np.maximum(norms, 1e-12)
-    return images
-
-
-def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Products (N, C) whose sums do not depend on the number of rows, where that is cheap.
-
-    BLAS has other kernels for small products and for single rows, so rows of zeros are added. For
-    few classes these would be too many, and for many classes the product would be slow.
-    """
-    if len(text) < _FEW:
-        return np.stack([np.vecdot(rows, one) for one in text], axis=1)
-    least = max(2, _SMALL // text.size + 1)
-    if len(rows) >= least or text.size > _DEAR:
-        return rows @ text.T
-    padded = np.zeros((least, rows.shape[1]), np.float32)
-    padded[: len(rows)] = rows
-    product: NDArray[np.float32] = (padded @ text.T)[: len(rows)]
-    return product
+    images = features.astype(np.float32)
+    images *= np.float32(logit_scale) / np.maximum(
+        np.linalg.norm(images, axis=1, keepdims=True), 1e-12
+    )
+    logits: NDArray[np.float32] = images @ text_features.T
+    return logits
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
@@ -136,67 +94,54 @@ class ZeroShotDetail:
         return ZeroShotDetail(self.entropy[items], self.top_logits[items], self.top_classes[items])
 
 
+T = TypeVar("T", ZeroShot, ZeroShotDetail)
+
+
 def zero_shot(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
-    scores = _no_scores(len(features))
-    for part, logits in _in_chunks(features, text_features, logit_scale):
-        _score(scores, part, logits)
-    return scores
+    return _joined([_scored(x) for x in _in_chunks(features, text_features, logit_scale)])
 
 
 def zero_shot_detail(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """Compute how certain the frozen model is of N raw image features (N, D) among C classes."""
-    detail = _no_detail(len(features), len(text_features))
-    for part, logits in _in_chunks(features, text_features, logit_scale):
-        _look(detail, part, logits)
-    return detail
+    return _joined([_looked_at(x) for x in _in_chunks(features, text_features, logit_scale)])
 
 
 def zero_shot_and_detail(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> tuple[ZeroShot, ZeroShotDetail]:
     """Compute `zero_shot` and `zero_shot_detail` of N raw image features from the same logits."""
-    scores = _no_scores(len(features))
-    detail = _no_detail(len(features), len(text_features))
-    for part, logits in _in_chunks(features, text_features, logit_scale):
-        _score(scores, part, logits)
-        _look(detail, part, logits)
-    return scores, detail
+    chunks = _in_chunks(features, text_features, logit_scale)
+    scores, details = zip(*((_scored(x), _looked_at(x)) for x in chunks), strict=True)
+    return _joined(scores), _joined(details)
 
 
 def _in_chunks(
     features: NDArray[np.floating] | Rows, text: NDArray[np.float32], scale: float
-) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """Iterate over slices of rows and their logits."""
-    room = np.empty((2, min(len(features), _CHUNK), features.shape[1]), np.float32)
-    for start in range(0, len(features), _CHUNK):
-        part = slice(start, start + _CHUNK)
-        rows = features[part]
-        yield part, _logits_in(room[:, : len(rows)], rows, text, scale)
+) -> Iterator[NDArray[np.float32]]:
+    """The logits of consecutive rows; of no row too, so that there is a chunk."""
+    for start in range(0, max(len(features), 1), _CHUNK):
+        yield cosine_logits(features[start : start + _CHUNK], text, scale)
 
 
-def _no_scores(count: int) -> ZeroShot:
-    return ZeroShot(np.empty(count, np.int32), np.empty(count, np.float64))
+def _joined(parts: Sequence[T]) -> T:
+    columns: Any = map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True))
+    return type(parts[0])(*columns)
 
 
-def _score(scores: ZeroShot, part: slice, logits: NDArray[np.float32]) -> None:
-    scores.class_index[part] = logits.argmax(axis=1)
-    scores.noise_score[part] = 1 - mcm(logits)
+def _scored(logits: NDArray[np.float32]) -> ZeroShot:
+    classes = logits.argmax(axis=1).astype(np.int32)
+    return ZeroShot(classes, (1 - mcm(logits)).astype(np.float64))
 
 
-def _no_detail(count: int, classes: int) -> ZeroShotDetail:
-    shape = count, min(TOP, classes)
-    return ZeroShotDetail(np.empty(count), np.empty(shape, np.float32), np.empty(shape, np.int32))
-
-
-def _look(detail: ZeroShotDetail, part: slice, logits: NDArray[np.float32]) -> None:
-    detail.entropy[part] = entropy(logits) / np.log(max(logits.shape[1], 2))
-    detail.top_classes[part] = top = _largest(logits, detail.top_logits.shape[1])
-    detail.top_logits[part] = np.take_along_axis(logits, top, axis=1)
+def _looked_at(logits: NDArray[np.float32]) -> ZeroShotDetail:
+    shares = (entropy(logits) / np.log(max(logits.shape[1], 2))).astype(np.float64)
+    top = _largest(logits, min(TOP, logits.shape[1]))
+    return ZeroShotDetail(shares, np.take_along_axis(logits, top, axis=1), top.astype(np.int32))
 
 
 def entropy(logits: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -8,19 +8,8 @@ import pytest
 from streams import of_features
 
 from zsntta_cli.methods.classifiers.lame import LAME, LAMESettings
-from zsntta_cli.methods.classifiers.stata import (
-    StatA,
-    StatASettings,
-    fit_to_texts,
-    solve,
-    spread_about_texts,
-)
-from zsntta_cli.methods.classifiers.transclip import (
-    TransCLIP,
-    TransCLIPSettings,
-    fit_to_items,
-    spread_of_a_unit_vector,
-)
+from zsntta_cli.methods.classifiers.stata import StatA
+from zsntta_cli.methods.classifiers.transclip import TransCLIP
 
 ITEMS = np.array([
     [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],
@@ -29,10 +18,7 @@ ITEMS = np.array([
 FEATURES = ITEMS / np.linalg.norm(ITEMS, axis=1, keepdims=True)
 TEXTS = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0.6, 0.8]])
 LOGITS = 10 * FEATURES @ TEXTS.T
-RULES = {
-    "stata": (StatASettings, spread_about_texts, fit_to_texts),
-    "transclip": (TransCLIPSettings, spread_of_a_unit_vector, fit_to_items),
-}
+RULES = {"stata": StatA, "transclip": TransCLIP}
 GAUSSIANS = {
     ("stata", 0): [[0.99554, 0.002944], [0.682217, 0.300165], [0.050186, 0.94644],
                    [0.743725, 0.256258], [0.00078, 0.998701]],
@@ -59,9 +45,9 @@ SMOOTHED = {
 
 @pytest.mark.parametrize(("name", "steps"), GAUSSIANS)
 def test_gaussians_of_five_items(name, steps):
-    settings, spread, fit = RULES[name]
-    options = settings(block_steps=steps)
-    z = solve(options, TEXTS, spread, fit, FEATURES, LOGITS)
+    kind = RULES[name]
+    options = kind.Settings(block_steps=steps)
+    z = kind(of_features(FEATURES, TEXTS, 1.0), options).solve(FEATURES, LOGITS)
     np.testing.assert_allclose(z[:, :2], GAUSSIANS[name, steps], atol=1e-6)
     np.testing.assert_allclose(z.sum(axis=1), 1)
 
@@ -76,10 +62,9 @@ def test_lame_of_five_items(steps):
 
 def test_the_variance_of_transclip_starts_at_one_over_the_dims():
     # Odds of 3 at cosines 1 and 0; D = 2: the density adds 2 / 50 · (1 - 0) to their log.
-    options = TransCLIPSettings(block_steps=0, block_smoothing=0.0)
+    options = TransCLIP.Settings(block_steps=0, block_smoothing=0.0)
     item, logits = np.array([[1.0, 0.0]]), np.log([[3.0, 1.0]])
-    _, spread, fit = RULES["transclip"]
-    z = solve(options, np.eye(2), spread, fit, item, logits)
+    z = TransCLIP(of_features(item, np.eye(2), 1.0), options).solve(item, logits)
     assert z[0, 0] / z[0, 1] == pytest.approx(3 * np.exp(2 / 50))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
 from zsntta_cli.methods.classifiers.blocks import Floats, Frozen, blocks
-from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSettings
+from zsntta_cli.methods.method import FROM_ONE, Classifier, MethodSettings
 from zsntta_cli.settings.options import option
 
 ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that a block classifier classifies
@@ -33,17 +33,6 @@ class BlockSettings(MethodSettings):
     def at_once(self) -> int:
         """The number of items that are classified together."""
         return self.block
-
-
-@dataclass(frozen=True)
-class GaussianBlockSettings(BlockSettings):
-    """The settings that StatA and TransCLIP share, with the values of StatA's paper."""
-
-    block_neighbours: int = option(
-        3, "Nearest other items that influence an item.", within=FROM_ONE
-    )
-    block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
-    block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
 
 
 class BlockClassifier(Classifier):
@@ -75,17 +64,15 @@ class BlockClassifier(Classifier):
         return class_index
 
 
-def nearest_others(features: Floats, count: int) -> tuple[NDArray[np.intp], Floats]:
-    """The `count` nearest other items of each item by cosine, (N, k), and these cosines (N, k)."""
+def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
+    """The weights (N, N) of each item's `count` nearest others by cosine: the cosines, or 1.
+
+    They are not symmetric.
+    """
     cosines = features @ features.T
     np.fill_diagonal(cosines, -np.inf)
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(features) - 1)]
-    return nearest, np.take_along_axis(cosines, nearest, axis=1)
-
-
-def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
-    """The weights (N, N) of each item's nearest others: cosines, or 1. It is not symmetric."""
-    nearest, cosines = nearest_others(features, count)
+    chosen = np.take_along_axis(cosines, nearest, axis=1) if weighted else 1.0
     weights = np.zeros((len(features), len(features)))
-    np.put_along_axis(weights, nearest, cosines if weighted else 1.0, axis=1)
+    np.put_along_axis(weights, nearest, chosen, axis=1)
     return weights

@@ -19,7 +19,7 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import entropy, norm_layers
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.live.settings import OpenSetSettings
+from zsntta_cli.methods.live.settings import BatchSettings
 from zsntta_cli.methods.live.tent import Mask, Tent, adaptable
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -36,20 +36,21 @@ class OpenSetBatch:
     entropies: torch.Tensor  # (N,)
 
 
-# It gives the loss of a batch, and the items (N,) whose entropy it minimises; None: no step.
-Loss = Callable[[OpenSetBatch], tuple[torch.Tensor, Mask] | None]
+# From a batch and its logits (N, C) by the original encoder it gives the loss, and the items (N,)
+# whose entropy it minimises; None: no step.
+Loss = Callable[[OpenSetBatch, torch.Tensor], tuple[torch.Tensor, Mask] | None]
 
 
 def run(
     data: LiveData,
-    options: OpenSetSettings,
+    options: BatchSettings,
     threshold: ThresholdSettings,
-    loss_of: Callable[[Tent], Loss],
+    loss_of: Loss,
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
     online = OnlineThreshold(threshold, options.batch_size)
-    with adaptable(data, options.tent) as tent:
-        loss = loss_of(tent)
+    with adaptable(data, options) as tent:
+        original = Original(data.encoder, tent)
         batches = in_batches(np.arange(len(data)), options.batch_size)
         for items, images in data.batches(batches):
             logits = tent.logits(data.encoder.image_features(images))
@@ -58,20 +59,15 @@ def run(
             counts = ~data.stream.injected[items]
             if counts.any():
                 kept = logits[torch.from_numpy(counts).to(logits.device)]
-                _step(
-                    data,
-                    tent,
-                    loss,
-                    OpenSetBatch(images, counts, items[counts], kept, entropy(kept)),
-                )
+                batch = OpenSetBatch(images, counts, items[counts], kept, entropy(kept))
+                if terms := loss_of(batch, original.logits(batch)):
+                    _step(data, tent, batch, *terms)
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
-def _step(data: LiveData, tent: Tent, loss_of: Loss, batch: OpenSetBatch) -> None:
-    terms = loss_of(batch)
-    if terms is None:
-        return
-    loss, minimised = terms
+def _step(
+    data: LiveData, tent: Tent, batch: OpenSetBatch, loss: torch.Tensor, minimised: Mask
+) -> None:
     if minimised.any():
         data.watch(
             batch.entropies[rows(minimised, batch)], batch.items[minimised],

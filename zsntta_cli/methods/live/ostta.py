@@ -7,6 +7,7 @@ entropy of the batch's mean probability.
 """
 
 from collections.abc import Generator
+from functools import partial
 
 import torch
 
@@ -14,9 +15,9 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Loss, OpenSetBatch, Original, rows
+from zsntta_cli.methods.live.open_set import OpenSetBatch, rows
 from zsntta_cli.methods.live.settings import OsttaSettings
-from zsntta_cli.methods.live.tent import Mask, Tent
+from zsntta_cli.methods.live.tent import Mask
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -24,15 +25,7 @@ def run(
     data: LiveData, options: OsttaSettings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
-
-    def loss_of(tent: Tent) -> Loss:
-        original = Original(data.encoder, tent)
-
-        def loss(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask]:
-            return crowd_entropy(batch, original.logits(batch), options.ostta_marginal)
-
-        return loss
-
+    loss_of = partial(crowd_entropy, marginal=options.ostta_marginal)
     return open_set.run(data, options, threshold, loss_of)
 
 

@@ -39,8 +39,8 @@ class PipelineSettings(MethodSettings):
 
 
 @dataclass(frozen=True)
-class TentSettings(PipelineSettings):
-    """The settings of Tent."""
+class BatchSettings(MethodSettings):
+    """Tent's batches and optimiser."""
 
     batch_size: int = option(64, "Items that are decided on at once.", within=FROM_ONE)
     # Adam: β 0.9/0.999; SGD: Nesterov momentum 0.9 (ImageNet family).
@@ -54,6 +54,11 @@ class TentSettings(PipelineSettings):
         super().__post_init__()
         if self.learning_rate is None:
             object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
+
+
+@dataclass(frozen=True)
+class TentSettings(BatchSettings, PipelineSettings):
+    """The settings of Tent."""
 
 
 @dataclass(frozen=True)
@@ -113,27 +118,7 @@ class TptSettings(PipelineSettings):
 
 
 @dataclass(frozen=True)
-class OpenSetSettings(MethodSettings):
-    """Tent's batches and optimiser, with a loss that chooses its samples itself."""
-
-    batch_size: int = option(64, "Items that are decided on at once.", within=FROM_ONE)
-    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
-    learning_rate: float | None = option(
-        None, "Learning rate of the optimiser.", within=ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "learning_rate", self.tent.learning_rate)
-
-    @property
-    def tent(self) -> TentSettings:
-        """The settings of Tent."""
-        return TentSettings("all", self.batch_size, self.optimizer, self.learning_rate)
-
-
-@dataclass(frozen=True)
-class UnientSettings(OpenSetSettings):
+class UnientSettings(BatchSettings):
     """The settings of UniEnt."""
 
     unient_marginal: float = option(
@@ -148,7 +133,7 @@ class UnientSettings(OpenSetSettings):
 
 
 @dataclass(frozen=True)
-class OsttaSettings(OpenSetSettings):
+class OsttaSettings(BatchSettings):
     """The settings of OSTTA."""
 
     ostta_marginal: float = option(
@@ -195,12 +180,19 @@ class AdaNDTentSettings(AdaNDSettings):
         object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
 
     @property
-    def tent(self) -> TentSettings:
+    def tent(self) -> BatchSettings:
         """The settings of Tent."""
-        return TentSettings("normal", self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+        return BatchSettings(self.tent_batch_size, self.optimizer, self.tent_learning_rate)
 
 
-class Tent(Live):
+class ByProbability(Live):
+    """A live method whose ID score is the largest probability, that of the class it names."""
+
+    is_probability = True
+    class_probability = BY_SCORE
+
+
+class Tent(ByProbability):
     """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
 
     Settings = TentSettings
@@ -208,11 +200,9 @@ class Tent(Live):
     imagenet = _SGD
     cites = ("wang2021tent",)
     cost = "takes a forward pass for each item, and a backward pass if it passes the filter"
-    is_probability = True
-    class_probability = BY_SCORE
 
 
-class SoTTA(Live):
+class SoTTA(ByProbability):
     """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
 
     Settings = SottaSettings
@@ -220,11 +210,9 @@ class SoTTA(Live):
     official = {"late_start": True, "frozen_blocks": "9-11"}
     cites = ("gong2023sotta",)
     cost = "takes a pass for each item; two passes forward and back on the memory every L items"
-    is_probability = True
-    class_probability = BY_SCORE
 
 
-class TPT(Live):
+class TPT(ByProbability):
     """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
 
     Settings = TptSettings
@@ -232,8 +220,6 @@ class TPT(Live):
     imagenet = {"augmix": False}
     cites = ("shu2022test",)
     cost = "encodes the views of each item that passes the filter, and tunes the prompts on them"
-    is_probability = True
-    class_probability = BY_SCORE
 
 
 class ROSITA(Live):
@@ -248,7 +234,7 @@ class ROSITA(Live):
     )
 
 
-class UniEnt(Live):
+class UniEnt(ByProbability):
     """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
 
     Settings = UnientSettings
@@ -256,11 +242,9 @@ class UniEnt(Live):
     imagenet = _SGD
     cites = ("gao2024unified",)
     cost = "takes a forward and a backward pass for each item; fits two Gaussians to each batch"
-    is_probability = True
-    class_probability = BY_SCORE
 
 
-class OSTTA(Live):
+class OSTTA(ByProbability):
     """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
 
     Settings = OsttaSettings
@@ -268,8 +252,6 @@ class OSTTA(Live):
     imagenet = _SGD
     cites = ("lee2023towards",)
     cost = "takes two forward passes for each item, one by the original encoder, and one back"
-    is_probability = True
-    class_probability = BY_SCORE
 
 
 class AdaNDTent(Live):

@@ -26,7 +26,7 @@ from zsntta_cli.methods.live.adaptation import (
     norm_layers,
 )
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.live.settings import TentSettings
+from zsntta_cli.methods.live.settings import BatchSettings, TentSettings
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -51,7 +51,7 @@ def run(
 
 
 @contextmanager
-def adaptable(data: LiveData, options: TentSettings) -> Iterator["Tent"]:
+def adaptable(data: LiveData, options: BatchSettings) -> Iterator["Tent"]:
     """Make Tent on the encoder of a stream, and restore the encoder's parameters afterwards."""
     tower = data.encoder.model.visual
     layers = list(norm_layers(tower).values())
@@ -63,7 +63,7 @@ class Tent:
     """A classifier that adapts: `encode` a batch, then `adapt` on some of its samples."""
 
     def __init__(
-        self, data: LiveData, options: TentSettings, parameters: Sequence[torch.nn.Parameter]
+        self, data: LiveData, options: BatchSettings, parameters: Sequence[torch.nn.Parameter]
     ) -> None:
         self._data = data
         self.mixes = bool(batch_norms(data.encoder.model.visual))  # samples of a batch
@@ -94,7 +94,7 @@ class Tent:
             self._adapted.publish()
 
 
-def _optimizer(options: TentSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
+def _optimizer(options: BatchSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
     rate = options.learning_rate
     assert rate is not None
     if options.optimizer == "sgd":

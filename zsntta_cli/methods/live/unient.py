@@ -17,9 +17,9 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import open_set
 from zsntta_cli.methods.live.adaptation import mean_entropy
 from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.open_set import Loss, OpenSetBatch, Original, rows
+from zsntta_cli.methods.live.open_set import OpenSetBatch, rows
 from zsntta_cli.methods.live.settings import UnientSettings
-from zsntta_cli.methods.live.tent import Mask, Tent
+from zsntta_cli.methods.live.tent import Mask
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -28,15 +28,10 @@ def run(
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
 
-    def loss_of(tent: Tent) -> Loss:
-        original = Original(data.encoder, tent)
-
-        def loss(batch: OpenSetBatch) -> tuple[torch.Tensor, Mask] | None:
-            largest = original.logits(batch).max(dim=1).values.double().cpu().numpy()
-            is_id = id_probability(largest, data.stream.seed)
-            return None if is_id is None else unified_entropy(batch, is_id, options)
-
-        return loss
+    def loss_of(batch: OpenSetBatch, before: torch.Tensor) -> tuple[torch.Tensor, Mask] | None:
+        largest = before.max(dim=1).values.double().cpu().numpy()
+        is_id = id_probability(largest, data.stream.seed)
+        return None if is_id is None else unified_entropy(batch, is_id, options)
 
     return open_set.run(data, options, threshold, loss_of)
 

@@ -23,7 +23,7 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, decided
+from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings
 from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
@@ -86,7 +86,9 @@ class AdaNeg(Method):
             score[block] = self.vocabulary.id_share(seen) + weight * by_text
             both = softmax(logits) + weight * softmax(seen)
             class_index[block] = both[:, :classes].argmax(axis=1)
-        return decided(class_index, score / (1 + weight), self.threshold, learn)
+        score /= 1 + weight
+        own = self.threshold(1 - score, learn)
+        return Decisions(class_index, 1 - score > own, score, detector_threshold=own)
 
     def _sure(
         self, u: NDArray[np.float64], injected: NDArray[np.bool_], learn: bool

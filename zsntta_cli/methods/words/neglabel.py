@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROZEN, SHARE, WORD_LIST, WORDS, Method
 from zsntta_cli.methods.ood_scores import image_scores
@@ -75,7 +72,9 @@ class NegLabel(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff u = 1 - S is above its threshold; keep ZS-CLIP's class."""
-        return decided(items.class_index, id_scores(items, self.vocabulary), self.threshold, learn)
+        score = image_scores(items, self.vocabulary.id_share, self.vocabulary.text)
+        own = self.threshold(1 - score, learn)
+        return Decisions(items.class_index, 1 - score > own, score, detector_threshold=own)
 
 
 class CSP(NegLabel):
@@ -85,19 +84,3 @@ class CSP(NegLabel):
     cites = ("chen2024conjugated",)
     cost = "keeps the last N_q scores; multiplies each item with the mined words too"
     revision = 1
-
-
-def id_scores(items: StreamData, vocabulary: Vocabulary) -> NDArray[np.float64]:
-    """The ID scores S (T,) in [0, 1]: the softmax mass of names beside groups of negatives."""
-    return image_scores(items, vocabulary.id_share, vocabulary.text)
-
-
-def decided(
-    class_index: NDArray[np.int32],
-    id_score: NDArray[np.float64],
-    threshold: OnlineThreshold,
-    learn: bool,
-) -> Decisions:
-    """Call an item noise iff 1 - S is above the online threshold of scores (T,) in [0, 1]."""
-    own = threshold(1 - id_score, learn)
-    return Decisions(class_index, 1 - id_score > own, id_score, detector_threshold=own)

@@ -5,7 +5,7 @@ Vision-Language Models", arXiv 2403.20078; "Conjugated Semantic Pool Improves OO
 arXiv 2410.08611, puts synonyms of names last.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,12 +55,6 @@ def names_and_words(pool: Pool) -> tuple[Array, Array]:
     return pool.text_features if pool.more_names is None else pool.more_names, pool.more_text
 
 
-def mined_words(pool: Pool, options: WordSettings) -> Array:
-    """The negative words (M, D), the farthest of each list first."""
-    names, words = names_and_words(pool)
-    return words[mined(words, pool.more_sizes or (len(words),), names, options)]
-
-
 def item_blocks(items: int, texts: int) -> Iterator[slice]:
     """Cut items into blocks whose logits on `texts` texts fit in memory."""
     size = max(1, min(_LARGEST_ITEMS, _NUMBERS // texts))
@@ -85,19 +79,16 @@ def mine_negatives(
     return np.argsort(-distance, kind="stable")[:count]
 
 
-def mined(
-    words: Array, sizes: Sequence[int], names: Array, options: WordSettings
-) -> NDArray[np.intp]:
-    """The rows of mined words: M of all lists, or a share of each list, at least one word."""
-    o = options
+def mined_words(pool: Pool, options: WordSettings) -> Array:
+    """The negative words (M, D), the farthest first: M of all lists, or a share of each list."""
+    o, (names, words) = options, names_and_words(pool)
     if o.mined_share is None:
-        return mine_negatives(words, names, o.negatives, o.percentile, o.too_near)
-    starts = np.cumsum([0, *sizes])
+        return words[mine_negatives(words, names, o.negatives, o.percentile, o.too_near)]
     parts = []
-    for start, size in zip(starts, sizes, strict=False):
-        count = max(1, int(o.mined_share * size + 1e-9))  # rounded down, but not 0.29 * 100
-        part = words[start : start + size]
-        parts.append(start + mine_negatives(part, names, count, o.percentile, o.too_near))
+    for of_list in np.split(words, np.cumsum(pool.more_sizes or (len(words),))[:-1]):
+        count = max(1, int(o.mined_share * len(of_list) + 1e-9))  # rounded down, but not 0.29 * 100
+        rows = mine_negatives(of_list, names, count, o.percentile, o.too_near)
+        parts.append(of_list[rows])
     return np.concatenate(parts)
 
 
