@@ -4,7 +4,6 @@ import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import energy, logit_gap, zero_shot
-from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.
@@ -62,29 +61,11 @@ def test_energy_of_large_logits_is_finite():
     assert energy(logits)[0] == pytest.approx(1e4)
 
 
-def test_mining_takes_the_words_farthest_from_all_names():
-    words = np.array([[1, 0, 0], [0, 0, 1], [0.7, 0.7, 0], [-1, 0, 0]], np.float32)
-    # Distances to the nearest name: -1, 0, -0.7, 0; the smaller percentile, the nearer name.
-    assert sorted(mine_negatives(words, TEXT, 2, 0.0)) == [1, 3]
-    assert mine_negatives(words, TEXT, 99, 0.0).tolist() == [1, 3, 2, 0]
-    # Judged by the median of both names, the opposite of one is farther than what is neither.
-    assert mine_negatives(words, TEXT, 1, 0.5).tolist() == [3]
-
-
 def test_neglabel_by_hand():
     negative = np.array([[0, 0, 1]], np.float32)
     # Image 3 is the negative word: e^0 + e^0 against e^2.
     expected = 2 / (2 + np.e**2)
     assert scores("neglabel", negative)[0] == pytest.approx(expected, rel=1e-5)
-
-
-def test_neglabel_averages_over_groups():
-    words = np.array([[0, 0, 1], [0, 0, -1]], np.float32)
-    shares = [2 / (2 + np.exp(s)) for s in (2, -2)]
-    found = scores("neglabel", words, groups=2)[0]
-    assert found == pytest.approx(np.mean(shares), rel=1e-5)
-    together = 2 / (2 + np.exp(2) + np.exp(-2))
-    assert scores("neglabel", words, groups=1)[0] == pytest.approx(together, rel=1e-5)
 
 
 def test_clipn_by_hand():

@@ -70,13 +70,18 @@ class OODD(Method):
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Call an item noise iff the mean of u and the K-th cosine is above the threshold."""
-        u = self._scores(items, learn)
+        temperature = self.options.oodd_temperature
+        alone = items.noise_score  # 1 - q
+        if temperature is not None:
+            alone = 1 - image_scores(items, mcm, scale=1 / temperature)
+        u = self._scores(items, alone, learn)
         own = self.threshold(u, learn)
         return Decisions(items.class_index, u > own, 1 - u, detector_threshold=own)
 
-    def _scores(self, items: StreamData, learn: bool) -> NDArray[np.float64]:
-        """The noise scores (T,) in [0, 1] of items in order."""
-        noise_score = _noise_scores_alone(items, self.options.oodd_temperature)
+    def _scores(
+        self, items: StreamData, noise_score: NDArray[np.float64], learn: bool
+    ) -> NDArray[np.float64]:
+        """The noise scores (T,) in [0, 1] of items in order, given those without the dictionary."""
         size = self.options.batch_size
         scores, step = noise_score.copy(), (_BLOCK // size or 1) * size
         for start in range(0, len(items), step):
@@ -90,13 +95,6 @@ class OODD(Method):
                 if cosine is not None:
                     scores[batch] = (u + np.clip(cosine, 0, 1)) / 2
         return scores
-
-
-def _noise_scores_alone(data: StreamData, temperature: float | None) -> NDArray[np.float64]:
-    """The noise scores u = 1 - q (T,) of all items, without the dictionary."""
-    if temperature is None:
-        return data.noise_score
-    return 1 - image_scores(data, mcm, scale=1 / temperature)
 
 
 class Dictionary:

@@ -6,9 +6,10 @@ that is sure by the score on texts enters the memory before it is scored: an ID 
 nearest name, noise beside the nearest negative.
 
 Whether an image is sure depends on the online threshold of the text score with a gap, not on the
-paper's fixed 0.5 (`--adaneg-sure`), which the released code sets to nearly 0 for few classes.
-Injected noise enters as noise. A row holds L images as in the paper; the code's rows hold L - 1. As
-in the released code, λ weights the texts in the score, but the proxies in the choice of the class.
+paper's fixed 0.5 (`--set adaneg-sure=0.5`), which the released code sets to nearly 0 for few
+classes. Injected noise enters as noise. A row holds L images as in the paper; the code's rows hold
+L - 1. As in the released code, λ weights the texts in the score, but the proxies in the choice of
+the class.
 
 Only texts determine what enters, so a block of items takes one product with the proxies at its
 start, and a proxy that changes within the block takes one more, from its item on.
@@ -23,7 +24,7 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings
+from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, grouped
 from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
@@ -39,11 +40,7 @@ class AdaNegSettings(NegLabelSettings):
     groups: int = option(
         5, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
     )
-    grouping: str = option(
-        "random",
-        "How words are grouped: by distance, or shuffled into groups of one size.",
-        choices=("ranked", "random"),
-    )
+    grouping: str = grouped("random")
     adaneg_shots: int = option(10, "L: images of each word in the memory.", within=FROM_ONE)
     adaneg_text: float = option(0.1, "λ: weight of the score by texts.", within=FROM_ZERO)
     adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet

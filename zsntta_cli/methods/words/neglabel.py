@@ -1,6 +1,7 @@
 """NegLabel, arXiv 2403.20078, and CSP, arXiv 2410.08611: class names against negative words."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROZEN, SHARE, WORD_LIST, WORDS, Method
@@ -9,6 +10,14 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.methods.words.vocabulary import Vocabulary, WordSettings
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
+
+
+def grouped(default: str) -> Any:
+    """The setting of how words are grouped."""
+    return option(
+        default, "How words are grouped: by distance, or shuffled into groups of one size.",
+        choices=("ranked", "random"),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -21,11 +30,7 @@ class NegLabelSettings(WordSettings):
     groups: int = option(
         100, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
     )
-    grouping: str = option(
-        "ranked",
-        "How words are grouped: by distance, or shuffled into groups of one size.",
-        choices=("ranked", "random"),
-    )
+    grouping: str = grouped("ranked")
     # By the mean a group has the weight of C words, whatever its size.
     group_mass: str = option(
         "sum",
@@ -45,11 +50,7 @@ class CspSettings(NegLabelSettings):
     too_near: float | None = option(
         0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
     )
-    grouping: str = option(
-        "random",
-        "How words are grouped: by distance, or shuffled into groups of one size.",
-        choices=("ranked", "random"),
-    )
+    grouping: str = grouped("random")
 
 
 class NegLabel(Method):
