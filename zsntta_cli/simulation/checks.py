@@ -81,7 +81,7 @@ def _named(method: str | type[Method]) -> Iterator[str]:
         return
     if wrong := fault(method, Method):
         raise SettingsError(f"{wrong}.")
-    before = METHODS.places.get(method.__name__)
+    before = METHODS.data.get(method.__name__)
     METHODS[method.__name__] = method
     try:
         yield method.__name__
@@ -89,7 +89,7 @@ def _named(method: str | type[Method]) -> Iterator[str]:
         if before is None:
             del METHODS[method.__name__]
         else:
-            METHODS.places[method.__name__] = before
+            METHODS.data[method.__name__] = before
 
 
 def _result(check: str, run: RunSettings) -> CheckResult:
