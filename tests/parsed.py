@@ -30,15 +30,15 @@ class Page(HTMLParser):
 
 
 def cells(html, caption):
-    """The rows of the table whose caption begins so, as lists of texts."""
-    [table] = re.findall(rf"<caption><div>{re.escape(caption)}.*?</table>", html, re.DOTALL)
+    """The rows of the first table whose caption begins so, as lists of texts."""
+    [table, *_] = re.findall(rf"<caption>{re.escape(caption)}.*?</table>", html, re.DOTALL)
     rows = re.findall(r"<tr[^>]*>(.*)", table)
     return [[_cell_text(cell) for cell in re.split(r"(?=<t[hd])", row)[1:]] for row in rows]
 
 
 def _cell_text(cell):
     """The text of a cell; behind it * of the best, ~ of what cannot be told from it."""
-    sign = "*" * cell.startswith('<td class="b">') or "~" * cell.startswith('<td class="u">')
+    sign = "*" * cell.startswith("<td><b>") or "~" * cell.startswith("<td><u>")
     return re.sub(r"<[^>]*>", "", cell) + sign
 
 

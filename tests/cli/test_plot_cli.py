@@ -1,7 +1,6 @@
 """`zsntta plot`: what it reads, writes and refuses."""
 
 import csv
-import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,9 @@ from made import fails
 from PIL import Image
 
 from zsntta_cli.cli.results.plot import KINDS
-from zsntta_cli.report import plots
+from zsntta_cli.report import figures
 from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.simulation.notes import RunNote
 
 RUNS = [
     run_of(method, (value, value), ood_set=ood, ratio=ratio)
@@ -36,7 +34,7 @@ def numbers(path):
 
 
 def test_the_command_names_all_kinds():
-    assert tuple(plots.KINDS) == tuple(KINDS)
+    assert tuple(figures.KINDS) == tuple(KINDS)
 
 
 def test_a_figure_of_the_store(stored, tmp_path):
@@ -81,7 +79,6 @@ def test_exported_results_are_plotted_alike(stored, tmp_path):
         (["gradients"], ["gradients kept: zsntta simulate --method tent --scores"], 2),
         (["fixed"], ["fixed threshold: zsntta simulate", "--threshold 0.5"], 2),
         (["ratio", "--metric", "acc"], ["metric is 'acc', which ratio does not show: acc_s"], 2),
-        (["accuracy", "--metric", "auroc"], ["metric is 'auroc', which accuracy"], 2),
         (["means", "--metric", "acc"], ["which means does not show: acc_s, acc_n, acc_h"], 2),
         (["fixed", "--metric", "acc_s"], ["which fixed does not show: none"], 2),
         (["ranks", "--records", "elsewhere.sqlite"], ["no kept results at elsewhere.sqlite"], 1),
@@ -99,25 +96,6 @@ def test_alone_it_says_what_each_kind_shows(zsntta):
     result = zsntta("plot")
     assert (result.exit_code, result.stderr) == (0, "")
     assert [line.split()[2] for line in result.stdout.splitlines()] == list(KINDS)
-
-
-def test_many_panels_are_files_of_one_scale_with_one_caption_beside_them(zsntta, tmp_path):
-    note = RunNote("method", "adand", "adand learns.")
-    runs = [run_of("adand", (0.5 + 0.02 * i, 0.6), ood_set=f"set-{i}") for i in range(13)]
-    runs[0] = runs[0].model_copy(update={"notes": (note,)})
-    with RecordStore(tmp_path / "features" / "records.sqlite", create=True) as store:
-        store.add(runs)
-    result = zsntta("plot", "ratio", "--output", "r.svg")
-    names = ["r-1.svg", "r-2.svg", "r.caption.txt"]
-    assert (result.exit_code, result.stdout.split()) == (0, names)
-    assert result.stderr == "note: adand learns.\n"
-    assert (tmp_path / "r.caption.txt").read_text() == "adand learns.\n"
-    drawings = [(tmp_path / name).read_text() for name in names[:2]]
-    titles = re.findall(r"<!-- (set-\d+) -->", "".join(drawings))
-    assert sorted(titles) == sorted(f"set-{i}" for i in range(13))
-    scales = [set(re.findall(r"<!-- (\d\d) -->", drawing)) for drawing in drawings]
-    assert scales[0] == scales[1]
-    assert not any("learns" in drawing for drawing in drawings)
 
 
 def test_a_figure_is_as_wide_as_a_page_of_the_paper(stored, tmp_path):

@@ -43,7 +43,7 @@ def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
     ):  # fmt: skip
         assert stored("report", *given, "--output", "-").stdout == wanted, given
     assert wanted.startswith("<!DOCTYPE html>")
-    assert "4 runs in 2 rows" in wanted
+    assert "<p>4 runs. Methods: zs-clip, cull." in wanted
 
 
 def test_other_folders_and_title(stored, tmp_path):
@@ -97,7 +97,8 @@ def test_seeds_mark_a_table_and_the_page_alike(simulate, zsntta, tmp_path):
     html = zsntta("report", "--records", tmp_path / "kept.sqlite", "--output", "-").stdout
     rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")][2:]
     for row in rows:
-        [on_page] = re.findall(rf'<tr><th scope="row">{row[0].strip("| ")}\s*(<td.*)', html)[:1]
-        cells = re.findall(r'<td(?: class="([bu])")?>([0-9.±]+)', on_page)
+        name = row[0].strip("| ").removesuffix("°")
+        [on_page] = re.findall(rf'<tr><th scope="row">{name}(?:<sup>°</sup>)?\s*(<td.*)', html)[:1]
+        cells = re.findall(r"<td>(?:<([bu])>)?([0-9.±]+)", on_page)
         signs = {"b": "**{}**", "u": "_{}_", "": "{}"}
         assert [signs[k].format(text) for k, text in cells] == [c.strip(" |") for c in row[1:]]

@@ -30,12 +30,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from kept import kept_run
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report import plots, table
-from zsntta_cli.report.figure import MEAN_RANK, MEANS, point_rows
+from zsntta_cli.report import figures, table
+from zsntta_cli.report.figure import point_rows
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best, Close
 from zsntta_cli.report.tables import View, sheets
+from zsntta_cli.results.frame import Filters
 from zsntta_cli.simulation.metrics import METRICS
 
 many = settings(suppress_health_check=[HealthCheck.too_slow])
@@ -142,11 +143,13 @@ def read_sheet(cells):
 
 def read_page(cells):
     html = page([run_of(cell) for cell in cells]).html
-    [body] = re.findall(r"accuracies in %</div>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
-    rows = [re.findall(r"<t[hd]([^>]*>[^<\n]*)", row) for row in body.split("<tr>")[1:]]
+    [body] = re.findall(r"<caption>ID: [^<]*</caption>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)[:1]
+    rows = [
+        re.findall(r"<t[hd][^>]*>([^<]*(?:<[bu]>[^<]*</[bu]>)?)", row) for row in body.split("<tr>")
+    ]
     return answer(
-        {row[0].partition(">")[2]: row[3] for row in rows}, lambda c: 'class="b"' in c,
-        lambda c: 'class="u"' in c, lambda c: c.partition(">")[2],
+        {row[0].strip(): row[3] for row in rows[1:]}, lambda c: "<b>" in c, lambda c: "<u>" in c,
+        lambda c: re.sub("<[^>]*>", "", c).strip(),
     )  # fmt: skip
 
 
@@ -220,22 +223,23 @@ def test_plots_of_means_and_ranks_have_the_averages_of_the_rules(cells):
     points = {
         one.name: (one.y[2] / 100, one.std[2] / 100 if one.std else math.nan)
         for one in figure.panels[0].series
-        if one.mark == MEANS
     }
     assert {name: METRICS["acc_h"].text(*point) for name, point in points.items()} == expected
-    assert {row["method"]: row["acc_h"] for row in point_rows(figure)[0]} == pytest.approx(
-        {name: mean for name, (mean, _) in points.items()}
+    rows = [row for row in point_rows(figure) if row["x"] == "Acc_H"]
+    assert {row["series"]: float(row["y"]) for row in rows} == pytest.approx(
+        {name: 100 * mean for name, (mean, _) in points.items()}, rel=1e-5
     )
     ranks = plot(cells, "ranks")
     missing = {note.split(" has no average: it has ")[0] for note in figure.notes}
     assert missing == {cell.method for cell in cells} - {*expected}
     assert ranks.notes == figure.notes
-    shown = {one.name: one.x[0] for one in ranks.panels[0].series if one.mark == MEAN_RANK}
-    assert shown == pytest.approx(expected_ranks(cells, expected))
+    shown = [one.name for one in ranks.panels[0].series]
+    wanted = expected_ranks(cells, expected)
+    assert shown == [f"{name} (mean {rank:.2f})" for name, rank in wanted.items()]
 
 
 def plot(cells, kind):
-    return plots.plot([run_of(cell) for cell in cells], kind, plots.Filters())
+    return figures.plot([run_of(cell) for cell in cells], kind, Filters())
 
 
 def expected_ranks(cells, methods):
@@ -263,7 +267,7 @@ def test_the_order_of_the_runs_changes_nothing(cells):
         shown = [draw(sheets(some, View()), form) for some in runs]
         assert shown[0] == shown[1]
     if not all(cell.is_stopped for cell in cells):
-        first, second = (point_rows(plots.plot(r, "ratio", plots.Filters())) for r in runs)
+        first, second = (figures.plot(some, "ratio", Filters()) for some in runs)
         assert first == second
 
 

@@ -11,9 +11,10 @@ from replayed import grid, kept_run
 
 from zsntta_cli.errors import StoreError, UnknownMethod
 from zsntta_cli.methods import METHODS
-from zsntta_cli.report import plots
+from zsntta_cli.report.figures import plot
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_records, to_line
+from zsntta_cli.results.frame import Filters
 from zsntta_cli.results.keeping import Keeping, judged, kept_before
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
@@ -121,7 +122,7 @@ def test_a_script_that_has_changed_makes_other_runs(features, tmp_path, register
         kept = list(store.all())
     assert len(kept) == 4
     assert page(kept).left_out == [f"2 runs {changed}"]
-    assert f"left out: 2 runs {changed}" in plots.plot(kept, "scores", plots.Filters()).notes
+    assert f"left out: 2 runs {changed}" in plot(kept, "scores", Filters()).notes
 
 
 def test_a_source_is_its_script(tmp_path, register):

@@ -126,16 +126,17 @@ def _check_figures(experiment: "Experiment") -> None:
     """
     if not experiment.figures:
         return
-    from zsntta_cli.report import plots
+    from zsntta_cli.report import figures
+    from zsntta_cli.report.forms import FIGURE_ENDINGS
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.metrics import METRICS
 
     for figure in experiment.figures:
-        check_choice(f"{experiment.path}: kind", figure.kind, tuple(plots.KINDS))
+        check_choice(f"{experiment.path}: kind", figure.kind, tuple(figures.KINDS))
         if figure.metric:
-            allowed = tuple(plots.KINDS[figure.kind].metrics) or tuple(METRICS)
+            allowed = tuple(figures.KINDS[figure.kind].metrics) or tuple(METRICS)
             check_choice(f"{experiment.path}: metric", figure.metric, allowed)
-        _form_of(experiment.path, figure.output, plots.FORMS)
+        _form_of(experiment.path, figure.output, FIGURE_ENDINGS)
 
 
 def _tell_notes(root: Path, runs: "Sequence[RunSettings]") -> None:
@@ -187,11 +188,11 @@ def _figures(
     """All figures as they are to be written."""
     outputs: list[tuple[Path | None, bytes]] = []
     for request in experiment.figures:
-        from zsntta_cli.report import plots
+        from zsntta_cli.report import figures
 
-        figure = plots.plot(kept_runs, request.kind, request.filters, request.metric)
+        figure = figures.plot(kept_runs, request.kind, request.filters, request.metric)
         say_notes(figure)
-        outputs += plots.contents(request.output, figure, request.width)
+        outputs += figures.contents(request.output, figure, request.width)
     return outputs
 
 

@@ -13,10 +13,10 @@ from zsntta_cli import datasets
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.printed.published import AVERAGE, printed
 from zsntta_cli.paper.printed.tables import FIGURES as FIGURE_NAMES
+from zsntta_cli.report.comparisons import ACCURACIES, Cells, fixed, means, ranks
+from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.figure import Figure
-from zsntta_cli.report.plots import comparisons, distributions, over_pairs, streams
-from zsntta_cli.report.plots.groups import Pair
-from zsntta_cli.report.plots.over_pairs import ACCURACIES, Cells
+from zsntta_cli.report.lines import Pair
 from zsntta_cli.results.frame import latest
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
@@ -134,7 +134,7 @@ def _case(*methods: str) -> Callable[[str, Bench], list[RunSettings]]:
 
 def _failure(runs: Sequence[Record], *_: object) -> Figure:
     """Draw the scores before, the scores after, and their paired differences."""
-    before_and_after, paired = distributions.scores(runs), distributions.difference(runs)
+    before_and_after, paired = scores(runs), difference(runs)
     return Figure((*before_and_after.panels, *paired.panels))
 
 
@@ -143,32 +143,32 @@ def _reliable(runs: Sequence[Record], published: Cells | None, bench: Bench) -> 
         name: {pair: values for pair, values in by_pair.items() if pair in bench.fixed}
         for name, by_pair in (published or {}).items()
     }
-    return comparisons.fixed(runs, {name: by_pair for name, by_pair in of_bench.items() if by_pair})
+    return fixed(runs, {name: by_pair for name, by_pair in of_bench.items() if by_pair})
 
 
 def _gradients(runs: Sequence[Record], *_: object) -> Figure:
-    return streams.gradients(runs)
+    return gradients(runs)
 
 
 def _enlarged(runs: Sequence[Record], _published: Cells | None, bench: Bench) -> Figure:
-    return streams.gradients_apart(runs, bench.most)
+    return gradients(runs, bench.most)
 
 
-def _over_pairs(draw: Callable[[Sequence[Record], Cells | None], Figure]) -> PaperFigure:
+def _over_pairs(draw: Callable[..., Figure]) -> PaperFigure:
     """Make a figure of all pairs, with measured and published numbers."""
     return PaperFigure(
         lambda encoder, bench: _build(METHODS, bench.pairs, encoder, bench),
-        lambda runs, published, _: draw(runs, published),
+        lambda runs, published, _: draw(runs, published=published),
         _COLUMN, tables=(2, 3, 10),
     )  # fmt: skip
 
 
 FIGURES = {
-    2: _over_pairs(over_pairs.ranks),
+    2: _over_pairs(ranks),
     3: PaperFigure(_case("zs-clip", "tent"), _failure, _PAGE),
     4: PaperFigure(_case("tent"), _gradients, _COLUMN, analysed=True),
     6: PaperFigure(_fixed, _reliable, _PAGE, tables=(2, 10)),
-    7: _over_pairs(over_pairs.means),
+    7: _over_pairs(means),
     8: PaperFigure(_case("zs-clip", "tpt"), _failure, _PAGE),
     9: PaperFigure(_case("tent"), _enlarged, _PAGE, analysed=True),
 }  # FIGURES of printed/tables.py says what each shows

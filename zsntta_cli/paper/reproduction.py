@@ -99,7 +99,7 @@ class PaperReproduction:
 
     def add_figure(self, number: int, execution: Execution) -> None:
         """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
-        from zsntta_cli.report.plots import write
+        from zsntta_cli.report.figures import write
 
         illustration = illustrate(number, self.wishes, execution)
         self.obtained[f"figure {number}"] = illustration

@@ -204,7 +204,7 @@ def _markdown_text(text: str) -> str:
 _STYLE = (
     "body{font:15px sans-serif}table{border-collapse:collapse;margin:1em 0}caption{text-align:left}"
     "td,th{padding:.2em .6em;text-align:right;border-bottom:1px solid #ddd}th[scope=row],.t"
-    "{text-align:left;font-weight:400}"
+    "{text-align:left;font-weight:400}.scroll{overflow-x:auto}"
 )
 
 
@@ -239,9 +239,12 @@ def html_table(sheet: Sheet) -> str:
         + "\n"
         for row, texts in zip(sheet.rows, sheet.plain(), strict=True)
     )
-    return (
-        f"{above}<table><caption>{_escaped(sheet.title)}</caption>\n<thead>{head}\n</thead>"
-        f"<tbody>{body}</tbody></table>\n" + f'<div class="notes">{notes}</div>\n' * bool(notes)
+    title = _escaped(sheet.title)
+    below = f'<div class="notes">{notes}</div>\n' * bool(notes)
+    return (  # what scrolls can be reached by the keyboard, and is named as its table is
+        f'{above}<div class="scroll" role="group" tabindex="0" aria-label="{title}"><table>'
+        f"<caption>{title}</caption>\n<thead>{head}\n</thead>"
+        f"<tbody>{body}</tbody></table></div>\n{below}"
     )
 
 

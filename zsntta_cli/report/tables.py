@@ -4,6 +4,7 @@ Rows are methods and settings that vary; columns are OOD sets, followed by their
 numbers come from the frame (results/frame.py); forms/ draws the sheets.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -15,6 +16,7 @@ from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet,
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
+from zsntta_cli.results.tidy import differing_settings
 from zsntta_cli.settings import StreamSettings
 from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
@@ -84,10 +86,11 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
 
 def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
     """The sheets of some runs, independent of their order."""
-    return [_sheet(table, view) for table in frame.tables(records)]
+    return [table_sheet(table, view) for table in frame.tables(records)]
 
 
-def _sheet(table: ResultTable, view: View) -> Sheet:
+def table_sheet(table: ResultTable, view: View) -> Sheet:
+    """The sheet of a table of the frame."""
     varying = table.varying
     columns = [name or _NO_SET for name in _columns(table)]
     heads: Labels = tuple(map(view.head, view.shown))
@@ -251,6 +254,32 @@ def stopped_notes(records: Sequence[Record]) -> list[str]:
         for r in records
         if r.unfinished
     ]
+
+
+def usual_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """Of each method the rows of the settings that most of its runs share, at all ratios.
+
+    A preset's own settings come before others, those of the preset that most runs have first.
+    """
+    presets = Counter(row.settings[PRESET] for row in rows for _ in row.records)
+    by_method: dict[str, dict[Any, list[ResultRow]]] = {}
+    for row in rows:
+        key = row.stream, tuple(item for item in row.settings.items() if item[0] != "ratio")
+        by_method.setdefault(row.method, {}).setdefault(key, []).append(row)
+
+    def place(group: Sequence[ResultRow]) -> tuple[bool, int, int]:
+        runs = sum(len(row.records) for row in group)
+        return not _is_of_preset(group[0]), -presets[group[0].settings[PRESET]], -runs
+
+    usual = {row for groups in by_method.values() for row in min(groups.values(), key=place)}
+    return [row for row in rows if row in usual]
+
+
+def _is_of_preset(row: ResultRow) -> bool:
+    """Whether a row has no settings but its preset's."""
+    run = row.records[0].settings
+    changed = differing_settings(run, row.settings[PRESET])
+    return {*changed} <= {"ratio", "seed"} and run.prompt == datasets.default_prompt(run.id_set)
 
 
 def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:

@@ -43,7 +43,6 @@ _REMEDIES = {
     "extract-again": "extract them again with --overwrite",
     "install-parquet": "pip install 'zsntta[parquet]' reads and writes it",
     "compare": "zsntta simulate runs what is missing, or choose with --id, --ood and --method",
-    "fewer-lines": "choose with --method or --setting NAME=VALUE",
     "fixed-thresholds": "zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5",
     "list-paper": "zsntta paper lists them",
     "install-ray": "pip install 'zsntta[ray]'",

@@ -61,7 +61,7 @@ def is_stream(output: Path) -> bool:
 
 def put_figure(figure: "Figure", width: float, output: Path) -> None:
     """Write a figure of some inches to a file, and say what is to be known of it."""
-    from zsntta_cli.report.plots import write
+    from zsntta_cli.report.figures import write
 
     say_notes(figure)
     for path in write(output, figure, width):

@@ -151,9 +151,9 @@ def paper(
             "--format is of tables, and --output of one figure: the ending says what a figure is."
         )
     if figures:
-        from zsntta_cli.report import plots  # NumPy, which printed numbers do without
+        from zsntta_cli.report.forms import FIGURE_ENDINGS
 
-        form_of(output or Path("fig.pdf"), plots.FORMS)
+        form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     written = "table"
     if not figures and not everything:
         written = form_of(output, ENDINGS, form, "table")

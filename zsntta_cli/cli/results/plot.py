@@ -23,15 +23,12 @@ from zsntta_cli.settings.ratios import parse_ratio
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
-KINDS = {  # those of report.plots, which --help is not to import
+KINDS = {  # those of report.figures, which --help is not to import
     "ratio": "Acc_H, or any metric, against the noise ratio",
     "means": "mean Acc_S, Acc_N and Acc_H over ID-OOD pairs",
-    "ranks": "how often each method has which rank over ID-OOD pairs",
+    "ranks": "on what share of ID-OOD pairs each method has a rank or a better one",
     "fixed": "accuracies at fixed thresholds and at the adaptive one",
     "scores": "histograms of the scores of ID and OOD samples, with the threshold",
-    "windows": "Acc_H in each twelfth of the stream",
-    "accuracy": "Acc_H over all samples so far, along the stream",
-    "thresholds": "thresholds along the stream",
     "difference": "each sample's score after minus before adaptation (live methods)",
     "gradients": "gradient norms of clean and noisy samples (live methods)",
 }
@@ -53,6 +50,9 @@ def plot(
     method: Annotated[
         list[str] | None, _filter("Method. [all]", autocompletion=completion.methods)
     ] = (None),
+    preset: Annotated[
+        list[str] | None, _filter("Preset. [all]", autocompletion=completion.presets)
+    ] = None,
     id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
     ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
     ratio: Annotated[list[str] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
@@ -64,8 +64,7 @@ def plot(
     metric: Annotated[
         str | None,
         typer.Option(
-            help="Metric of ratio, ranks and means, such as auroc; of accuracy and "
-            "windows, acc_s or acc_n. [acc_h; means: the three]",
+            help="Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
     ] = None,
@@ -79,27 +78,29 @@ def plot(
     """Draw a figure of kept results: PDF, SVG, PNG or CSV.
 
     The CSV has the numbers that are in the figure. What is to be known of a figure is said, and
-    written beside it (figure.caption.txt). Many panels are split over several files.
+    written beside it (figure.caption.txt).
 
     Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
     """
-    from zsntta_cli.report import plots
+    from zsntta_cli.report import figures
+    from zsntta_cli.report.forms import FIGURE_ENDINGS
+    from zsntta_cli.results.frame import Filters
     from zsntta_cli.settings.options import check_choice
 
     if kind is None:
         _say_kinds()
         return
     check_choice("kind", kind, tuple(KINDS))
-    form_of(output, plots.FORMS)
+    form_of(output, FIGURE_ENDINGS)
     inches = _inches(width)
-    filters = plots.Filters(
+    filters = Filters(
         method or (), id_set or (), ood_set or (), [*map(parse_ratio, ratio or ())], seed or (),
-        encoder or (), setting_filters(setting or ()),
+        encoder or (), setting_filters(setting or ()) | ({"preset": preset} if preset else {}),
     )  # fmt: skip
     runs = _runs(files or (), store)
     names = (name for kept in runs for name in kept.settings.flat())
-    check_setting_names(filters.settings, names)
-    figure = plots.plot(runs, kind, filters, metric)
+    check_setting_names(setting_filters(setting or ()), names)
+    figure = figures.plot(runs, kind, filters, metric)
     put_figure(figure, inches, output)
 
 

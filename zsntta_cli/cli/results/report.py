@@ -1,21 +1,25 @@
 """`zsntta report`: kept results as one page."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import StoreOptions, say_left_out, with_groups
+from zsntta_cli.cli.line.options import StoreOptions, say_left_out, under, with_groups
 from zsntta_cli.cli.line.output import PAGES, form_of, put
 from zsntta_cli.errors import counted
 from zsntta_cli.report.page import TITLE
+from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 _STDOUT = Path("-")
+_filter = partial(under, "Runs")
 _SQLITE = b"SQLite format 3\0"  # how a store begins
 
 
@@ -27,19 +31,33 @@ def report(
         typer.Argument(help="Exported records (JSON Lines) or stores. [the store]"),
     ] = None,
     store: StoreOptions,
+    method: Annotated[
+        list[str] | None, _filter("Method. [all]", autocompletion=completion.methods)
+    ] = None,
+    preset: Annotated[
+        list[str] | None, _filter("Preset. [all]", autocompletion=completion.presets)
+    ] = None,
+    id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
+    ratio: Annotated[list[str] | None, _filter("Noise ratio. [all]")] = None,
     output: Annotated[Path, typer.Option(help="File to write; '-': stdout.")] = Path("report.html"),
     title: Annotated[str, typer.Option(help="Title of the page.")] = TITLE,
 ) -> None:
     """Write kept results as one HTML page.
 
-    It has tables, paired tests and plots, and loads nothing from elsewhere.
+    It has tables, paired tests and figures, and loads nothing from elsewhere. A table has the rows
+    of the settings that most runs share; those of others stand folded below it.
     """
     from zsntta_cli.report.page.page import page
+    from zsntta_cli.results.frame import Filters
 
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
     kept = _kept(records or [], store)
-    drawn = page(kept, title)
+    wanted = Filters(
+        method or (), id_set or (), ratios=[*map(parse_ratio, ratio or ())],
+        settings={"preset": preset} if preset else {},
+    )  # fmt: skip
+    drawn = page(kept, title, wanted if wanted != Filters() else None)
     for words in drawn.left_out:
         say(f"note: left out: {words}.", err=True)
     put(drawn.html, output if output != _STDOUT else None)

@@ -7,8 +7,7 @@ import base64
 import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -17,37 +16,6 @@ from markupsafe import Markup
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import printable
-from zsntta_cli.report.sheet import Best, Close, Labels, SheetRow
-
-
-class Code(str):
-    """A text to be typed, one command per line."""
-
-
-class Strong(str):
-    """A text to be emphasised."""
-
-
-@dataclass
-class PageSheet:
-    """A table of a page: bodies of rows below the same heads."""
-
-    title: str
-    heads: Labels
-    columns: Mapping[str, Labels]  # the heads of each column's values
-    bodies: Mapping[str, Sequence[SheetRow]]  # by what heads a body, or nothing
-    notes: Sequence[str] = field(default_factory=list)  # sentences that stand below
-    kind: str = ""  # its class in the style
-
-    @property
-    def metrics(self) -> list[str]:
-        """The heads of all values, side by side."""
-        return [head for heads in self.columns.values() for head in heads]
-
-    def texts(self, row: SheetRow) -> list[str]:
-        """The values of a row, side by side; empty where a column has none."""
-        columns = self.columns.items()
-        return [t for name, heads in columns for t in row.values.get(name, ("",) * len(heads))]
 
 
 def render(template: str, **values: Any) -> Markup:
@@ -95,10 +63,6 @@ def _environment() -> Environment:
         loader=ChoiceLoader(folders), autoescape=True, undefined=StrictUndefined,
         finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.tests["best"] = lambda value: isinstance(value, Best)
-    environment.tests["close"] = lambda value: isinstance(value, Close)
-    environment.tests["code"] = lambda value: isinstance(value, Code)
-    environment.tests["strong"] = lambda value: isinstance(value, Strong)
     environment.globals["version"] = __version__
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return environment

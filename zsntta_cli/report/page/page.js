@@ -1,15 +1,14 @@
-// A click on a head sorts a table, each body by itself; the third click restores the order.
+// A click on a head sorts a table; the third click restores the order.
 for (const table of document.querySelectorAll("table")) {
   const [upper, lower] = table.tHead.rows;
   const heads = lower ? [...[...upper.cells].filter((cell) => cell.rowSpan > 1), ...lower.cells] : [...upper.cells];
-  const bodies = [...table.tBodies].map((body) =>
-    ({ body, rows: [...body.rows].filter((row) => !row.classList.contains("head")) }));
-  if (!bodies.some(({ rows }) => rows.length > 1)) continue;
+  const body = table.tBodies[0], rows = [...body.rows];
+  if (rows.length < 2) continue;
 
   const words = (row, i) => row.cells[i].textContent.trim();
-  const number = (row, i) => parseFloat(words(row, i).replace(/^[<≥+]|,/g, ""));
+  const number = (row, i) => parseFloat(words(row, i).replaceAll(",", ""));
   heads.forEach((head, i) => {
-    const isNumber = bodies.every(({ rows }) => rows.every((row) => /^([<≥+-]?[\d.]|-?$)/.test(words(row, i))));
+    const isNumber = rows.every((row) => /^([+-]?[\d.]|-?$)/.test(words(row, i)));
     const compare = (sign) => (a, b) => {
       if (!isNumber) return sign * words(a, i).localeCompare(words(b, i), "en", { numeric: true });
       const [x, y] = [number(a, i), number(b, i)];
@@ -20,8 +19,7 @@ for (const table of document.querySelectorAll("table")) {
       const order = orders[(orders.indexOf(head.getAttribute("aria-sort")) + 1) % 3];
       for (const other of heads) other.removeAttribute("aria-sort");
       if (order) head.setAttribute("aria-sort", order);
-      for (const { body, rows } of bodies)
-        body.append(...(order ? [...rows].sort(compare(order === "ascending" ? 1 : -1)) : rows));
+      body.append(...(order ? [...rows].sort(compare(order === "ascending" ? 1 : -1)) : rows));
     });
     head.replaceChildren(sorter);
   });

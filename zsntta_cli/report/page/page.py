@@ -1,18 +1,32 @@
 """The report page: one file that loads nothing, and is readable without its script."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import base64
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from zsntta_cli.errors import StoreError, counted
-from zsntta_cli.report.page import ACCURACIES, TITLE, figures, provenance
-from zsntta_cli.report.page.document import PageSheet, document
-from zsntta_cli.report.page.headline import headlines, legend
-from zsntta_cli.report.page.provenance import Card
+from zsntta_cli.errors import SettingsError, StoreError, counted
+from zsntta_cli.report.comparisons import means, ratio
+from zsntta_cli.report.figure import Figure
+from zsntta_cli.report.forms import html_table
+from zsntta_cli.report.page import TITLE
+from zsntta_cli.report.page.document import document
+from zsntta_cli.report.sheet import AVERAGE, Sheet, SheetRow
+from zsntta_cli.report.tables import View, compared, table_sheet, usual_rows
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import ResultRow, current, latest_of_each
+from zsntta_cli.results.compare import paired_t_test
+from zsntta_cli.results.frame import Filters, ResultRow, ResultTable, chosen
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
+
+ACCURACIES = (
+    "Acc_S is the share of ID samples that are called clean and classified correctly, Acc_N the "
+    "share of OOD samples that are called noise, Acc_H their harmonic mean. ± is the standard "
+    "deviation over seeds; a seed is an order of the stream."
+)
+_BEYOND, _UNTESTED = "yes", "not tested: fewer than 5 seeds in common"
 
 
 @dataclass(frozen=True)
@@ -27,77 +41,227 @@ class ReportPage:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: HTML, then tables, then folded tables."""
+    """A part of the page."""
 
     name: str
-    html: str = ""
-    sheets: Sequence[PageSheet] = ()
-    cards: Sequence[Card] = ()
+    html: Markup
 
 
-def page(kept: Iterable[Record], title: str = TITLE) -> ReportPage:
-    """A report of kept runs; the order of the runs does not matter.
+def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = None) -> ReportPage:
+    """A report of kept runs, of those that `filters` choose; the order of the runs does not matter.
 
     Raises:
         StoreError: there is nothing to show.
+        SettingsError: no run fits the filters.
     """
-    current_runs, left_out = current(list(kept))
-    runs = latest_of_each(current_runs)
-    if not runs:
+    current_runs, left_out = frame.current(list(kept))
+    if not current_runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
+    runs = frame.latest_of_each(chosen(current_runs, filters) if filters else current_runs)
     tables = frame.tables(runs)
-    results = [sheet for table in tables for sheet in headlines(table)]
+    usual = [replace(table, rows=tuple(usual_rows(table.rows))) for table in tables]
     rows = [row for table in tables for row in table.rows]
     sections = [
-        Section("Results", _paragraphs([ACCURACIES, legend(results)]), results),
-        Section("Acc_H against the noise ratio", figures.sweeps(tables)),
-        Section(
-            "How each row was made",
-            sheets=[sheet for table in tables for sheet in provenance.commands(table)],
-        ),
-        Section("Settings in full", cards=provenance.settings(tables)),
-        Section(
-            "Features and versions",
-            sheets=[provenance.features(runs), provenance.versions(runs)],
-        ),
+        Section("In short", _in_short(usual)),
+        Section("Results", _results(tables, usual)),
+        Section("How it was made", _made(tables)),
     ]
-    html = document(
-        __package__,
-        "page",
-        ["page.js"],
-        title=title,
-        about=_about(rows),
-        remarks=_remarks(runs, left_out),
-        sections=[part for part in sections if part.html or part.sheets or part.cards],
-    )
-    return ReportPage(html, len(runs), _count_rows(rows), left_out)
+    shown = [part for part in sections if part.html]
+    about = _about(rows, left_out)
+    html = document(__package__, "page", ["page.js"], title=title, about=about, sections=shown)
+    return ReportPage(html, len(runs), sum(len(row.runs) for row in rows), left_out)
 
 
-def _paragraphs(sentences: Sequence[str]) -> Markup:
-    return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences if text)
-
-
-def _count_rows(rows: Sequence[ResultRow]) -> int:
-    """How many rows the results have, one for each OOD set."""
-    return sum(len(row.runs) for row in rows)
-
-
-def _about(rows: Sequence[ResultRow]) -> str:
-    """What the page shows."""
+def _about(rows: Sequence[ResultRow], left_out: Sequence[str]) -> list[str]:
+    """What the page shows and what not."""
     names = {
         "Methods": [row.method for row in rows],
         "ID sets": [row.stream.id_set for row in rows],
         "Encoders": [row.stream.encoder for row in rows],
     }
-    lists = (f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items())
-    count = sum(len(row.records) for row in rows)
-    return " ".join([f"{counted(count, 'run')} in {counted(_count_rows(rows), 'row')}.", *lists])
+    lists = [f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items()]
+    records = [record for row in rows for record in row.records]
+    stopped = counted(sum(bool(record.unfinished) for record in records), "run")
+    notes = [f"Stopped before its end: {stopped}. What was stopped enters no mean."]
+    return [
+        " ".join([f"{counted(len(records), 'run')}.", *lists]),
+        *(notes if any(record.unfinished for record in records) else ()),
+        *(f"Left out: {reason}." for reason in left_out),
+    ]
 
 
-def _remarks(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
-    """What a reader has to know before the tables."""
-    stopped = sum(bool(record.unfinished) for record in records)
-    of_stopped = (
-        f"Stopped before its end: {counted(stopped, 'run')}. What was stopped enters no mean."
+# In short.
+
+
+def _in_short(tables: Sequence[ResultTable]) -> Markup:
+    """Which method has the highest mean Acc_H, where, and whether seeds explain it."""
+    rows = [row for table in tables for row in _firsts(table)]
+    if not rows:
+        return Markup("")
+    wins = Counter(row.labels[2] for row in rows)
+    beyond = Counter(row.labels[2] for row in rows if row.labels[-1] == _BEYOND)
+    sentences = [
+        f"{method} has the highest mean Acc_H in {count} of {len(rows)} comparisons of methods "
+        f"(an ID set at a noise ratio), in {beyond[method]} of them beyond what seeds explain."
+        for method, count in wins.most_common()
+    ]
+    heads = ("ID set", "Noise", "Highest", "Acc_H", "Next", "Acc_H", "Beyond seeds")
+    sheet = Sheet("The highest mean Acc_H at each noise ratio", heads, {}, rows)
+    sheet.notes.append(
+        "Means are over the OOD sets of a table and its seeds. Beyond seeds: Student's paired t "
+        "test over seeds at 5 %, corrected for the number of rivals (Holm). Seeds say nothing "
+        "about other sets."
     )
-    return [of_stopped] * bool(stopped) + [f"Left out: {reason}." for reason in left_out]
+    return _paragraphs(sentences) + Markup(html_table(sheet))
+
+
+def _firsts(table: ResultTable) -> Iterator[SheetRow]:
+    """The best and the next method of each contest under noise."""
+    metric, several = METRICS["acc_h"], len(table.ood_sets) > 1
+    column = AVERAGE if several else "".join(table.columns)
+    for rows in table.contests():
+        values = [] if not rows[0].ratio else list(compared(table, rows, column, metric))
+        rivals = [one for one in values if one[0].competes and one[1].is_whole and one[1].seeds]
+        rivals.sort(key=lambda one: -one[1].mean)
+        best = [one for one in rivals if one[2].is_best]
+        if not best or len(best) == len(rivals):
+            continue
+        following = rivals[len(best)]
+        seeds = [
+            row.average_by_seed(table.ood_sets, "acc_h")
+            if several
+            else row.by_seed(column, "acc_h")
+            for row, _, _ in (best[0], following)
+        ]
+        close = [row.method for row, _, mark in rivals if mark.is_close]
+        verdict = _UNTESTED if paired_t_test(*seeds) is None else _BEYOND
+        if close:
+            verdict = f"no: not told apart from {', '.join(close)}"
+        names = ", ".join(row.method for row, _, _ in best)
+        texts = [metric.text(value.mean, value.std) for _, value, _ in (best[0], following)]
+        noise = frame.shown("ratio", rows[0].ratio)
+        place = f"{table.id_set}, {table.encoder}"
+        yield SheetRow((place, noise, names, texts[0], following[0].method, texts[1], verdict), {})
+
+
+# The results.
+
+
+def _results(tables: Sequence[ResultTable], usual: Sequence[ResultTable]) -> Markup:
+    """For each ID set and encoder its table, a figure and, folded, what else there is."""
+    parts = [_paragraphs([ACCURACIES])]
+    for whole, table in zip(tables, usual, strict=True):
+        decided = _with_rows(table, [row for row in table.rows if row.decides])
+        parts += [_table(decided)] if decided.rows else []
+        parts.append(_figure(decided))
+        noisy = _with_rows(table, [row for row in table.rows if row.ratio])
+        if noisy.rows:
+            scores = _table(noisy, "ood")
+            parts.append(_folded("How the scores rank ID and OOD samples", scores))
+        others = [row for row in whole.rows if row not in table.rows]
+        if others:
+            said = f"Other settings of the same methods: {counted(len(others), 'row')}"
+            parts.append(_folded(said, _table(_with_rows(whole, others))))
+    return Markup("").join(parts)
+
+
+def _with_rows(table: ResultTable, rows: Sequence[ResultRow]) -> ResultTable:
+    return replace(table, rows=tuple(rows))
+
+
+def _table(table: ResultTable, report: str = "accuracy") -> Markup:
+    """A table whose average, beside the methods, is seen before the table is scrolled."""
+    sheet = table_sheet(table, View(report))
+    columns = sorted(sheet.columns.items(), key=lambda column: column[0] != AVERAGE)
+    return Markup(html_table(replace(sheet, columns=dict(columns))))
+
+
+def _folded(summary: str, html: str) -> Markup:
+    folded = Markup("<details><summary>{}</summary>\n{}</details>\n")
+    return folded.format(summary, Markup(html))
+
+
+def _figure(table: ResultTable) -> Markup:
+    """Acc_H against the noise ratio; of a single ratio the methods' means over the sets."""
+    runs = [run for row in table.rows for run in row.records if row.ratio]
+    ratios = {row.ratio for row in table.rows if row.ratio and not isinstance(row.ratio, str)}
+    name, draw = "Acc_H against the noise ratio", ratio
+    if len(ratios) < 2:
+        name, draw = "Mean accuracies", means
+    try:
+        figure = draw(runs)
+    except SettingsError:  # a method alone, or scores that decide nothing
+        return Markup("")
+    return _image(figure, f"{name}, ID: {table.id_set}, {table.encoder}")
+
+
+def _image(figure: Figure, name: str) -> Markup:
+    from zsntta_cli.report.drawing import PAGE, drawn
+
+    image = Markup(
+        '<figure><img alt="{}: {}" src="data:image/svg+xml;base64,{}">'
+        "<figcaption>{}.</figcaption></figure>\n{}"
+    )
+    panels = "; ".join(panel.title for panel in figure.panels)
+    content = base64.b64encode(drawn(figure, "svg", PAGE, has_outlines=False)).decode()
+    return image.format(name, panels, content, name, _paragraphs(figure.sentences))
+
+
+def _paragraphs(sentences: Sequence[str]) -> Markup:
+    return Markup("\n").join(Markup("<p>{}</p>").format(text) for text in sentences)
+
+
+# How it was made.
+
+
+def _made(tables: Sequence[ResultTable]) -> Markup:
+    """The commands of each row, the features that were read, and by which versions."""
+    records = [record for table in tables for row in table.rows for record in row.records]
+    sheets = [*map(_commands, tables), _features(records), _versions(records)]
+    return Markup("").join(
+        _folded(sheet.title, html_table(sheet)) for sheet in sheets if sheet.rows
+    )
+
+
+def _commands(table: ResultTable) -> Sheet:
+    """For each row the commands that made it, its time and its memory."""
+    names = frame.labels(table.rows)
+    rows = []
+    for row in table.rows:
+        records = row.records
+        memory = max(record.memory for record in records) / 2**20
+        seconds = sum(record.seconds for record in records) / len(records)  # of the method alone
+        typed = "\n".join(sorted({record.command for record in records} - {""}))
+        devices = ", ".join(sorted({record.device for record in records}))
+        texts = (names[row], frame.shown("ratio", row.ratio), typed, devices)
+        values = (str(len(records)), f"{seconds:.3g}", f"{memory:,.0f}")
+        rows.append(SheetRow(texts, {"": values}))
+    heads = ("Method", "Noise", "Command", "Device")
+    title = f"The commands: ID: {table.id_set}, {table.encoder}"
+    return Sheet(title, heads, {"": ("Runs", "s a run", "Peak MiB")}, rows)
+
+
+def _features(records: Sequence[Record]) -> Sheet:
+    """The digests of all features that the runs read."""
+    counts = Counter(
+        (frame.set_place(name.removeprefix("text/")), name, record.settings.encoder, digest)
+        for record in records
+        for name, digest in record.digests.items()
+    )
+    title = "Features that the runs saw; text/SET: class text, logit scale, whether normalised"
+    rows = [SheetRow((*key[1:], str(counts[key])), {}) for key in sorted(counts)]
+    return Sheet(title, ("Features", "Encoder", "SHA-256", "Runs"), {}, rows)
+
+
+def _versions(records: Sequence[Record]) -> Sheet:
+    """The versions that made the runs, and when."""
+    days: dict[tuple[str, ...], list[str]] = {}
+    for record in records:
+        made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
+        key = (made_by, record.device, record.revision)
+        days.setdefault(key, []).append(record.created[:10])
+    rows = [
+        SheetRow((*key, min(on), max(on), str(len(on))), {}) for key, on in sorted(days.items())
+    ]
+    heads = ("Made by", "Device", "Revision", "First", "Last", "Runs")
+    return Sheet("Versions and devices", heads, {}, rows)

@@ -1,0 +1,185 @@
+"""The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
+
+import base64
+import random
+
+import pytest
+from kept import kept_run
+from parsed import Page, assert_inert, cells
+
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.methods import METHODS
+from zsntta_cli.report.page.page import page
+from zsntta_cli.results.frame import Filters
+from zsntta_cli.simulation.notes import RunNote
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def made(*kept, **values):
+    return page(kept, **values).html
+
+
+GRID = [
+    kept_run(method, ood, ratio, seed, known=6 + i + seed, caught=5 + i,
+             record={"command": f"run {method}"})
+    for i, method in enumerate(("zs-clip", "tda", "cull"))
+    for ood in ("glyphs", "textures") for ratio in (0.5, 0.75) for seed in (0, 1)
+]  # fmt: skip
+RIGHT = {
+    "tda": (61, 62, 62, 60, 63), "zs-clip": (40, 42, 41, 41, 40), "cull": (60, 63, 61, 60, 62),
+}  # fmt: skip
+CLOSE = [
+    kept_run(method, seed=s, known=k, caught=k, samples=100)
+    for method, known in RIGHT.items()
+    for s, k in enumerate(known)
+]
+
+
+def test_in_short_the_best_method_stands_beside_the_next_and_what_seeds_say():
+    html = made(*CLOSE)
+    assert cells(html, "The highest mean Acc_H")[1:] == [
+        ["shapes, tiny", "50%", "tda", "61.60±1.14", "cull", "61.20±1.30",
+         "no: not told apart from cull"]
+    ]  # fmt: skip
+    said = "tda has the highest mean Acc_H in 1 of 1 comparisons of methods"
+    assert said in html
+    assert "in 0 of them beyond what seeds explain" in html
+    apart = [run for run in CLOSE if run.settings.method != "cull"]
+    assert cells(made(*apart), "The highest mean Acc_H")[1][-1] == "yes"
+    few = [run for run in CLOSE if run.settings.stream.seed < 4]
+    assert cells(made(*few), "The highest mean Acc_H")[1][-1].startswith("not tested: fewer than 5")
+    assert "In short" not in made(kept_run("cull"))  # no rival
+
+
+def test_the_tables_have_the_marks_of_every_table_and_the_average_first():
+    rows = {row[0]: row[3:] for row in cells(made(*CLOSE), "ID: shapes, noise 50%")[2:]}
+    assert rows["tda"][-1] == "61.60±1.14*"
+    assert rows["cull"][-1] == "61.20±1.30~"
+    html = made(*GRID)
+    assert cells(html, "ID: shapes, tiny")[0] == [
+        "Method",
+        "Noise",
+        "Average",
+        "glyphs",
+        "textures",
+    ]
+
+
+def test_other_settings_of_a_method_stand_folded_in_a_table_of_their_own():
+    swept = [kept_run("adand", warmup=n, seed=s) for n in (3, 10, 20) for s in (0, 1)]
+    html = made(kept_run("zs-clip"), *swept, kept_run("adand", warmup=3, seed=2))
+    assert [row[0] for row in cells(html, "ID: shapes, noise 50%, tiny")[2:]] == [
+        "zs-clip",
+        "adand",
+    ]
+    folded = html.split("<summary>Other settings of the same methods: 2 rows</summary>")[1]
+    assert [row[:2] for row in cells(folded, "ID: shapes, noise 50%, tiny")[2:]] == [
+        ["adand", "3"],
+        ["adand", "20"],
+    ]
+
+
+def test_filters_choose_what_the_page_shows():
+    assert page(GRID, filters=Filters(methods=["cull"], ratios=[0.5])).runs == 4
+    with pytest.raises(SettingsError, match="has method tent: there is cull, tda, zs-clip"):
+        page(GRID, filters=Filters(methods=["tent"]))
+
+
+def test_noise_that_was_injected_is_marked_at_the_method():
+    injected = {"counts": {"id": 10, "ood": 10, "noise": 3}}
+    html = made(kept_run("adand", record=injected), kept_run("zs-clip"))
+    assert "adand<sup>°</sup>" in html
+    note = "° marks a method into whose streams noise images (gaussian) were injected"
+    assert note in html
+    assert note not in made(kept_run("adand"), kept_run("zs-clip"))
+
+
+def test_what_has_to_be_known_of_a_run_and_how_it_was_made_stands_there():
+    note = RunNote("warm-up", "cull", "cull decides as zs-clip does throughout.", -40)
+    noted = [run.model_copy(update={"notes": (note,)}) for run in GRID]
+    html = made(*noted)
+    assert note.text in html
+    rows = cells(html, "The commands: ID: shapes, tiny")
+    assert rows[1] == ["zs-clip", "50%", "run zs-clip", "cpu", "4", "0.25", "100"]
+    assert ["glyphs", "tiny", "3" * 64, "12"] in cells(html, "Features that the runs saw")
+    versions = cells(html, "Versions and devices")[1:]  # a row a revision
+    assert sum(int(row[-1]) for row in versions) == 24
+
+
+def test_each_id_set_has_its_figure():
+    other = [*GRID]
+    other += [kept_run(m, id_set="digits", ood="glyphs") for m in ("zs-clip", "cull")]
+    images = [attributes for attributes, _ in Page(made(*other)).named("img")]
+    assert [one["alt"] for one in images] == [
+        "Acc_H against the noise ratio, ID: shapes, tiny: glyphs; textures",
+        "Mean accuracies, ID: digits, tiny: 1 ID-OOD pair",
+    ]
+    svg = base64.b64decode(images[0]["src"].partition(",")[2]).decode()
+    assert ">zs-clip</text>" in svg
+
+
+def test_nothing_to_report_is_said_with_what_was_left_out():
+    with pytest.raises(StoreError, match=r"^there is no result to report$"):
+        made()
+    with pytest.raises(StoreError, match=r"report: 1 run by another version"):
+        made(kept_run(record={"revision": "0.1"}))
+    some = page([kept_run(), kept_run(seed=1, record={"revision": "0.1"})])
+    assert some.left_out == ["1 run by another version: run it again"]
+    assert "Left out: 1 run by another version: run it again." in some.html
+
+
+def test_a_stopped_run_is_shown_and_enters_no_mean():
+    stopped = {"unfinished": 30}
+    html = made(
+        kept_run("zs-clip", known=5), kept_run("zs-clip", seed=1, known=9, record=stopped),
+        kept_run("cull", known=10, record=stopped), kept_run("tda", known=6),
+    )  # fmt: skip
+    rows = {row[0]: row[1:] for row in cells(html, "ID: shapes, noise 50%")[2:]}
+    assert (rows["zs-clip"][0], rows["cull"][0], rows["tda"][0]) == ("50.00", "100.00", "60.00*")
+    assert "PARTIAL: cull against glyphs was stopped after 20 of 50 items; it enters no" in html
+    assert "Stopped before its end: 2 runs. What was stopped enters no mean." in html
+
+
+def test_the_same_runs_in_any_order_give_the_same_bytes():
+    shuffled = GRID[:]
+    random.Random(0).shuffle(shuffled)
+    assert made(*shuffled) == made(*GRID)
+    assert len(made(*GRID)) < 60_000
+
+
+def hostile(monkeypatch):
+    """A page on which every string that a record may hold is markup."""
+    monkeypatch.setitem(METHODS, HOSTILE, METHODS["cull"])
+    monkeypatch.setitem(METHODS, f"{HOSTILE}'\"&", METHODS["zs-clip"])
+    ending = f"</script></style></title>{HOSTILE}\u202e\x1b[31m\ud800"
+    kept = [
+        kept_run(
+            method, HOSTILE + "1", ratio, seed, id_set=HOSTILE, encoder=HOSTILE + "2",
+            prompt=f"{ending} {{}}", digests={ending: ending},
+            record={
+                "device": ending, "command": ending, "created": ending,
+                "versions": {ending: ending},
+            },
+        )
+        for method in (HOSTILE, f"{HOSTILE}'\"&") for ratio in (0, 0.5, 0.75) for seed in (0, 1)
+    ]  # fmt: skip
+    return page(kept, ending).html
+
+
+@pytest.mark.parametrize("kind", ["plain", "hostile"])
+def test_the_page_loads_nothing_and_its_tables_have_captions_and_scopes(kind, monkeypatch):
+    html = made(*GRID) if kind == "plain" else hostile(monkeypatch)
+    html.encode()
+    parsed = Page(html)
+    images = [attributes["src"] for attributes, _ in parsed.named("img")]
+    assert images
+    assert all(image.startswith("data:image/svg+xml;base64,") for image in images)
+    assert assert_inert(html, images) == "data:"
+    assert len(parsed.named("table")) == len(parsed.named("caption")) >= 5
+    for attributes, text in parsed.named("th"):
+        assert attributes["scope"] in ("col", "row", "colgroup")
+        assert text
+    if kind == "hostile":
+        assert "<img src=x" not in html
+        assert not {"\u202e", "\x1b"} & {*html}

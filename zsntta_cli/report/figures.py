@@ -1,0 +1,92 @@
+"""The figures of kept runs: KINDS has them all, `plot` makes one, `write` puts it into files."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zsntta_cli.errors import SettingsError, printable
+from zsntta_cli.files import check_target, write_whole
+from zsntta_cli.report.comparisons import fixed, means, ranks, ratio
+from zsntta_cli.report.distributions import difference, gradients, scores
+from zsntta_cli.report.figure import COLUMNS, Figure, Panel, point_rows
+from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
+from zsntta_cli.results import frame
+from zsntta_cli.results.frame import Filters, chosen, usual
+from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
+from zsntta_cli.simulation.notes import strongest
+from zsntta_cli.simulation.record import Record
+
+CAPTION = ".caption.txt"  # the ending of the file of sentences beside a drawing
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of figure."""
+
+    figure: Callable[..., Figure]
+    several: Collection[str] = ()  # settings of which it shows several: "ratio", "fixed"
+    metrics: Collection[str] = ()  # that it can show
+    is_ranking: bool = False  # of these, those alone of which one value is better than another
+
+
+KINDS = {
+    "ratio": Kind(ratio, ("ratio",), METRICS),
+    "means": Kind(means, metrics=METRICS),
+    "ranks": Kind(ranks, metrics=METRICS, is_ranking=True),
+    "fixed": Kind(fixed, ("fixed",)),
+    "scores": Kind(scores),
+    "difference": Kind(difference),
+    "gradients": Kind(gradients),
+}
+
+
+def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None = None) -> Figure:
+    """The numbers of a figure of one of KINDS.
+
+    Raises:
+        SettingsError: no run fits, or the kind has no such metric.
+    """
+    what = KINDS[kind]
+    can_show = ranked_metrics() if what.is_ranking else what.metrics
+    if metric is not None and metric not in can_show:
+        names = ", ".join(can_show) or "none"
+        raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
+    current_runs, left_out = frame.current(runs)
+    shown_runs, notes = frame.latest(usual(chosen(current_runs, filters), filters, what.several))
+    notes += [f"left out: {words}" for words in left_out]
+    figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
+    if not figure.panels:
+        raise SettingsError(f"no kept run that fits has anything that {kind} shows.")
+    drawn = _drawn_methods(shown_runs, figure.panels)
+    caption = strongest(note for r in shown_runs if r.settings.method in drawn for note in r.notes)
+    return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+
+
+def _drawn_methods(runs: Sequence[Record], panels: Sequence[Panel]) -> set[str]:
+    """The methods that a legend or a title names, alone or with their settings behind them."""
+    names = {name for panel in panels for name in (panel.title, *(s.name for s in panel.series))}
+    names |= {name.partition(end)[0] for name in names for end in (" (", ",", ":")}
+    return {kept.settings.method for kept in runs} & names
+
+
+def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, bytes]]:
+    """The files of a figure: its numbers for .csv, else its drawing and what is to be known."""
+    form = FIGURE_ENDINGS[path.suffix.lower()]
+    if form == "csv":
+        text = csv_text(list(point_rows(figure)), COLUMNS)
+        yield path, text.encode(errors="surrogateescape")
+        return
+    from zsntta_cli.report.drawing import drawn
+
+    yield path, drawn(figure, form, width)
+    if figure.sentences and not check_target(path):  # beside a file, and no pipe
+        text = "".join(f"{printable(sentence)}\n" for sentence in figure.sentences)
+        yield path.with_suffix(CAPTION), text.encode()
+
+
+def write(path: Path, figure: Figure, width: float) -> list[Path]:
+    """Write a figure as a drawing or, for .csv, as numbers; each file is whole or absent."""
+    files = list(contents(path, figure, width))
+    for name, content in files:
+        write_whole(name, content)
+    return [name for name, _ in files]
