@@ -206,7 +206,12 @@ def simulate(
     of_streams = given_settings(settings)
     values = {**of_streams, **of_methods}
     of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
-    _check_usage(record, wanted, [*wanted.given, *encoder.given, *of_streams, *of_set])
+    if record:
+        _check_alone([*wanted.given, *encoder.given, *of_streams, *of_set])
+    elif not wanted.method:
+        raise misused(
+            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
+        )
     by_class = table.report == CLASSES
     option = "--scores" if scores else f"--report {CLASSES}" * by_class
     if option and jobs.engine == RAY:
@@ -283,18 +288,14 @@ def _only(paths: "Sequence[str]") -> str:
     return paths[0] if paths else ""
 
 
-def _check_usage(record: Path | None, wanted: GridOptions, given: "Sequence[str]") -> None:
-    """Refuse options that contradict each other, before anything is read; `given` are their names.
+def _check_alone(given: "Sequence[str]") -> None:
+    """Refuse options beside --from, whose records say what is run; `given` are their names.
 
     Raises:
-        UsageError: which option, and why.
+        UsageError: which option.
     """
-    if record is None and not wanted.method:
-        raise misused(
-            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
-        )
-    beside = [name.replace("_", "-") for name in given]
-    if record is not None and beside:
+    beside = [name.replace("_", "-") for name in given if name != "no_text"]
+    if beside:
         raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
 
 

@@ -4,7 +4,7 @@ They are written out before the line is parsed, as the repeated options that the
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
@@ -22,34 +22,29 @@ _RANGE = re.compile(r"([0-9]+) ?[-‐‑‒–—] ?([0-9]+)")  # a dash of a te
 
 
 def written_out(args: Sequence[str], options: Mapping[str, Any]) -> list[str]:
-    """The words of a line with each list as repeated options.
+    """The words of a line with each list as repeated options, and known names as they are written.
 
     `options` are the command's by what introduces them, as `--seed`.
 
     Raises:
         typer.BadParameter: a range that goes down, or one of more than 10,000 values.
     """
-    args = [*_in_known_case(args)]
-    readers = {name: reader for name, option in options.items() if (reader := _reader(option))}
-    has_counts = "--seed" in readers and "--seeds" not in options
-    words: list[str] = []
-    rest = iter(args)
-    for word in rest:
+    words, rest = list[str](), list(args)
+    while rest:
+        word = rest.pop(0)
         if word == "--":
             return [*words, word, *rest]
         name, equals, value = word.partition("=")
-        is_count = has_counts and name == "--seeds"
-        if not is_count and name not in readers:
-            takes = name in options and not equals and not options[name].is_flag
-            words += [word, *_next(rest)] if takes else [word]
-            continue
-        values = [value] if equals else list(_next(rest))
-        if not values:  # the parser says that a value is missing
-            words += _counted("") if is_count else [word]
-            continue
-        option = "--seed" if is_count else name
-        texts = _counted(values[0]) if is_count else readers[name](values[0])
-        words += [f"{option}={text}" for text in texts]
+        option = options.get(name)
+        if name == "--seeds" and option is None and "--seed" in options:
+            count = value if equals or not rest else rest.pop(0)
+            words += [f"--seed={seed}" for seed in _counted(count)]
+        elif option is None or option.is_flag or not (equals or rest):
+            words.append(word)  # where a value is missing, the parser says so
+        else:
+            value = _known(name, value if equals else rest.pop(0))
+            texts = _texts(option, value) if option.multiple else [value]
+            words += [f"{name}={text}" for text in texts]
     return words
 
 
@@ -75,43 +70,26 @@ def known_set(name: str) -> str:
     return other + colon + rest if other else in_known_case(name)
 
 
-def _in_known_case(words: Sequence[str]) -> Iterator[str]:
-    """The words of a line, with what stands behind options of names in its known case."""
-    before = ""
-    for word in words:
-        option, equals, value = word.partition("=")
-        if option in _NAMED and equals:
-            yield f"{option}={_known(option, value)}"
-        else:
-            yield _known(before, word) if before in _NAMED else word
-        before = "" if equals or before in _NAMED else word
-
-
 def _known(option: str, value: str) -> str:
+    """The value of an option, with names in their known case where it takes names."""
+    if option not in _NAMED:
+        return value
     if option == "--format":
         return _FORMATS.get(value.lower(), value.lower())
     read = known_set if option == "--dataset" else in_known_case
     return ",".join(map(read, value.split(",")))
 
 
-def _next(words: Iterator[str]) -> Iterator[str]:
-    for word in words:
-        yield word
-        return
-
-
-def _reader(option: Any) -> Callable[[str], list[str]] | None:
-    """What reads the lists of an option; none where each text is one value."""
-    if not option.multiple:
-        return None
-    if option.metavar == INTEGER or option.name == "seed":
-        return whole_numbers_in
-    if option.metavar == NUMBER or option.name in ("ratio", "fixed"):
-        return names_in
-    if option.name == "dataset":
-        return _data_sets
-    is_choice = option.metavar == "NAME" or "|" in (option.metavar or "")
-    return names_in if option.name in _NAMES or (is_choice and option.name not in _TEXTS) else None
+def _texts(option: Any, text: str) -> list[str]:
+    """The values that a text of an option which may be repeated stands for."""
+    name, metavar = option.name, option.metavar or ""
+    if metavar == INTEGER or name == "seed":
+        return whole_numbers_in(text)
+    if name == "dataset":  # a path behind NAME= may have commas
+        return [text] if "=" in text else names_in(text)
+    is_choice = name not in _TEXTS and (metavar == "NAME" or "|" in metavar)
+    is_list = metavar == NUMBER or name in ("ratio", "fixed", *_NAMES) or is_choice
+    return names_in(text) if is_list else [text]
 
 
 def _counted(text: str) -> list[str]:
@@ -140,11 +118,6 @@ def _in_range(text: str) -> list[str]:
             f"the range '{short(text)}' has more than {_MOST:,} values, which is the most."
         )
     return [str(value) for value in range(first, last + 1)]
-
-
-def _data_sets(text: str) -> list[str]:
-    """Names between commas; a path behind NAME= may have commas."""
-    return [text] if "=" in text else names_in(text)
 
 
 def names_in(text: str) -> list[str]:
