@@ -65,7 +65,8 @@ def reseal(file):
 
 def imported(features, name="pets", root="features", **plan):
     """Import features that were made elsewhere: what was written, and what was noted."""
-    new, notes = import_features(ImportPlan(name, Path(features), **plan), Path(root))
+    notes = []
+    new = import_features(ImportPlan(name, Path(features), **plan), Path(root), notes.append)
     return store.read(new.path), " ".join(notes)
 
 

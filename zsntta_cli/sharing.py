@@ -7,22 +7,20 @@ serves without a network.
 
 import glob
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock
-
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import check_folder, feature_path, find, lock_path
+from zsntta_cli.cache.folder import check_folder, feature_path, find, locked
 from zsntta_cli.cache.identity import names_a_folder, public_identity
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line, first_of, short
-from zsntta_cli.files import scratch_folder, whole_file, writing
+from zsntta_cli.files import scratch_folder, whole_file
 from zsntta_cli.settings.prompts import set_of
 
 _KIND = "dataset"  # the hub's type of the repository
@@ -74,9 +72,15 @@ def _asking(repository: str) -> Iterator[None]:
 
 
 def pull(
-    repository: str, root: Path, names: Sequence[str] = (), encoder: str | None = None
+    repository: str,
+    root: Path,
+    names: Sequence[str],
+    encoder: str | None,
+    note: Callable[[str], None],
 ) -> Iterator[tuple[Features, bool]]:
     """Pull the feature files of some sets, or of all; give each, and whether it is new here.
+
+    `note` says where another process has to be waited for.
 
     Raises:
         StoreError: the repository has none of these, a file is not whole, a path has other
@@ -96,19 +100,17 @@ def pull(
         if not files:
             raise StoreError(f"{repository} has no {pattern}.")
         for file in files:
-            yield _take(file, root)
+            yield _take(file, root, note)
 
 
-def _take(file: Path, root: Path) -> tuple[Features, bool]:
+def _take(file: Path, root: Path, note: Callable[[str], None]) -> tuple[Features, bool]:
     """Take a fetched file into a features folder, unless it is there."""
     path = feature_path(root, file.parent.name, file.stem)
     features = replace(store.read(file), path=path)
     if features.name != path.stem:
         raise StoreError(f"the hub has features of '{short(features.name)}' as {path.stem}.h5.")
     check_folder(root, path.parent.name, features.identity)
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock_path(path)):  # an extraction takes the same lock
+    with locked(path, note):
         if path.exists():
             if store.read(path, rows=False).digest != features.digest:
                 raise StoreError(f"{path} holds other features than these", remedy="other-folder")

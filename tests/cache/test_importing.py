@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from feature_files import imported, not_imported
 from made import PROMPT
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.npz import ImportPlan
+from zsntta_cli.cache.folder import locked
+from zsntta_cli.cache.npz import ImportPlan, import_features
 from zsntta_cli.cli import cache
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import zero_shot
@@ -143,6 +145,21 @@ def test_a_folder_is_of_one_encoder_and_one_scale():
     not_imported("another encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
                  name="more", features=Path("f.npz"))  # fmt: skip
     assert imported(other, "more", encoder="mine")[0].identity["model"] == "mine"
+
+
+def test_an_import_waits_for_who_writes_the_file(folder):
+    path, notes = folder / "features/imported/pets.h5", []
+    with locked(path, print):
+        other = threading.Thread(
+            target=import_features,
+            args=(ImportPlan("pets", whole()), folder / "features", notes.append),
+        )
+        other.start()
+        other.join(1)
+        assert not path.exists()
+    other.join()
+    assert notes[-1] == f"{path} is being written by another process: waiting."
+    assert len(store.read(path)) == 4
 
 
 def test_what_is_there_is_replaced_on_demand_alone():

@@ -64,7 +64,7 @@ def pushed(root, names=(), **values):
 
 
 def pulled(root, names=(), encoder=None, at=""):
-    return list(pull(REPOSITORY + at, root, names, encoder))
+    return list(pull(REPOSITORY + at, root, names, encoder, print))
 
 
 def write(root, name, ids=("0", "1"), source=(), **encoder):
@@ -152,13 +152,13 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert pulled(tmp_path / "there", ["pets"])
     with pytest.raises(StoreError, match="cannot reach other/one on the hub"):
-        list(pull("other/one", tmp_path, (), None))
+        list(pull("other/one", tmp_path, (), None, print))
 
 
 def test_what_the_hub_refuses_is_told_in_a_line(hub, tmp_path):
     for name, said in (("other/one", "has no data set other/one"), ("a b", "cannot reach a b")):
         with pytest.raises(StoreError, match=said) as raised:
-            list(pull(name, tmp_path, (), None))
+            list(pull(name, tmp_path, (), None, print))
         assert "\n" not in str(raised.value)
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
 from zsntta_cli.errors import MissingFeatures, StoreError, first_line
-from zsntta_cli.files import sha256
+from zsntta_cli.files import sha256, writing
 from zsntta_cli.settings import EncoderChoice
 
 if TYPE_CHECKING:
@@ -67,9 +67,26 @@ def part_path(path: Path, index: int, of: int) -> Path:
     return parts_folder(path) / f"{index:05d}-of-{of:05d}.h5"
 
 
-def lock_path(path: Path) -> Path:
-    """The lock file that a process holds while it makes a feature file."""
-    return path.with_name(f".{path.stem}.lock")
+@contextlib.contextmanager
+def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
+    """Let one process write the file at `path`; note it if another one has to be waited for."""
+    from filelock import (  # listing names, as a shell's completion does, needs none
+        FileLock,
+        Timeout,
+    )
+
+    lock = FileLock(path.with_name(f".{path.stem}.lock"))
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            note(f"{path} is being written by another process: waiting.")
+            lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 @dataclass(frozen=True)

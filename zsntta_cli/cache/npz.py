@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import any_features, feature_path, find, lock_path
+from zsntta_cli.cache.folder import any_features, feature_path, find, locked
 from zsntta_cli.cache.identity import (
     IMPORTED,
     SAME_ENCODER,
@@ -59,6 +58,7 @@ _NO_LINE = re.compile(r"^\s*$|[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udc7f\udd00
 
 Array = NDArray[Any]
 Content = Mapping[str, Array]  # of a file, by key
+Note = Callable[[str], None]
 
 
 # Files of arrays.
@@ -191,15 +191,17 @@ class ImportPlan:
         }  # fmt: skip
 
 
-def import_features(plan: ImportPlan, root: Path) -> tuple[Features, list[str]]:
-    """Check features made elsewhere, and write them as an extraction does; notes say how they are.
+def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
+    """Check features made elsewhere, and write them as an extraction does.
+
+    `note` is given each thing that was noticed.
 
     Raises:
         StoreError: a file cannot be read, arrays do not fit each other, or the feature file or the
             folder has other features.
     """
-    path, notes = feature_path(root, plan.encoder, plan.name), list[str]()
-    new, sample_ids = _gathered(plan, path, notes)
+    path = feature_path(root, plan.encoder, plan.name)
+    new, sample_ids = _gathered(plan, path, note)
     if wrong := faults(new, every_row=True):
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
     if other := any_features(root, plan.encoder, but=path):
@@ -208,20 +210,18 @@ def import_features(plan: ImportPlan, root: Path) -> tuple[Features, list[str]]:
             (*SAME_ENCODER, "dims"),
             then="give this one another name with --encoder NAME, or the same --logit-scale",
         )  # fmt: skip
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(lock_path(path)):  # an extraction takes the same lock
-            if path.exists() and not plan.overwrite:
-                raise StoreError(
-                    f"{path} is there already: --overwrite replaces it, --encoder NAME puts the "
-                    f"new one elsewhere."
-                )
-            store.write(new, sample_ids)
-    return new, notes
+    with locked(path, note):
+        if path.exists() and not plan.overwrite:
+            raise StoreError(
+                f"{path} is there already: --overwrite replaces it, --encoder NAME puts the new "
+                f"one elsewhere."
+            )
+        store.write(new, sample_ids)
+    return new
 
 
-def _gathered(plan: ImportPlan, path: Path, notes: list[str]) -> tuple[Features, tuple[str, ...]]:
-    """The features of a plan's files, and their sample ids; `notes` says what was noticed."""
+def _gathered(plan: ImportPlan, path: Path, note: Note) -> tuple[Features, tuple[str, ...]]:
+    """The features of a plan's files, and their sample ids."""
     files = [file for file in (plan.features, plan.labels, plan.class_names, plan.text) if file]
     contents = {file: read_arrays(file) for file in files}
     own, beside = contents[plan.features], plan.text or plan.features
@@ -234,11 +234,11 @@ def _gathered(plan: ImportPlan, path: Path, notes: list[str]) -> tuple[Features,
     else:
         class_names = tuple(f"class {i}" for text in texts[:1] for i in range(len(text.features)))
         if class_names:
-            notes.append(f"no class names: called '{class_names[0]}' … '{class_names[-1]}'")
+            note(f"no class names: called '{class_names[0]}' … '{class_names[-1]}'")
     if plan.is_noise:
         labels, class_names = None, ()
     elif labels is None:
-        notes.append("no labels: can be an OOD set only")
+        note("no labels: can be an OOD set only")
     labels = np.full(rows.shape[:1], -1) if labels is None else labels
     _check_shapes(plan, rows, labels, class_names, texts)
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
@@ -249,13 +249,13 @@ def _gathered(plan: ImportPlan, path: Path, notes: list[str]) -> tuple[Features,
     encoder = _encoder(own["encoder"], plan.features) if "encoder" in own else None
     if encoder is not None:
         model = short(str(encoder.get("model")))
-        notes.append(f"{plan.features.name} says that its features are of {model}")
+        note(f"{plan.features.name} says that its features are of {model}")
     features = Features(
         path, NOISE if plan.is_noise else DATASET, plan.name, plan.identity(encoder),
         {"images": len(rows), "imported": [file.name for file in files]},
         rows, labels.astype(np.int32), class_names,
         {text.template: replace(text, features=_unit(text.features)) for text in texts}, *generic,
-        _is_normalized(rows, plan.normalized, own.get("normalized"), notes),
+        _is_normalized(rows, plan.normalized, own.get("normalized"), note),
     )  # fmt: skip
     return features, ids or tuple(numbered(len(rows)))
 
@@ -377,7 +377,7 @@ def _encoder(array: Array, where: Path) -> dict[str, Any]:
 
 
 def _is_normalized(
-    rows: NDArray[np.floating], wanted: bool | None, said: Array | None, notes: list[str]
+    rows: NDArray[np.floating], wanted: bool | None, said: Array | None, note: Note
 ) -> bool:
     """Whether features count as normalised: as is asked, as an export says, or by their norms."""
     norms = row_norms(rows)
@@ -385,7 +385,7 @@ def _is_normalized(
         is_unit = bool((abs(norms - 1) <= UNIT_TOLERANCE).all())
         wanted = is_unit if said is None else bool(said.all())
     kind = "normalised" if wanted else "raw"
-    notes.append(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {kind} features")
+    note(f"norms are {norms.min():.4g} to {norms.max():.4g}: taken as {kind} features")
     return wanted
 
 

@@ -215,9 +215,8 @@ def import_(
     )  # fmt: skip
     from zsntta_cli.progress import ConsoleReporter
 
-    new, notes = import_features(plan, features_dir)
-    for note in notes:
-        ConsoleReporter().note(f"{plan.name}: {note}")
+    reporter = ConsoleReporter()
+    new = import_features(plan, features_dir, lambda text: reporter.note(f"{plan.name}: {text}"))
     say(
         f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
         f"{'text features' if new.texts else 'no text features'}"

@@ -60,8 +60,10 @@ def pull(
     Each file is verified, and nothing that is there is replaced.
     """
     from zsntta_cli import sharing
+    from zsntta_cli.progress import ConsoleReporter
 
-    for features, is_new in sharing.pull(repository, features_dir, names or (), encoder):
+    note = ConsoleReporter().note
+    for features, is_new in sharing.pull(repository, features_dir, names or (), encoder, note):
         images, words = len(features), len(features.class_names)
         facts = counted(images, "image") if images else counted(words, "word")
         say(f"{features.path}: {facts}" + ", there already" * (not is_new))

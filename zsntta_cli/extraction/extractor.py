@@ -23,6 +23,7 @@ from zsntta_cli.cache.folder import (
     check_folder,
     feature_path,
     folder_name,
+    locked,
     part_path,
     set_names,
     stored,
@@ -46,7 +47,7 @@ from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, short
-from zsntta_cli.extraction.unfinished import Unfinished, discard, locked
+from zsntta_cli.extraction.unfinished import Unfinished, discard
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts_beside, templates_of

@@ -7,36 +7,17 @@ they are of. Rows of another encoder, other images or other batches are made aga
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.folder import lock_path, rows_path
+from zsntta_cli.cache.folder import rows_path
 from zsntta_cli.files import sync, write_whole, writing
 
 KEPT = 4  # batches that are written at a time: a killed run loses at most these
 _BLOCK = 2**14  # rows that are in memory at a time
-
-
-@contextmanager
-def locked(path: Path, note: Callable[[str], None]) -> Iterator[None]:
-    """Lock a feature file for this process; note it if another process has to be waited for."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(lock_path(path))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            note(f"{path} is being extracted by another process: waiting.")
-            lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def discard(path: Path) -> None:
