@@ -213,11 +213,11 @@ def test_live_methods_are_said_not_to_be_run():
 def test_a_class_is_checked_as_it_is_and_the_list_of_methods_stays():
     import zsntta_cli
 
-    before = {**METHODS.places}
+    before = {**METHODS.data}
     honest, peeking = (own_method(run, PlainSettings) for run in (plain, by_the_next_item))
     assert {result.outcome for result in zsntta_cli.check_method(honest)} == {HELD}
     found = {result.check: result for result in zsntta_cli.check_method(peeking)}
     assert failing(found) == {"another future"}
-    assert METHODS.places == before
+    assert METHODS.data == before
     with pytest.raises(SettingsError, match="no class of a Method"):
         zsntta_cli.check_method(PlainSettings)
