@@ -94,6 +94,12 @@ def by_all_objects(data, *settings):
     return plain(data, *settings)
 
 
+def by_the_rows_of_its_sets(data, *settings):
+    """Rows of the ID set come first; the share is a guess."""
+    rows = data.pool.image_features._order
+    return plain(data, *settings, more=rows >= 0.5 * len(rows))
+
+
 def remembers_the_last_run(data, *settings, runs=[]):  # noqa: B006
     runs.append(1)
     return plain(data, *settings, u=data.noise_score * 0.9 ** len(runs))
@@ -111,6 +117,7 @@ CHEATS = [
     (by_the_number_of_its_class, "other classes"),
     (by_its_callers_frames, "other classes"),
     (by_all_objects, "other classes"),
+    (by_the_rows_of_its_sets, "other classes"),
     (by_numpys_randomness, "two runs"),
     (remembers_the_last_run, "two runs"),
 ]

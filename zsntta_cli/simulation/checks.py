@@ -134,7 +134,8 @@ def the_future(run: RunSettings) -> str:
 def the_classes(run: RunSettings) -> str:
     """Decisions stay the same if classes get other names, labels and places.
 
-    Labels and the truth change behind the same features, too: fewer of the images are ID.
+    Labels, the truth and the rows of the sets change behind the same features, too: fewer of the
+    images are ID, and others.
     """
     images = _Images.drawn(_items(run))
     order = np.random.default_rng(3).permutation(_CLASSES)
@@ -185,6 +186,7 @@ class _Images:
     no_text: NDArray[np.float32]  # (C, D) unit norm: what CLIPN asks for
     name: str = "class"  # that the classes are named after
     shown: int | None = None  # items of the stream; None: all
+    order: str = "shuffled"  # of the stream
 
     @classmethod
     def drawn(cls, items: int) -> "_Images":
@@ -209,13 +211,19 @@ class _Images:
         limit = None if self.shown is None else self.shown - self.shown // _ROUND
         return StreamSettings(
             ratio=n_ood / (n_id + n_ood), noise=NOISE_TYPES[0], noise_every=_NOISE_EVERY,
-            limit=limit,
+            limit=limit, order=self.order,
         )  # fmt: skip
+
+    @property
+    def rows(self) -> NDArray[np.integer]:
+        """The image that each item of the stream shows (T,)."""
+        stream = build_stream(self.stream, *self.sizes)
+        rows: NDArray[np.integer] = stream.row + np.cumsum([0, *self.sizes[:2]])[stream.kind]
+        return rows
 
     def with_another_future(self, now: int, like_classes: bool) -> "_Images":
         """The same stream up to an item; then other images, all like classes or all unlike them."""
-        rng, stream = np.random.default_rng(now), build_stream(self.stream, *self.sizes)
-        later = (stream.row + np.cumsum([0, *self.sizes[:2]])[stream.kind])[now:]
+        rng, later = np.random.default_rng(now), self.rows[now:]
         rows = rng.normal(size=(len(later), _DIM))
         if like_classes:
             rows = self.text[rng.integers(_CLASSES, size=len(later))] + 0.01 * rows
@@ -226,14 +234,16 @@ class _Images:
         return dataclasses.replace(self, features=features)
 
     def with_other_classes(self, order: NDArray[np.integer]) -> "_Images":
-        """The same images: class `order[i]` is now the i-th, and labels and names are others."""
+        """The same images in a row: class `order[i]` is the i-th; other labels, names and truth."""
         n_id, n_ood, n_noise = self.sizes
         sizes = n_id - n_id // 4, n_ood + n_id // 4, n_noise
         labels = (self.labels[: sizes[0]] + 1) % _CLASSES
-        return dataclasses.replace(
-            self, sizes=sizes, labels=labels, text=self.text[order], no_text=self.no_text[order],
-            name="another",
+        other = dataclasses.replace(
+            self, features=self.features.copy(), sizes=sizes, labels=labels, order="burst",
+            text=self.text[order], no_text=self.no_text[order], name="another",
         )  # fmt: skip
+        other.features[other.rows] = self.features[self.rows]
+        return other
 
     def decisions(self, run: RunSettings) -> Decisions:
         """The decisions of a run on these images, made as on the command line."""
