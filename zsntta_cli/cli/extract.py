@@ -11,12 +11,11 @@ from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.hints import simulate_command
-from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, ModelOptions, with_groups
+from zsntta_cli.cli.line.options import DataRoot, ModelOptions, with_groups
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
     ENGINES,
-    FEATURES,
     LOCAL,
     RAY,
     EncoderChoice,
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from zsntta_cli.detection.classes.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
-
-_EXTRACT = ExtractSettings()
 
 
 @dataclass(frozen=True)
@@ -124,28 +121,6 @@ class WantedOptions:
 
 
 @dataclass(frozen=True)
-class EncodingOptions(ExtractSettings):
-    """How images are encoded, and where their features go."""
-
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = _EXTRACT.device
-    batch_size: Annotated[
-        int,
-        typer.Option(help="Images in an encoder pass: the last bits of features depend on it."),
-    ] = _EXTRACT.batch_size
-    workers: Annotated[int, typer.Option(help="Threads that read images.")] = _EXTRACT.workers
-    store: Annotated[
-        str,
-        typer.Option(
-            metavar="float16|float32",
-            help="Type of the features in the file; float32 takes twice the space.",
-        ),
-    ] = _EXTRACT.store
-    skip_broken: Annotated[bool, typer.Option(help="Leave unreadable images out.")] = False
-    overwrite: Annotated[bool, typer.Option(help="Replace files made from other images.")] = False
-    features_dir: FeaturesDir = FEATURES
-
-
-@dataclass(frozen=True)
 class PartOptions:
     """Which parts of a set are made, and what makes them."""
 
@@ -180,7 +155,7 @@ def extract(
     *,
     wanted: WantedOptions,
     model: ModelOptions,
-    encoding: EncodingOptions,
+    encoding: ExtractSettings,
     class_photos: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,7 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
@@ -101,23 +101,27 @@ def is_tiny(folder: str) -> bool:
     return folder in (TINY, *(f"{TINY}-{precision}" for precision in PRECISIONS))
 
 
+_THREADS = min(os.cpu_count() or 1, 16)
+
+
 @dataclass(frozen=True)
-class ExtractSettings:
+class ExtractSettings(Settings):
     """How and where images are encoded: `batch_size` and `store` alone can change features."""
 
-    batch_size: int = 128
-    # Threads that read images, for each device.
-    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))
-    skip_broken: bool = False  # leave unreadable images out instead of stopping
-    overwrite: bool = False  # replace a file that holds something else
-    store: str = FLOAT16  # the type of image features in the file
-    device: str = "auto"
-    features_dir: Path = FEATURES
-
-    def __post_init__(self) -> None:
-        check_choice("store", self.store, STORES)
-        check(self.batch_size >= 1, f"batch-size is {self.batch_size}, must be 1 or more.")
-        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
+    batch_size: int = option(
+        128, "Images in an encoder pass: the last bits of features depend on it.",
+        within=Range(least=1),
+    )  # fmt: skip
+    workers: int = option(  # for each device
+        _THREADS, "Threads that read images.", within=Range(least=1)
+    )
+    skip_broken: bool = option(False, "Leave unreadable images out.")
+    overwrite: bool = option(False, "Replace files made from other images.")
+    store: str = option(
+        FLOAT16, "Type of the features in the file; float32 takes twice the space.", choices=STORES
+    )
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
+    features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class LiveSettings:
     data_root: str = "data"
     datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
     device: str = "auto"
-    workers: int = field(default_factory=lambda: min(os.cpu_count() or 1, 16))  # threads
+    workers: int = _THREADS
     pretrained: str | None = None  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:

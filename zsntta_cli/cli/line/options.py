@@ -227,7 +227,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
-            parts = [_part(f.name, f.type, f.default) for f in dataclasses.fields(groups[name])]
+            parts = [_part(f.name, _typed(f), f.default) for f in dataclasses.fields(groups[name])]
         elif parameter.kind is parameter.VAR_KEYWORD:
             parts = _stream_settings()
             own += [part.name for part in parts]
@@ -247,6 +247,15 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
     return call
+
+
+def _typed(field: "dataclasses.Field[Any]") -> Any:
+    """The annotation of a group's option: that of its field, or what a setting's field declares."""
+    said = field.metadata
+    if not said:
+        return field.type
+    metavar = "|".join(said["choices"]) or None
+    return Annotated[field.type, typer.Option(help=said["about"], metavar=metavar)]
 
 
 def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
