@@ -1,6 +1,7 @@
 """Each form of report/forms is drawn by every command that takes one, or refused by its name."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -18,6 +19,9 @@ COMMANDS = {
     "records export": ("records", "export", "out.jsonl"),
     "records list": ("records", "list", "--records", "none"),
     "methods list": ("methods", "list"),
+    "datasets list": ("datasets", "list"),
+    "encoders": ("encoders",),
+    "cache list": ("cache", "list"),
     "methods show": ("methods", "show", "adand"),
 }
 
@@ -34,7 +38,7 @@ SIGNS = {
     "markdown": lambda written: "\n| --- |" in written,
     "latex": lambda written: "\\begin{tabular}" in written,
     "html": lambda written: written.startswith("<!doctype html>"),
-    "csv": lambda written: written.startswith("method,"),
+    "csv": lambda written: re.match("(method|name|folder|encoder),", written) is not None,
     "json": is_json,
 }
 
@@ -67,7 +71,7 @@ def test_every_form_is_drawn_or_refused_by_name(cached, command):
 
 _SHEETS = {
     "published": 2, "simulate": 1, "paper": 1,
-    "methods list": 1, "methods show": 2,
+    "methods list": 1, "methods show": 2, "datasets list": 1, "encoders": 1, "cache list": 1,
 }  # fmt: skip
 WITH_A_FORM_MORE = """
 import json, sys

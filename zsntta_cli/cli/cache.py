@@ -15,6 +15,7 @@ from zsntta_cli.cli.line.options import (
     ModelOptions,
     with_groups,
 )
+from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.sharing import pull, push
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
@@ -29,17 +30,19 @@ app = group("List, check, split, import, export and share features.")
 def list_files(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
+    form: ListForm = None,
+    output: ListOutput = None,
 ) -> None:
     """List feature files, unfinished extractions, TPT's answers."""
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, stored
-    from zsntta_cli.progress import console
-    from zsntta_cli.report.cards import feature_lists
+    from zsntta_cli.report.lists import feature_rows, feature_sheets
 
     files = stored(features_dir, encoder)
     answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
     if files or answers:
-        console().print(*feature_lists(files, answers), sep="\n")
+        rows = feature_rows(files, answers)
+        put_list(feature_sheets(rows), rows, form, output)
     else:
         _say_nothing(features_dir, encoder)
 
@@ -61,8 +64,7 @@ def show(
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find, folder_name
     from zsntta_cli.cache.store import read
-    from zsntta_cli.progress import console
-    from zsntta_cli.report.cards import feature_card
+    from zsntta_cli.report.lists import feature_card
 
     options = EncoderOptions(**vars(model), encoder=encoder)
     choice, is_named = options.choice(), any(vars(options).values())
@@ -70,7 +72,7 @@ def show(
     for path in find(features_dir, [name], folder):
         answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
         features = read(path)
-        console().print(feature_card(features, list(answers), zero_shots(features)))
+        put_list([feature_card(features, list(answers), zero_shots(features))], [], None, None)
 
 
 @app.command(cls=Command)

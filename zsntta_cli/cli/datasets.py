@@ -1,6 +1,5 @@
 """What there is to take: `zsntta datasets` (where to get one, is it whole), `zsntta encoders`."""
 
-from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from zsntta_cli.cli.line.command import Command, group, say
 from zsntta_cli.cli.line.lists import known_set
 from zsntta_cli.cli.line.options import DataRoot, FeaturesDir
+from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
@@ -25,13 +25,18 @@ _WORKERS = ExtractSettings().workers
 
 
 @app.command("list", cls=Command)
-def list_sets(data_root: DataRoot = DATA, features_dir: FeaturesDir = FEATURES) -> None:
+def list_sets(
+    data_root: DataRoot = DATA,
+    features_dir: FeaturesDir = FEATURES,
+    form: ListForm = None,
+    output: ListOutput = None,
+) -> None:
     """List the known sets, and which are on disk or cached."""
     from zsntta_cli.datasets import CATALOGUE
-    from zsntta_cli.progress import console
-    from zsntta_cli.report.cards import set_list
+    from zsntta_cli.report.lists import SETS, list_sheet, set_rows
 
-    console().print(set_list(CATALOGUE, data_root, features_dir))
+    rows = set_rows(CATALOGUE, data_root, features_dir)
+    put_list([list_sheet(rows, SETS)], rows, form, output)
 
 
 @app.command(cls=Command)
@@ -46,13 +51,12 @@ def show(
     """
     from zsntta_cli.cli.line.hints import set_advice
     from zsntta_cli.datasets import known
-    from zsntta_cli.progress import console
-    from zsntta_cli.report.cards import set_card
+    from zsntta_cli.report.lists import set_card
 
     name = known_set(name)
     entry = known(name)
     advice = set_advice(name, entry, data_root)
-    console().print(set_card(name, entry, data_root, features_dir, advice))
+    put_list([set_card(name, entry, data_root, features_dir, advice)], [], None, None)
 
 
 @app.command(cls=Command)
@@ -123,10 +127,13 @@ def verify_set(
         say(f"note: {note}", err=True)
 
 
-def encoders(features_dir: FeaturesDir = FEATURES) -> None:
+def encoders(
+    features_dir: FeaturesDir = FEATURES, form: ListForm = None, output: ListOutput = None
+) -> None:
     """List encoders: embedded, the paper's, cached."""
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.line.hints import encoder_options
+    from zsntta_cli.report.lists import list_sheet
 
     cached: dict[str, list[str]] = {}
     for file in stored(features_dir):
@@ -137,19 +144,8 @@ def encoders(features_dir: FeaturesDir = FEATURES) -> None:
     for slug in dict.fromkeys([*listed, *cached]):
         choice = known_folders().get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
-        rows.append((slug, encoder_options(choice) or "(the default)", sets))
-    _print_table(("Folder", "Options", "Cached sets"), rows)
+        options = encoder_options(choice) or "(the default)"
+        rows.append({"folder": slug, "options": options, "cached_sets": sets})
+    heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
+    put_list([list_sheet(rows, heads)], rows, form, output)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
-
-
-def _print_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from rich.table import Column, Table
-    from rich.text import Text
-
-    from zsntta_cli.errors import printable
-    from zsntta_cli.progress import console
-
-    table = Table(*(Column(head, overflow="fold") for head in heads))
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    console().print(table)

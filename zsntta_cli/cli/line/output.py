@@ -2,22 +2,29 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.line.command import misused, say
-from zsntta_cli.report.forms import FORMS
+from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 
 PAGES = {".html": "html", ".htm": "html"}
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
+    from zsntta_cli.report.sheet import Sheet
 
     Form = str
 else:
     Form = Literal[tuple(FORMS)]  # what --format may be
+
+ListForm = Annotated[
+    Form | None,
+    typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
+]
+ListOutput = Annotated[Path | None, typer.Option(help="File to write.")]
 
 
 def form_of(
@@ -77,6 +84,14 @@ def say_notes(figure: "Figure") -> None:
 def command_line() -> str:
     """What was typed, for a file to say what made it."""
     return shlex.join(["zsntta", *sys.argv[1:]])
+
+
+def put_list(
+    sheets: "Iterable[Sheet]", rows: "Sequence[dict[str, Any]]", form: str | None, to: Path | None
+) -> None:
+    """Write a list in the form that is named, or that the ending of its file says."""
+    written = form_of(to, ENDINGS, form, TABLE)
+    put(draw_list(sheets, rows, written, to is not None), to)
 
 
 def put(text: str, output: Path | None) -> None:

@@ -1,12 +1,11 @@
-"""Cards and lists of data sets and feature files, drawn for the terminal."""
+"""Lists and cards of data sets, feature files and other things, as the tables of results are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
-from rich.text import Text
 
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.answers import StoredAnswers
@@ -14,74 +13,76 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.soundness import row_norms
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.errors import counted, printable
+from zsntta_cli.errors import counted
+from zsntta_cli.report.sheet import Sheet, SheetRow
+
+Row = dict[str, Any]  # of a list; its sheet leaves out the column that tells the sheets apart
 
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 
 
-def card(title: str, facts: Mapping[str, str]) -> Table:
-    """Draw one fact per line; empty facts are left out."""
-    table = Table(title=_text(title), show_header=False, title_justify="left")
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in facts.items():
-        if value:
-            table.add_row(_text(name), _text(value))
-    return table
+def card(title: str, facts: Mapping[str, str]) -> Sheet:
+    """One fact per row; empty facts are left out."""
+    rows = [SheetRow((name, value), {}) for name, value in facts.items() if value]
+    return Sheet(title, ("", ""), {}, rows)
 
 
-def _text(value: str) -> Text:
-    """A text from a file without markup: rich would turn ':fog:' into an emoji."""
-    return Text(printable(value, kept="\n"))
+def list_sheet(rows: Iterable[Row], heads: Mapping[str, str], title: str = "") -> Sheet:
+    """The rows of a list under the heads of some columns."""
+    texts = [SheetRow(tuple(_text(row[name]) for name in heads), {}) for row in rows]
+    return Sheet(title, tuple(heads.values()), {}, texts)
 
 
-def feature_lists(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Table]:
-    """Feature files, unfinished extractions and TPT's answers: a table for each encoder."""
-    tables: dict[str, Table] = {}
-    for file in files:
-        if file.encoder_name not in tables:
-            tables[file.encoder_name] = _feature_list(file.encoder_name)
-        tables[file.encoder_name].add_row(*map(_text, _feature_row(file)))
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(value)
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
+
+
+_FEATURES = {
+    "name": "Name", "images": "Images", "classes": "Classes", "templates": "Prompt templates",
+    "mib": "MiB", "created": "Created",
+}  # fmt: skip
+
+
+def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Row]:
+    """A row for each feature file, unfinished extraction, and file of TPT's answers."""
+    rows = [_feature_row(file) for file in files]
     for kept in answers:
-        name = kept.path.parent.name
-        table = tables.setdefault(name, _feature_list(name))
-        table.add_row(*map(_text, _answers_row(kept)))
-    return list(tables.values())
+        images = kept.header["images"] if kept.header else None
+        values = (
+            kept.path.parent.name, f"{kept.name}, answers of TPT", images, None, [kept.state],
+            kept.size / 2**20, kept.header.get("created", "")[:10],
+        )  # fmt: skip
+        rows.append(dict(zip(("encoder", *_FEATURES), values, strict=True)))
+    return [row | {"mib": f"{row['mib']:.1f}"} for row in rows]
 
 
-def _feature_list(encoder_name: str) -> Table:
-    table = Table(title=_text(encoder_name), title_justify="left")
-    table.add_column("Name", overflow="fold")
-    table.add_column("Images", justify="right", no_wrap=True)
-    table.add_column("Classes", justify="right", no_wrap=True)
-    table.add_column("Prompt templates", overflow="fold")
-    table.add_column("MiB", justify="right", no_wrap=True)
-    table.add_column("Created", no_wrap=True)
-    return table
+def _feature_row(file: Stored) -> Row:
+    header, size = file.header, file.size / 2**20
+    values: tuple[Any, ...] = (None, None, [file.problem], size, "")
+    if header is not None:
+        classes = len(header.class_names) or None
+        values = (len(header), classes, list(header.texts), size, header.created[:10])
+    return dict(zip(("encoder", *_FEATURES), (file.encoder_name, file.name, *values), strict=True))
 
 
-def _feature_row(file: Stored) -> list[str]:
-    header, size = file.header, f"{file.size / 2**20:,.1f}"
-    if header is None:
-        return [file.name, "", "", file.problem, size, ""]
-    classes, templates = str(len(header.class_names) or ""), "\n".join(header.texts)
-    return [file.name, f"{len(header):,}", classes, templates, size, header.created[:10]]
-
-
-def _answers_row(kept: StoredAnswers) -> list[str]:
-    created = kept.header.get("created", "")[:10]
-    images = f"{kept.header['images']:,}" if kept.header else ""
-    size = f"{kept.size / 2**20:,.1f}"
-    return [f"{kept.name}, answers of TPT", images, "", kept.state, size, created]
+def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
+    """A sheet for each encoder."""
+    encoders = dict.fromkeys(row["encoder"] for row in rows)
+    return [
+        list_sheet([row for row in rows if row["encoder"] == name], _FEATURES, name)
+        for name in encoders
+    ]
 
 
 def feature_card(
     features: Features,
     answers: Sequence[StoredAnswers] = (),
     shots: Sequence[ZeroShotAccuracy] = (),
-) -> Table:
+) -> Sheet:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
     norms = row_norms(features.image_features)
     facts = {
@@ -123,29 +124,30 @@ def _label_counts(labels: NDArray[np.int32]) -> str:
     return text + f", {counted(unlabelled, 'image')} without a label" * bool(unlabelled)
 
 
-def set_list(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> Table:
-    """All known sets: role, images, classes, whether on disk, cached for which encoders."""
-    table = Table()
-    table.add_column("Name", no_wrap=True)
-    table.add_column("Role", no_wrap=True)
-    table.add_column("Images", justify="right", no_wrap=True)
-    table.add_column("Classes", justify="right", no_wrap=True)
-    table.add_column("On disk")
-    table.add_column("Cached for", overflow="fold")
-    for name, entry in entries.items():
-        row = (
-            name, _ROLES[entry.role], f"{entry.images:,}",
-            f"{entry.classes:,}" if entry.classes else "",
-            ("yes" if entry.place(data_root) else "no") if entry.layout else "built in",
-            "\n".join(encoders_with(features_dir, name, bool(entry.parameters))),
-        )  # fmt: skip
-        table.add_row(*map(_text, row))
-    return table
+SETS = {
+    "name": "Name", "role": "Role", "images": "Images", "classes": "Classes",
+    "on_disk": "On disk", "cached_for": "Cached for",
+}  # fmt: skip
+
+
+def set_rows(entries: Mapping[str, DatasetEntry], data_root: Path, features_dir: Path) -> list[Row]:
+    """A row for each known set: role, images, classes, whether on disk, cached for whom."""
+    return [
+        {
+            "name": name,
+            "role": _ROLES[entry.role],
+            "images": entry.images,
+            "classes": entry.classes or None,
+            "on_disk": ("yes" if entry.place(data_root) else "no") if entry.layout else "built in",
+            "cached_for": encoders_with(features_dir, name, bool(entry.parameters)),
+        }
+        for name, entry in entries.items()
+    ]
 
 
 def set_card(
     name: str, entry: DatasetEntry, data_root: Path, features_dir: Path, advice: Mapping[str, str]
-) -> Table:
+) -> Sheet:
     """All facts about a set, with advice: what lies there, and what to type."""
     facts = {
         "role": _IN_WORDS.get(entry.role, _ROLES[entry.role]),
