@@ -2,8 +2,6 @@
 
 import dataclasses
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -103,24 +101,6 @@ def test_with_fewer_than_five_seeds_the_best_alone_is_marked():
     assert marked(apart) == [{"cull"}, set()]
 
 
-def test_scipy_is_imported_with_five_seeds_alone():
-    code = (
-        "import sys\n"
-        "from zsntta_cli.results.compare import marks\n"
-        "from zsntta_cli.simulation.metrics import METRICS\n"
-        "rows = [{s: r * (1 + s % 3 / 9) for s in range(int(sys.argv[1]))} for r in (1, 2)]\n"
-        "marks(rows, METRICS['acc_h'])\n"
-        "print('scipy' in sys.modules, 'scipy.stats' in sys.modules)"
-    )
-    answers = [
-        subprocess.run(
-            [sys.executable, "-c", code, seeds], capture_output=True, text=True, check=True
-        )
-        for seeds in ("4", "5")
-    ]
-    assert [answer.stdout.split() for answer in answers] == [["False", "False"], ["True", "False"]]
-
-
 def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
     made = rows(kept_run("zs-clip"), kept_run("tda"))
     assert marked(made, "acc_h") == [{"zs-clip", "tda"}, set()]
@@ -155,10 +135,6 @@ def places_of(by_row):
     by_seed = [{s: value / 100 for s, value in enumerate(row)} for row in by_row]
     row_marks = marks(by_seed, ACC_H)
     return [[i for i, m in enumerate(row_marks) if getattr(m, k)] for k in ("is_best", "is_close")]
-
-
-def test_of_three_seeds_the_best_mean_alone_is_marked_however_wild_another_is():
-    assert places_of([*SWEEP, WILD]) == [[11], []]
 
 
 def test_a_wild_row_is_not_lifted_above_a_better_one():
@@ -214,12 +190,6 @@ def test_the_truly_best_row_keeps_its_mark_and_a_clearly_worse_one_has_none(coun
         kept_worse += count - 1 in best + close
     assert lost / draws <= 0.07
     assert kept_worse / draws <= 0.02
-
-
-def test_averages_of_references_and_none_are_no_rivals():
-    by_seed = [{0: 0.9, 1: 0.9}, {0: 0.5, 1: 0.6}, {}, {0: 0.4, 1: 0.4}]
-    averages = marks(by_seed, ACC_H, [False, True, True, True])
-    assert [m.is_best for m in averages] == [False, True, False, False]
 
 
 def test_a_stopped_run_is_no_rival():

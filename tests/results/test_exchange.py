@@ -65,7 +65,7 @@ WRONG = [
     ({"digests": {"pets": ["x"]}}, "digests.pets: Input should be an instance of str"),
     ({"curves": {"scores": [1]}}, "curves.scores: Input should be a valid dict"),
     ({"curves": {"x": {}}}, "curves.x: Extra inputs are not permitted"),
-    ({"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}}, "curves.running.acc_s.0: "),
+    ({"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}}, "curves.running.acc_s.1: "),
     ({"curves": {"running": {"item": [1, 2], "acc_s": [0.5, 0.5], "acc_n": [0.5]}}},
      "curves.running: must be lists of one length"),
     ({"curves": {"running": {"item": [2, 1], "acc_s": [0.5, 0.5], "acc_n": [0.5, 0.5]}}},

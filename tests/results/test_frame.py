@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kept import kept_run
 
 from zsntta_cli.results import frame
-from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import build_run
 
@@ -111,11 +110,6 @@ def test_rows_of_other_features_are_never_ranked_together(name):
     for row in made:
         groups.setdefault(row.stream, []).append(row.method)
     assert sorted(map(sorted, groups.values())) == [["cull", "zs-clip"], ["tda", "zs-clip"]]
-
-
-def test_other_text_of_the_same_files_is_never_ranked_together_though_each_method_ran_once():
-    one, other = rows(kept_run(), kept_run("adand", digests={"text/shapes": "9" * 64}))
-    assert one.stream != other.stream
 
 
 def test_prompts_are_rows_of_one_stream_each_with_its_text():
@@ -233,11 +227,6 @@ def test_mean_ranks_by_hand():
     assert frame.mean_ranks(by_row, METRICS["acc_h"]) == frame.mean_ranks(by_row)
 
 
-def test_what_may_win_is_whole_there_and_competes():
-    values = [frame.fold({0: 0.5}), frame.NOTHING, frame.Value(math.nan), frame.fold({0: 0.4})]
-    assert frame.may_win(values, [True, True, True, False]) == [True, False, False, False]
-
-
 def test_of_two_records_of_a_run_the_later_finished_one_counts():
     def made(known, when, **record):
         return kept_run(known=known, record={"created": f"2026-01-0{when}", **record})
@@ -317,26 +306,6 @@ def test_an_adaptive_threshold_stands_before_fixed_ones_and_a_part_where_its_set
     assert place < frame.set_place("unknown")[0]
 
 
-def test_one_kind_of_stream_at_any_ratio_whatever_else_was_read():
-    norm = {"norm/mine": "7" * 64}
-    made = rows(kept_run(), kept_run(ratio=0.25), kept_run("tda", digests=norm))
-    assert len({row.stream for row in made}) == 1
-    assert not [name for row in made for name in row.settings if name.startswith("features of")]
-
-
-def test_settings_as_tables_name_and_show_them():
-    named = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise", "a_b": "a b"}
-    assert {name: frame.setting_name(name) for name in named} == named
-    assert [frame.shown("ratio", value) for value in (0.5, 0.333, 1 / 3, "natural")] == [
-        "50%", "0.333", "0.3333", "natural",
-    ]  # fmt: skip
-    assert [frame.shown("fixed", value) for value in (None, 0.5)] == ["adaptive", "0.5"]
-    many = " | ".join(f"a {{}} number {i}" for i in range(20))
-    assert frame.label_text("prompt", many) == prompt_label(many) != many
-    assert frame.label_text("fixed", None) == "adaptive"
-    assert [frame.shown("x", value) for value in (None, True, False, 3)] == ["-", "yes", "no", "3"]
-
-
 def test_streams_of_any_ratio_fill_alike_where_nothing_is_filled():
     clean, natural = {"ood": None, "ratio": 0.0}, {"ratio": "natural"}
     for values in (clean, natural):
@@ -377,10 +346,3 @@ def test_the_worst_tenth_of_runs_by_hand():
     assert frame.worst_tenth(eleven, METRICS["acc_h"]) == pytest.approx(0.005), "of eleven two"
     lacking = {"glyphs": {0: 0.7}, "digits": {}}
     assert math.isnan(frame.worst_tenth(lacking, METRICS["acc_h"]))
-
-
-def test_the_worst_tenth_of_a_row_is_over_its_sets_and_seeds():
-    seeds = [kept_run(ood=o, seed=s, known=k) for o, s, k in
-             (("glyphs", 0, 6), ("glyphs", 1, 3), ("digits", 0, 8), ("digits", 1, 9))]  # fmt: skip
-    [row] = rows(*seeds)
-    assert row.worst_tenth(("glyphs", "digits"), METRICS["acc_s"]) == pytest.approx(0.3)

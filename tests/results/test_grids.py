@@ -3,20 +3,13 @@
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import h5py
 import pytest
-from feature_files import write_features
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
 
-from zsntta_cli.cache import store
-from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.settings import EncoderChoice
@@ -71,51 +64,6 @@ def test_two_processes_give_the_bytes_of_one(simulate, ood):
     one = simulate(*command, "--format", "json")
     two = simulate(*command, "--format", "json", "--jobs", 2)
     assert timeless(one.stdout) == timeless(two.stdout)
-
-
-def test_features_that_changed_between_two_calls_are_read_anew(features):
-    """In one process, as in a notebook: what the first call read is of no use to the second."""
-    grid = Grid(("zs-clip",), CHOICE, ["pets"], ["sky"], [], [], {"seed": [*range(9)]}, {})
-    runs = grid.runs(features)
-    first = run_all(features, runs, jobs=2)
-    path = features / "made" / "sky.h5"
-    with h5py.File(path) as file:
-        labels, rows = file["labels"][:], file["image_features"][:]
-    write_features(
-        path, kind=DATASET, name="sky", encoder=store.read(path).identity, source={},
-        blocks=[rows[::-1]], labels=labels, sample_ids=[str(i) for i in range(len(rows))],
-    )  # fmt: skip
-    again = run_all(features, runs, jobs=2)
-    assert again[0].digests["sky"] != first[0].digests["sky"]
-    assert [r.digests for r in again] == [r.digests for r in run_all(features, runs)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["", "import torch"])
-def test_several_processes_in_a_script(first, features, tmp_path):
-    """Copies of the process, or, where torch runs in it, new ones."""
-    script = f"""
-{first}
-import sys
-import zsntta_cli
-
-if __name__ == "__main__":
-    one, two = (
-        zsntta_cli.simulate("zs-clip", "adand", id_set="pets", ood_set="sky", encoder="made",
-                            seed=range(5), features_dir=sys.argv[1], fresh=True, jobs=jobs,
-                            records=sys.argv[2])
-        for jobs in (1, 2)
-    )
-    assert [r.accuracies for r in one] == [r.accuracies for r in two]
-    print(len(two))
-"""
-    path = tmp_path / "script.py"
-    path.write_text(script)
-    done = subprocess.run(
-        [sys.executable, path, features, tmp_path / "kept.sqlite"],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (0, "10\n"), done.stderr
 
 
 def test_no_set_is_its_own_ood_set(simulate):

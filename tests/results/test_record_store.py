@@ -179,14 +179,6 @@ def test_processes_share_a_store(features, tmp_path):
     assert len(kept_before(features, runs, Keeping(path))) == 8
 
 
-def test_jobs_keep_each_run_when_it_is_finished(features, tmp_path):
-    keeping = Keeping(tmp_path / "kept.sqlite")
-    runs = grid(features, ["zs-clip", "adand"], seed=[*range(5)])
-    made = run_all(features, runs, jobs=2, keeping=keeping)
-    before = kept_before(features, runs, keeping)
-    assert [before[run] for run in runs] == made
-
-
 @pytest.mark.slow
 def test_kills_lose_nothing_and_make_nothing_wrong(features, tmp_path):
     script = ROOT / "tests" / "whole" / "kill_results.py"

@@ -1,7 +1,6 @@
 """`zsntta simulate`."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -241,14 +240,14 @@ def simulate(
     show = partial(_show, form=form, view=view, output=table.output)
     if recorded:
         show = partial(_show_both, recorded, differing, form=form, view=view, output=table.output)
-    begun = datetime.now(UTC).isoformat(timespec="seconds")
+    found: dict[RunSettings, Record] = {}
     try:
-        records, replay = _run(features_dir, runs, workers, bool(option), live_settings, keeping)
+        records, replay = _run(
+            features_dir, runs, workers, bool(option), live_settings, keeping, found
+        )
     except KeyboardInterrupt:
-        from zsntta_cli.results.keeping import finished_since
-
         # A file is whole or absent, so what is finished is shown on the terminal alone.
-        records = [] if table.output else finished_since(features_dir, runs, keeping, begun)
+        records = [] if table.output else [found[run] for run in runs if run in found]
         if records:
             show(records)
         raise
@@ -306,15 +305,19 @@ def _run(
     with_items: bool,
     live: LiveSettings,
     keeping: "Keeping",
+    found: "dict[RunSettings, Record]",
 ) -> "tuple[Sequence[Record], Replay | None]":
-    """The results of runs; of a single one all its items, too, where they are wanted."""
+    """The results of runs; of a single one all its items, too, where they are wanted.
+
+    `found` gets each record as it comes.
+    """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.results.runner import run_all, run_one
 
     reporter = ConsoleReporter()
     session = LiveDevices(live, reporter)
     if not with_items:
-        return run_all(root, runs, jobs, session, reporter, keeping), None
+        return run_all(root, runs, jobs, session, reporter, keeping, found=found), None
     replay, record = run_one(root, runs, session, reporter, keeping)
     return [record], replay
 

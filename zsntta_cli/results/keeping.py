@@ -1,6 +1,5 @@
 """Take results from the store where it has them, and keep new ones as soon as they are computed."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,25 +62,6 @@ def kept_before(
         and ("gradients" in record.curves or not _needs_gradients(by_key[key], keeping))
         and record.created not in keeping.again
     }
-
-
-def finished_since(
-    root: Path, runs: Sequence[RunSettings], keeping: Keeping, begun: str
-) -> list[Record]:
-    """The results that there are of some runs when what computes them is stopped.
-
-    `begun`: when it began, as records say when they were made: of fresh runs older ones are none.
-    """
-    try:
-        every = dataclasses.replace(keeping, fresh=False, again=frozenset())
-        kept_runs = kept_before(root, runs, every)
-    except StoreError:  # which was said, or will be
-        return []
-    return [
-        record
-        for record in (kept_runs[run] for run in runs if run in kept_runs)
-        if record.created >= begun or not (keeping.fresh or record.created in keeping.again)
-    ]
 
 
 def _needs_gradients(run: RunSettings, keeping: Keeping) -> bool:

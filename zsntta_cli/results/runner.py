@@ -107,12 +107,13 @@ def run_all(
     reporter: Reporter | None = None,
     keeping: Keeping | None = None,
     failures: Failures | None = None,
+    found: dict[RunSettings, Record] | None = None,
 ) -> list[Record]:
     """The records of all runs, in order, from `jobs` processes or a cluster.
 
     The records do not depend on who makes them. A live run that Ctrl-C stopped is the last one.
-    With `failures`, a run that fails is put there and the others go on; without it, the first error
-    ends all.
+    `found` gets each record as it comes, for who has to show some after Ctrl-C. With `failures`, a
+    run that fails is put there and the others go on; without it, the first error ends all.
 
     Raises:
         SettingsError: zero processes; several processes or devices for live runs; a cluster without
@@ -121,7 +122,8 @@ def run_all(
     """
     check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
-    records = kept_before(root, runs, keeping) if keeping else {}
+    records = {} if found is None else found
+    records |= kept_before(root, runs, keeping) if keeping else {}
     if records:
         reporter.note(f"{len(records):,} of {len(runs):,} runs were kept from before")
     new_runs = _by_sets([run for run in dict.fromkeys(runs) if run not in records])

@@ -50,8 +50,7 @@ class RecordStore:
     def add(self, records: Iterable[Record]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
         rows = [(r.key, json.dumps(r.to_dict()), json.dumps(r.curves)) for r in records]
-        with self.changing() as connection:
-            connection.executemany(_UPSERT, rows)
+        self._change(_UPSERT, rows)
 
     def add_new(self, records: Sequence[Record]) -> int:
         """Keep the runs that the store lacks, in one transaction; return how many it had."""
@@ -62,9 +61,7 @@ class RecordStore:
 
     def remove(self, keys: Sequence[str]) -> None:
         """Remove runs, in one transaction."""
-        with self.changing():
-            delete = "DELETE FROM contents WHERE key = ?"
-            self._connection.executemany(delete, [(key,) for key in keys])
+        self._change("DELETE FROM contents WHERE key = ?", [(key,) for key in keys])
 
     def keys(self) -> list[str]:
         """The keys of all runs, in the order in which they were kept."""
@@ -98,12 +95,8 @@ class RecordStore:
     ) -> Iterator[tuple[str, Record]]:
         """Runs that can be read here, and their keys."""
         for key, *contents in self._select("key, record, curves", where, values):
-            # Whatever is wrong with a row, a damaged disk's or a stranger's: it holds no record.
-            with contextlib.suppress(Exception):
-                plain = parsed(contents[0])
-                if curves:
-                    plain["curves"] = parsed(contents[1])
-                yield key, Record.model_validate(plain)
+            if (record := _read(contents[0], contents[1] if curves else None)) is not None:
+                yield key, record
 
     def _select(
         self, columns: str, where: str, values: Sequence[str] = ()
@@ -113,15 +106,9 @@ class RecordStore:
         with self._worded_errors():
             yield from self._connection.execute(query, tuple(values))
 
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
-        """Change the store in one transaction.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+    def _change(self, statement: str, rows: Iterable[Sequence[str]]) -> None:
         with self._worded_errors(), transaction(self._connection):
-            yield self._connection
+            self._connection.executemany(statement, rows)
 
     @contextlib.contextmanager
     def _worded_errors(self) -> Iterator[None]:
@@ -144,6 +131,16 @@ class RecordStore:
 
 def _text(stored: bytes) -> str:
     return stored.decode(errors="surrogateescape")
+
+
+def _read(record: Any, curves: Any) -> Record | None:
+    """The record of a row; None of what a damaged disk or a stranger left, whatever it is."""
+    with contextlib.suppress(Exception):
+        plain = parsed(record)
+        return Record.model_validate(
+            plain if curves is None else {**plain, "curves": parsed(curves)}
+        )
+    return None
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
