@@ -49,7 +49,7 @@ def _on_frozen_features(
         for batch, items in zip(batches, clean, strict=True):
             if len(items):
                 _, images = next(loaded)
-                logits = tent.logits(tent.encode(images))
+                logits = tent.logits(data.encoder.image_features(images))
                 decisions.class_index[items], _ = zero_shot_scores(logits.detach())
                 tent.adapt(items, logits, np.ones(len(items), bool))
             yield decisions.part(_run_of(batch))
@@ -68,7 +68,7 @@ def _sharing_an_encoder(
         for items in frozen_batches:
             yield online.push(stream.part(_run_of(items)))
         for items, images in data.batches(batches[len(frozen_batches) :]):
-            features = tent.encode(images)
+            features = data.encoder.image_features(images)
             seen = stream.seen_as(_run_of(items), features.detach().cpu().numpy())
             decisions, logits = online.push(seen), tent.logits(features)
             class_index, _ = zero_shot_scores(logits.detach())

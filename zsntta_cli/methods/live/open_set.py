@@ -20,7 +20,7 @@ from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.adaptation import entropy, norm_layers
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import BatchSettings
-from zsntta_cli.methods.live.tent import Mask, Tent, adaptable
+from zsntta_cli.methods.live.tent import EntropySteps, Mask, adaptable
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -66,7 +66,7 @@ def run(
 
 
 def _step(
-    data: LiveData, tent: Tent, batch: OpenSetBatch, loss: torch.Tensor, minimised: Mask
+    data: LiveData, tent: EntropySteps, batch: OpenSetBatch, loss: torch.Tensor, minimised: Mask
 ) -> None:
     if minimised.any():
         data.watch(
@@ -79,7 +79,7 @@ def _step(
 class Original:
     """The encoder as it came, beside the one that adapts."""
 
-    def __init__(self, encoder: Encoder, tent: Tent) -> None:
+    def __init__(self, encoder: Encoder, tent: EntropySteps) -> None:
         """Keep the present values of all parameters that will adapt."""
         self._encoder, self._tent = encoder, tent
         layers = norm_layers(encoder.model.visual).values()

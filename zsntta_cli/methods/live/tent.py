@@ -42,7 +42,7 @@ def run(
     online = OnlineThreshold(threshold, size)
     with adaptable(data, options) as tent:
         for items, images in data.batches(in_batches(np.arange(len(data)), size)):
-            logits = tent.logits(tent.encode(images))
+            logits = tent.logits(data.encoder.image_features(images))
             class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
             thresholds = online(u)
             chosen = data.adapts_on(options.pipeline, items, u > thresholds)
@@ -51,16 +51,16 @@ def run(
 
 
 @contextmanager
-def adaptable(data: LiveData, options: BatchSettings) -> Iterator["Tent"]:
-    """Make Tent on the encoder of a stream, and restore the encoder's parameters afterwards."""
+def adaptable(data: LiveData, options: BatchSettings) -> Iterator["EntropySteps"]:
+    """Let Tent step on the encoder of a stream; restore the encoder's parameters afterwards."""
     tower = data.encoder.model.visual
     layers = list(norm_layers(tower).values())
     with adapting(data.encoder, layers) as parameters, batch_statistics(tower, _MOMENTUM):
-        yield Tent(data, options, parameters)
+        yield EntropySteps(data, options, parameters)
 
 
-class Tent:
-    """A classifier that adapts: `encode` a batch, then `adapt` on some of its samples."""
+class EntropySteps:
+    """Tent's steps: the `logits` of a batch by the current tower, then `adapt` on some of it."""
 
     def __init__(
         self, data: LiveData, options: BatchSettings, parameters: Sequence[torch.nn.Parameter]
@@ -70,10 +70,6 @@ class Tent:
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
         self._optimizer = _optimizer(options, self._adapted.masters)
-
-    def encode(self, images: torch.Tensor) -> torch.Tensor:
-        """The raw features (B, D) of images (B, 3, H, W) by the current encoder, with a graph."""
-        return self._data.encoder.image_features(images)
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         """The logits (B, C) of raw features (B, D)."""
