@@ -1,7 +1,6 @@
 """Runs as records have them: their settings read, and those that have to be named."""
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
@@ -16,7 +15,7 @@ from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check, value_type
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.runs import RunSettings, declared
+from zsntta_cli.simulation.runs import RunSettings, declared, settings_of
 
 _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 
@@ -91,18 +90,7 @@ def _read_group(what: str, maker: Callable[..., Any], names: Collection[str], va
     """A group of settings of a record, which has no others than these names."""
     _check_object(what, values)
     _check_no_others(what, values, names)
-    remembered: Callable[..., Any] = _remembered
-    try:
-        return remembered(maker, **values)
-    except TypeError:  # a list, say, which its check refuses
-        return maker(**values)
-
-
-# By type, too: to Python 1, 1.0 and true are one, and to a check they are not. Thousands of records
-# mostly share the same groups.
-@functools.lru_cache(maxsize=4096, typed=True)
-def _remembered(maker: Callable[..., Any], /, **values: Any) -> Any:
-    return maker(**values)
+    return settings_of(maker, values)
 
 
 def _check_object(what: str, given: Any) -> None:

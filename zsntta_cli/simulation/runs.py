@@ -148,13 +148,17 @@ def preset_of(run: RunSettings) -> str:
 
 def _pick(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
     """A group of settings, of those of its fields that have a value."""
-    values = {name: flat[name] for name in fields if name in flat}
+    return settings_of(maker, {name: flat[name] for name in fields if name in flat})
+
+
+def settings_of(maker: Callable[..., Any], values: Mapping[str, Any]) -> Any:
+    """A group of settings with some values, checked once: thousands of runs share few groups."""
     try:
         return _checked(maker, **values)
     except TypeError:  # a value that cannot be hashed is none, which a call without a cache says
         return maker(**values)
 
 
-@functools.lru_cache(maxsize=10_000, typed=True)  # the paper's tables are thousands of runs
+@functools.lru_cache(maxsize=10_000, typed=True)  # by type: 1, 1.0 and true are one to Python
 def _checked(maker: Callable[..., Any], /, **values: Any) -> Any:
     return maker(**values)
