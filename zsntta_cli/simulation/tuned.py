@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import AnswerFile, is_known
-from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.identity import SAME_ENCODER
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import StoreError
@@ -22,7 +21,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
 from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
-from zsntta_cli.settings import MATCH, NO_NOISE
+from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
@@ -91,11 +90,18 @@ def kept_answers(
     """The kept answers of a run with these digests; None if answers depend on the stream."""
     if not keeps_answers(settings):
         return None
-    asked = question(settings, sources.id_set.identity, digests)
-    return KeptAnswers([
-        AnswerFile(source.path, asked, source.digest, len(source), settings.id_set)
+    return KeptAnswers([*_answer_files(settings, sources, digests).values()])
+
+
+def _answer_files(
+    run: RunSettings, sources: Sources, digests: Mapping[str, str]
+) -> dict[str, AnswerFile]:
+    """Where the answers for the images of a stream's sets are kept, by the sets' names."""
+    asked = question(run, sources.id_set.identity, digests)
+    return {
+        source.name: AnswerFile(source.path, asked, source.digest, len(source), run.id_set)
         for source in sources.present
-    ])  # fmt: skip
+    }
 
 
 def replay_tuned(
@@ -127,33 +133,18 @@ def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
     that needs only some of them may be a replay, too.
     """
     foreseen = Foreseen(root)
-    return {
-        run for run in runs if METHODS[run.method].live and not _is_answered(root, run, foreseen)
-    }
+    return {run for run in runs if METHODS[run.method].live and not _is_answered(run, foreseen)}
 
 
-def _is_answered(root: Path, run: RunSettings, foreseen: Foreseen) -> bool:
+def _is_answered(run: RunSettings, foreseen: Foreseen) -> bool:
     digests = foreseen.digests(run) if keeps_answers(run) else None
     if digests is None:
         return False
-    read = foreseen.described.read
-    asked = question(run, read(run.encoder, run.id_set).identity, digests)
-    files = (
-        AnswerFile(
-            feature_path(root, run.encoder, name), asked, digests[name],
-            len(read(run.encoder, name)), run.id_set,
-        )
-        for name in _tuned_sets(run)
-        if name in digests
-    )  # fmt: skip
+    files = _answer_files(run, foreseen.described.sources(run), digests)
+    if run.options.pipeline == "gt" and run.ood_set:  # the pipelines that do not tune on all sets
+        files.pop(run.ood_set, None)
+    if run.options.pipeline != "all":
+        files.pop(noise_name(run.stream.noise), None)
     with contextlib.suppress(StoreError):  # a broken file: the run says so
-        return all(is_known(file.read()).all() for file in files)
+        return all(is_known(file.read()).all() for file in files.values())
     return False
-
-
-def _tuned_sets(run: RunSettings) -> list[str]:
-    """The sets on whose images a run of TPT may tune, by its pipeline."""
-    tunes_noise = run.options.pipeline == "all" and run.stream.noise != NO_NOISE
-    ood_set = None if run.options.pipeline == "gt" else run.ood_set
-    noise = noise_name(run.stream.noise) if tunes_noise else None
-    return [name for name in (run.id_set, ood_set, noise) if name]
