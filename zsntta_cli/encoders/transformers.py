@@ -58,6 +58,8 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
 
             check_reachable(name, _IMAGES)
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
+        if not folder.is_dir():  # the library would ask the hub for it
+            raise EncoderError("there is no such folder")
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
             raise EncoderError(f"it is of the kind '{kind}', must be one of {', '.join(_KINDS)}")

@@ -258,7 +258,8 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         )
     tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
     if not tag:
-        return f"cannot load {choice.model} with weights '{choice.pretrained}' ({reason})."
+        weights = "" if ":" in choice.model else f" with weights '{choice.pretrained}'"
+        return f"cannot load {choice.model}{weights} ({reason})."
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
     url = str(tag.get("url", ""))
