@@ -30,9 +30,9 @@ from feature_files import write_features
 from filelock import FileLock
 from made import MADE_UP, PROMPT, TINY, ZSNTTA
 from PIL import Image
+from typed import typed
 
 from zsntta_cli.cache.store import Text
-from zsntta_cli.cli import app
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.settings import EncoderChoice
@@ -137,14 +137,8 @@ def picture_folder(tmp_path):
 @pytest.fixture
 def zsntta(tmp_path, monkeypatch):
     """Run the command line in an empty folder: exit code, stdout, stderr."""
-    from typer.testing import CliRunner
-
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments):
-        return CliRunner().invoke(app, [str(a) for a in arguments])
-
-    return run
+    return typed
 
 
 @pytest.fixture(scope="session")

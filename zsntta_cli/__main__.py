@@ -58,11 +58,11 @@ def _loaded() -> Callable[[], None]:
     is_usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_usual:  # and not ignored, as in the background
         signal.signal(signal.SIGINT, _stop)
-    from zsntta_cli.cli import COMMANDS
     from zsntta_cli.cli import main as command
+    from zsntta_cli.cli import program
 
     if not any(word.startswith("--plugin") for word in sys.argv):  # which adds options to them
-        any(map(COMMANDS.get, sys.argv[1:]))  # up to the first word that names one
+        program(sys.argv[1:])
     if is_usual:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -2,7 +2,7 @@
 
 import functools
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,80 +10,51 @@ from typing import Annotated, Any
 import typer
 
 from zsntta_cli import __version__, plugins
-from zsntta_cli.cli.line.command import Command, Group, end, say
-from zsntta_cli.cli.line.pages import COMMAND_GROUPS
+from zsntta_cli.cli.line.command import HELP, Debugging, command, end, say, usage
 from zsntta_cli.errors import PluginError
 
-_SUMMARY = 60  # characters of a command's summary, which is cut at none of 80 columns
-_PLACES = {
-    "extract": "extract.extract",
-    "simulate": "simulate.simulate",
-    "run": "experiment.run",
-    "detect": "detection.detect.detect",
-    "paper": "results.paper.paper",
-    "report": "results.report.report",
-    "demo": "demo.demo",
-    "plot": "results.plot.plot",
-    "encoders": "datasets.encoders",
-    "cache": "cache.app",
-    "datasets": "datasets.app",
-    "methods": "methods.app",
-    "cite": "cite.cite",
-    "records": "results.records.app",
+# Where the commands are, by what they are for; a line imports those that it names, help all.
+COMMANDS = {
+    "extract": ("Study", "extract.extract"),
+    "simulate": ("Study", "simulate.simulate"),
+    "run": ("Study", "experiment.run"),
+    "paper": ("Study", "results.paper.paper"),
+    "detect": ("Study", "detection.detect.detect"),
+    "demo": ("Study", "demo.demo"),
+    "report": ("See", "results.report.report"),
+    "plot": ("See", "results.plot.plot"),
+    "cite": ("See", "cite.cite"),
+    "encoders": ("See", "datasets.encoders"),
+    "datasets": ("See", "datasets.app"),
+    "methods": ("See", "methods.app"),
+    "cache": ("Keep", "cache.app"),
+    "records": ("Keep", "results.records.app"),
 }
 
 
-class Commands(Mapping[str, Any]):
-    """All commands by their names; one is imported, and its options are made, when it is wanted."""
-
-    def __getitem__(self, name: str) -> Any:
-        return _load(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_PLACES)
-
-    def __len__(self) -> int:
-        return len(_PLACES)
-
-
-COMMANDS = Commands()
+def program(words: Sequence[str] = ()) -> Any:
+    """The program with the commands that a line names, or with all."""
+    named = [name for name in COMMANDS if name in words]
+    return _program(tuple(named or COMMANDS))
 
 
 @functools.cache
-def _load(name: str) -> Any:
-    module, _, attribute = _PLACES[name].rpartition(".")
-    loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
-    if isinstance(loaded, typer.Typer):
-        return typer.main.get_command(loaded)
-    single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(cls=getattr(loaded, "command_class", Command))(loaded)
-    return typer.main.get_command(single)
-
-
-class Zsntta(Group):
-    """The program: its commands are loaded one by one."""
-
-    def __init__(self, *args: Any, **values: Any) -> None:
-        super().__init__(*args, **values | {"commands": COMMANDS})
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands under the headings that say what they are for."""
-        del ctx
-        for heading, names in COMMAND_GROUPS.items():
-            with formatter.section(heading):
-                formatter.write_dl([(n, COMMANDS[n].get_short_help_str(_SUMMARY)) for n in names])
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read `zsntta help simulate` as `zsntta simulate -h`."""
-        return super().parse_args(ctx, [*args[1:], "-h"] if args[:1] == ["help"] else args)
-
-
-app = typer.Typer(
-    cls=Zsntta,
-    help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+def _program(names: tuple[str, ...]) -> Any:
+    app = typer.Typer(
+        help="Zero-shot noisy test-time adaptation of CLIP: extract features once, replay streams.",
+        rich_markup_mode="rich", context_settings=HELP, no_args_is_help=True,
+        pretty_exceptions_enable=False,
+    )  # fmt: skip
+    app.callback()(_main)
+    for name in names:
+        panel, place = COMMANDS[name]
+        module, _, attribute = place.rpartition(".")
+        loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
+        if isinstance(loaded, typer.Typer):
+            app.add_typer(loaded, name=name, rich_help_panel=panel)
+        else:
+            command(app, name, panel)(loaded)
+    return typer.main.get_command(app)
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +64,7 @@ def _version(wanted: bool) -> None:
 
 
 def _load_scripts(scripts: list[Path] | None) -> None:
-    """Load scripts of the user's own, before options are made of what they add."""
+    """Load scripts of the user's own, before a command looks at what they add."""
     for script in scripts or ():
         try:
             plugins.load_script(script)
@@ -103,7 +74,6 @@ def _load_scripts(scripts: list[Path] | None) -> None:
             end(f"error: {error}", 2, error)
 
 
-@app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -120,23 +90,20 @@ def _main(
     ] = None,
 ) -> None:
     del version, plugin  # their callbacks do it
-    if debug:
-        _tell_what_is_logged()
+    Debugging.is_on = debug
 
 
-def _tell_what_is_logged() -> None:
-    """Show what the library logs, as notes: of kept machine code that is not used."""
-    import logging
+def main(words: Sequence[str] | None = None) -> None:
+    """Run a line, by default the one that was typed.
 
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            say(f"note: {record.getMessage()}", err=True)
-
-    logger = logging.getLogger("zsntta_cli")
-    logger.handlers = [Notes()]
-    logger.setLevel(logging.INFO)
-
-
-def main() -> None:
-    """The entry point."""
-    app()
+    Raises:
+        SystemExit: the line has ended, with its exit code.
+    """
+    line = sys.argv[1:] if words is None else [*words]
+    plugins.load_declared(lambda note: say(f"note: {note}", err=True))
+    try:
+        sys.exit(program(line).main(line, prog_name="zsntta", standalone_mode=False))
+    except typer.TyperException as error:
+        if str(getattr(error, "message", "")):  # none where help was shown
+            typer.echo(usage(error, COMMANDS), err=True)
+            sys.exit(2)

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from zsntta_cli.cli.line.command import Command, group, say
+from zsntta_cli.cli.line.command import command, group, say
 from zsntta_cli.cli.line.hints import NOTHING_CACHED
 from zsntta_cli.cli.line.options import (
     EncoderName,
     EncoderOptions,
     FeaturesDir,
     ModelOptions,
+    argument,
+    option,
     with_groups,
 )
 from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 app = group("List, check, split, import, export and share features.")
 
 
-@app.command("list", cls=Command)
+@command(app, "list")
 def list_files(
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
     form: ListForm = None,
     output: ListOutput = None,
 ) -> None:
-    """List feature files, unfinished extractions, TPT's answers."""
+    """List feature files, unfinished extractions, TPT's answers.
+
+    [bold]zsntta cache list[/bold]
+    """
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, stored
     from zsntta_cli.report.lists import feature_rows, feature_sheets
@@ -47,16 +50,18 @@ def list_files(
         _say_nothing(features_dir, encoder)
 
 
-@app.command(cls=Command)
+@command(app)
 @with_groups
 def show(
     *,
-    name: Annotated[str, typer.Argument(help="A cached set.")],
+    name: Annotated[str, argument(help="A cached set.")],
     encoder: EncoderName = None,
     model: ModelOptions,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Show everything about the features of one set.
+
+    [bold]zsntta cache show shapes --model tiny[/bold]
 
     They are of one encoder, or of all that have the set.
     """
@@ -75,19 +80,21 @@ def show(
         put_list([feature_card(features, list(answers), zero_shots(features))], [], None, None)
 
 
-@app.command(cls=Command)
+@command(app)
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(help="Sets. [all]")] = None,
+    names: Annotated[list[str] | None, argument(help="Sets. [all]")] = None,
     published: Annotated[
         bool,
-        typer.Option(
-            "--published", help="Also compare zero-shot accuracies with the published ones."
-        ),
+        option("--published", help="Also compare zero-shot accuracies with the published ones."),
     ] = False,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Read feature files whole and check all that they hold.
+
+    [bold]zsntta cache verify[/bold]
+
+    [bold]zsntta cache verify shapes[/bold]
 
     The exit code is 1 if any is bad.
     """
@@ -121,22 +128,24 @@ def verify(
         _say_nothing(features_dir, encoder)
 
 
-@app.command(cls=Command)
+@command(app)
 def split(
-    name: Annotated[str, typer.Argument(help="Cached set with labels.")],
+    name: Annotated[str, argument(help="Cached set with labels.")],
     id_classes: Annotated[
         str,
-        typer.Option(metavar="N|FILE", help="Number of classes that are ID, or a list of them."),
+        option(metavar="N|FILE", help="Number of classes that are ID, or a list of them."),
     ],
-    seed: Annotated[int, typer.Option(help="Seed of the random choice.", min=0)] = 0,
+    seed: Annotated[int, option(help="Seed of the random choice.", min=0)] = 0,
     new: Annotated[
         str | None,
-        typer.Option("--name", help="Name of the split. [NAME-N-sSEED, or NAME-FILE]"),
+        option("--name", help="Name of the split. [NAME-N-sSEED, or NAME-FILE]"),
     ] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Make an ID set and its OOD set of one set's classes.
+
+    [bold]zsntta cache split cars --id-classes 98[/bold]
 
     This is done for every encoder's features.
     """
@@ -162,13 +171,16 @@ def _parts(paths: Sequence[Path], id_classes: str, seed: int, new: str | None) -
         yield from splits.split(path, new or f"{path.stem}-{stem}", chosen)
 
 
-@app.command(cls=Command)
+@command(app)
 def join(
-    name: Annotated[str, typer.Argument(help="A set whose parts zsntta extract --part has made.")],
+    name: Annotated[str, argument(help="A set whose parts zsntta extract --part has made.")],
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Make one set of its parts, which stay where they are."""
+    """Make one set of its parts, which stay where they are.
+
+    [bold]zsntta cache join imagenet[/bold]
+    """
     from zsntta_cli.cache.folder import parts_of
     from zsntta_cli.cache.parts import join_parts
 
@@ -177,38 +189,41 @@ def join(
         say(f"{path}: {counted(len(joined), 'image')}, {joined.digest[:16]}")
 
 
-@app.command("import", cls=Command)
+@command(app, "import")
 def import_(
-    name: Annotated[str, typer.Argument(help="Name of the set.")],
+    name: Annotated[str, argument(help="Name of the set.")],
     features: Annotated[
         Path,
-        typer.Option(help="File of features: .npz, .npy, .pt or .safetensors."),
+        option(help="File of features: .npz, .npy, .pt or .safetensors."),
     ],
-    labels: Annotated[Path | None, typer.Option(help="File of labels, of the same kinds.")] = None,
+    labels: Annotated[Path | None, option(help="File of labels, of the same kinds.")] = None,
     class_names: Annotated[
-        Path | None, typer.Option(help="File of class names: .npz or .npy of texts.")
+        Path | None, option(help="File of class names: .npz or .npy of texts.")
     ] = None,
-    text: Annotated[Path | None, typer.Option(help="File of the classes' text features.")] = None,
+    text: Annotated[Path | None, option(help="File of the classes' text features.")] = None,
     encoder: Annotated[
-        str, typer.Option(help="Name of the encoder; sets under one name must be of one encoder.")
+        str, option(help="Name of the encoder; sets under one name must be of one encoder.")
     ] = "imported",
     logit_scale: Annotated[
         float | None,
-        typer.Option(help="Logit scale of the encoder, exponentiated. [the export's, or 100]"),
+        option(help="Logit scale of the encoder, exponentiated. [the export's, or 100]"),
     ] = None,
     logit_bias: Annotated[
-        float | None, typer.Option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
+        float | None, option(help="Logit bias of a sigmoid model (SigLIP), about -13. [none]")
     ] = None,
     normalized: Annotated[
-        bool | None, typer.Option(help="Whether features have norm 1. [detected]")
+        bool | None, option(help="Whether features have norm 1. [detected]")
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(help="Template of the text features. [the set's own]")
+        str | None, option(help="Template of the text features. [the set's own]")
     ] = None,
-    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    overwrite: Annotated[bool, option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Take in features made elsewhere; nothing is ever unpickled."""
+    """Take in features made elsewhere; nothing is ever unpickled.
+
+    [bold]zsntta cache import mine --features features.npz[/bold]
+    """
     from zsntta_cli.cache.npz import ImportPlan, import_features
 
     plan = ImportPlan(
@@ -238,20 +253,22 @@ def say_accuracies(features: "Features") -> None:
         say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
 
 
-@app.command(cls=Command)
+@command(app)
 def export(
-    name: Annotated[str, typer.Argument(help="A cached set.")],
+    name: Annotated[str, argument(help="A cached set.")],
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE.npz", help="File to write. [SET.npz]")
+        Path | None, option(metavar="FILE.npz", help="File to write. [SET.npz]")
     ] = None,
     encoder: EncoderName = None,
     without_ids: Annotated[
-        bool, typer.Option("--without-ids", help="Leave out sample ids, which are names of files.")
+        bool, option("--without-ids", help="Leave out sample ids, which are names of files.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option(help="Replace what is there.")] = False,
+    overwrite: Annotated[bool, option(help="Replace what is there.")] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Write cached features as .npz, for other tools.
+
+    [bold]zsntta cache export shapes --output shapes.npz[/bold]
 
     `cache import` reads it, and its features are equal to the bit.
     """
@@ -268,8 +285,8 @@ def export(
     say(f"{target}: {len(features):,} features of {features.dim} dims", err=to_stream)
 
 
-app.command(cls=Command)(push)
-app.command(cls=Command)(pull)
+command(app)(push)
+command(app)(pull)
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import StoreOptions, with_groups
+from zsntta_cli.cli.line.options import StoreOptions, option, several, with_groups
 from zsntta_cli.cli.line.output import form_of, put
+from zsntta_cli.cli.line.values import names
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.runs import RunSettings
@@ -18,22 +17,22 @@ Names = list[str] | None
 @with_groups
 def cite(
     *,
-    method: Annotated[Names, typer.Option(help="Method of the table.")] = None,
-    id_set: Annotated[Names, typer.Option("--id", help="ID set of the table.")] = None,
-    ood_set: Annotated[Names, typer.Option("--ood", help="OOD set of the table.")] = None,
+    method: Annotated[Names, several(names, None, "Methods of the table.")] = None,
+    id_set: Annotated[Names, several(names, None, "ID sets of the table.", "--id")] = None,
+    ood_set: Annotated[Names, several(names, None, "OOD sets of the table.", "--ood")] = None,
     encoder: Annotated[
-        Names, typer.Option(help="Encoder of the table: open_clip's name, or a folder of features.")
+        Names, option(help="Encoder of the table: open_clip's name, or a folder of features.")
     ] = None,
     recorded: Annotated[
         Path | None,
-        typer.Option(
-            "--from", help="File of exported runs, whose methods, sets and encoders are cited."
-        ),
+        option("--from", help="File of exported runs, whose methods, sets and encoders are cited."),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File to write, ending in .bib.")] = None,
+    output: Annotated[Path | None, option(help="File to write, ending in .bib.")] = None,
     store: StoreOptions,
 ) -> None:
     """Print BibTeX of methods, sets and encoders.
+
+    [bold]zsntta cite --method adand,tda --output related.bib[/bold]
 
     These are the ones that options name, those of a file, or those of all kept runs.
     """

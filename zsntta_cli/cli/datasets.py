@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from zsntta_cli.cli.line.command import Command, group, say
-from zsntta_cli.cli.line.lists import known_set
-from zsntta_cli.cli.line.options import DataRoot, FeaturesDir
+from zsntta_cli.cli.line.command import command, group, say
+from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, argument, option
 from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.line.values import known_set
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
@@ -24,14 +24,17 @@ app = group("List, show, fetch and verify the known data sets.", lists=True)
 _WORKERS = ExtractSettings().workers
 
 
-@app.command("list", cls=Command)
+@command(app, "list")
 def list_sets(
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
     form: ListForm = None,
     output: ListOutput = None,
 ) -> None:
-    """List the known sets, and which are on disk or cached."""
+    """List the known sets, and which are on disk or cached.
+
+    [bold]zsntta datasets list[/bold]
+    """
     from zsntta_cli.datasets import CATALOGUE
     from zsntta_cli.report.lists import SETS, list_sheet, set_rows
 
@@ -39,13 +42,15 @@ def list_sets(
     put_list([list_sheet(rows, SETS)], rows, form, output)
 
 
-@app.command(cls=Command)
+@command(app)
 def show(
-    name: Annotated[str, typer.Argument(help="A known set.")],
+    name: Annotated[str, argument(help="A known set.")],
     data_root: DataRoot = DATA,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Show where to get a set, and the commands to type.
+
+    [bold]zsntta datasets show svhn[/bold]
 
     It also shows its size, its terms and its layout on disk.
     """
@@ -59,13 +64,15 @@ def show(
     put_list([set_card(name, entry, data_root, features_dir, advice)], [], None, None)
 
 
-@app.command(cls=Command)
+@command(app)
 def get(
-    names: Annotated[list[str], typer.Argument(help="Known sets.")],
+    names: Annotated[list[str], argument(help="Known sets.")],
     data_root: DataRoot = DATA,
-    mirror: Annotated[str, typer.Option(help="Address with the same files, as ADDRESS/FILE.")] = "",
+    mirror: Annotated[str, option(help="Address with the same files, as ADDRESS/FILE.")] = "",
 ) -> None:
     """Fetch known sets, and verify them.
+
+    [bold]zsntta datasets get svhn[/bold]
 
     A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
     """
@@ -90,14 +97,16 @@ def get(
         )
 
 
-@app.command("verify", cls=Command)
+@command(app, "verify")
 def verify_set(
-    name: Annotated[str, typer.Argument(help="A known set, NAME=PATH, or of the hub.")],
-    deep: Annotated[bool, typer.Option("--deep", help="Open every image.")] = False,
-    workers: Annotated[int, typer.Option(min=1, help="Threads that open images.")] = _WORKERS,
+    name: Annotated[str, argument(help="A known set, NAME=PATH, or of the hub.")],
+    deep: Annotated[bool, option("--deep", help="Open every image.")] = False,
+    workers: Annotated[int, option(min=1, help="Threads that open images.")] = _WORKERS,
     data_root: DataRoot = DATA,
 ) -> None:
     """Read a set and compare it with the catalogue.
+
+    [bold]zsntta datasets verify cifar10[/bold]
 
     It is fetched if it can be. The exit code is 1 if it is bad.
     """
@@ -130,7 +139,10 @@ def verify_set(
 def encoders(
     features_dir: FeaturesDir = FEATURES, form: ListForm = None, output: ListOutput = None
 ) -> None:
-    """List encoders: embedded, the paper's, cached."""
+    """List encoders: embedded, the paper's, cached.
+
+    [bold]zsntta encoders[/bold]
+    """
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cli.line.hints import encoder_options
     from zsntta_cli.report.lists import list_sheet

@@ -8,7 +8,7 @@ import typer
 
 from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.hints import NEXT_STEPS
-from zsntta_cli.cli.line.options import FeaturesDir
+from zsntta_cli.cli.line.options import FeaturesDir, option
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
 
@@ -34,10 +34,14 @@ _AXES = {"ratio": _RATIOS}
 def demo(
     features_dir: FeaturesDir = FEATURES,
     live: Annotated[
-        bool, typer.Option("--live", help="Also run Tent, SoTTA and TPT, which takes minutes.")
+        bool, option("--live", help="Also run Tent, SoTTA and TPT, which takes minutes.")
     ] = False,
 ) -> None:
     """Run the main job offline, on the embedded encoder.
+
+    [bold]zsntta demo[/bold]
+
+    [bold]zsntta demo --live[/bold]
 
     It compares ZS-CLIP, AdaND and cull on the built-in sets.
     """

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import JobOptions, with_groups
+from zsntta_cli.cli.line.options import JobOptions, argument, option, with_groups
 from zsntta_cli.cli.line.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError, UnknownName
@@ -28,19 +28,21 @@ _TABLE = "table"
 def run(
     *,
     ctx: typer.Context,
-    file: Annotated[Path, typer.Argument(help="An experiment in TOML: docs/experiments.md.")],
+    file: Annotated[Path, argument(help="An experiment in TOML: docs/experiments.md.")],
     jobs: JobOptions,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Repeat runs that are kept from before.")
+        bool, option("--fresh", help="Repeat runs that are kept from before.")
     ] = False,
     device: Annotated[
-        str, typer.Option(help="Device of live methods: auto, cpu, cuda, cuda:1.")
+        str, option(help="Device of live methods: auto, cpu, cuda, cuda:1.")
     ] = "auto",
-    workers: Annotated[int, typer.Option(help="Threads that read images for live methods.")] = (
+    workers: Annotated[int, option(help="Threads that read images for live methods.")] = (
         LiveSettings().workers
     ),
 ) -> None:
     """Run what an experiment file says, and write its results.
+
+    [bold]zsntta run experiment.toml --jobs 4[/bold]
 
     Results are tables and figures; runs that are kept are not made again.
     """

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.hints import simulate_command
-from zsntta_cli.cli.line.options import DataRoot, ModelOptions, with_groups
+from zsntta_cli.cli.line.options import DataRoot, ModelOptions, option, several, with_groups
+from zsntta_cli.cli.line.values import names
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
@@ -36,7 +35,7 @@ class WantedOptions:
 
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help="A known set; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
             "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
@@ -45,55 +44,55 @@ class WantedOptions:
     data_root: DataRoot = DATA
     limit: Annotated[
         int | None,
-        typer.Option(help="Largest number of images of a set, or of words of a list. [all]"),
+        option(help="Largest number of images of a set, or of words of a list. [all]"),
     ] = None
     class_names: Annotated[
         Path | None,
-        typer.Option(
+        option(
             help="Class names of a NAME=PATH set: one per line, or a folder and its name per "
             "line. [the folders']"
         ),
     ] = None
     label: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="FIELD",
             help="What has the labels of shards: a field of the JSON, or the ending of files.",
         ),
     ] = None
     prompt: Annotated[
         list[str] | None,
-        typer.Option(help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]"),
+        option(help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]"),
     ] = None
     template: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEMPLATE", help="One of several templates, whose features are averaged."
-        ),
+        option(metavar="TEMPLATE", help="One of several templates, whose features are averaged."),
     ] = None
     words: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             help=f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
             autocompletion=completion.word_sets,
         ),
     ] = None
     noise: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Type of injected noise to encode as well, or 'none'. [gaussian for ID sets]"
+        several(
+            names,
+            None,
+            "Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
         ),
     ] = None
     noise_count: Annotated[
         int | None,
-        typer.Option(help="Images of each type of injected noise. [a quarter of the ID set]"),
+        option(help="Images of each type of injected noise. [a quarter of the ID set]"),
     ] = None
     partners: Annotated[
-        bool, typer.Option(help="Also extract the ID set's partners, if no OOD set is named.")
+        bool, option(help="Also extract the ID set's partners, if no OOD set is named.")
     ] = True
     as_shown: Annotated[
         bool,
-        typer.Option(
+        option(
             "--as-shown",
             help="Turn photos as their EXIF says, and put transparent ones on white, as detect "
             "does.",
@@ -126,22 +125,20 @@ class PartOptions:
 
     part: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="I/N",
             help="Extract one part of the set, 3/64; zsntta cache join joins all.",
         ),
     ] = None
     engine: Annotated[
         str,
-        typer.Option(
+        option(
             help="What extracts the set: local; or ray, in parts on the cluster at RAY_ADDRESS."
         ),
     ] = LOCAL
     parts: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", help="Parts for --engine ray. [one for each GPU, or each machine]"
-        ),
+        option(metavar="N", help="Parts for --engine ray. [one for each GPU, or each machine]"),
     ] = None
 
     @property
@@ -158,13 +155,11 @@ def extract(
     encoding: ExtractSettings,
     class_photos: Annotated[
         Path | None,
-        typer.Option(
-            help="Example photos, in a folder for each class, for `simulate --prompt photos`."
-        ),
+        option(help="Example photos, in a folder for each class, for `simulate --prompt photos`."),
     ] = None,
     paper: Annotated[
         bool,
-        typer.Option(
+        option(
             "--paper",
             help="Extract all sets and injected noise of the paper's tables, for each of its "
             "encoders.",
@@ -174,6 +169,10 @@ def extract(
     dry_run: DryRun = False,
 ) -> None:
     """Encode data sets once: features of images and class names.
+
+    [bold]zsntta extract --dataset cifar10[/bold]
+
+    [bold]zsntta extract --model tiny --dataset mine=photos --dataset glyphs[/bold]
 
     Image features, class text features and noise images go to HDF5 files.
     """

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.line.command import Command, group, misused
-from zsntta_cli.cli.line.lists import in_known_case
+from zsntta_cli.cli.line.command import command, group, misused
+from zsntta_cli.cli.line.options import argument
 from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.line.values import in_known_case
 
 if TYPE_CHECKING:
     pass
@@ -15,9 +16,12 @@ if TYPE_CHECKING:
 app = group("List, show and check methods.", lists=True)
 
 
-@app.command("list", cls=Command)
+@command(app, "list")
 def list_methods(form: ListForm = None, output: ListOutput = None) -> None:
-    """List all methods: how each runs, what it needs, its paper."""
+    """List all methods: how each runs, what it needs, its paper.
+
+    [bold]zsntta methods list[/bold]
+    """
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report.method_cards import method_rows, method_sheet
 
@@ -25,13 +29,15 @@ def list_methods(form: ListForm = None, output: ListOutput = None) -> None:
     put_list([method_sheet(rows)], rows, form, output)
 
 
-@app.command(cls=Command)
+@command(app)
 def show(
-    name: Annotated[str, typer.Argument(help="A method, such as adand or oodd+tda.")],
+    name: Annotated[str, argument(help="A method, such as adand or oodd+tda.")],
     form: ListForm = None,
     output: ListOutput = None,
 ) -> None:
     """Show all about a method, with its settings.
+
+    [bold]zsntta methods show adand[/bold]
 
     It also shows its paper, what it needs and costs, and what presets change.
     """
@@ -43,15 +49,17 @@ def show(
     put_list(card_sheets(name), card_rows(name), form, output)
 
 
-@app.command(cls=Command)
+@command(app)
 def check(
     target: Annotated[
-        str, typer.Argument(help="A script that registers methods, SCRIPT.py:NAME, or a method.")
+        str, argument(help="A script that registers methods, SCRIPT.py:NAME, or a method.")
     ],
     form: ListForm = None,
     output: ListOutput = None,
 ) -> None:
     """Check that a method is honest, on drawn features.
+
+    [bold]zsntta methods check adand[/bold]
 
     No decision may change with later items, with the classes' names, labels or order, or when the
     method runs twice.

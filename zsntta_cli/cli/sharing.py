@@ -2,39 +2,38 @@
 
 from typing import Annotated
 
-import typer
-
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import EncoderName, FeaturesDir
+from zsntta_cli.cli.line.options import EncoderName, FeaturesDir, argument, option
 from zsntta_cli.errors import counted
 from zsntta_cli.settings import FEATURES
 
 Repository = Annotated[
-    str, typer.Argument(metavar="ORG/NAME", help="Data set repository of the Hugging Face hub.")
+    str, argument(metavar="ORG/NAME", help="Data set repository of the Hugging Face hub.")
 ]
 
 
 def push(
     repository: Repository,
     name: Annotated[
-        list[str] | None, typer.Option("--set", metavar="SET", help="A cached set. [all]")
+        list[str] | None, option("--set", metavar="SET", help="A cached set. [all]")
     ] = None,
     encoder: EncoderName = None,
     without_ids: Annotated[
         bool,
-        typer.Option(
+        option(
             "--without-ids", help="Publish numbers instead of sample ids, which are names of files."
         ),
     ] = False,
     i_may: Annotated[
         bool,
-        typer.Option(
-            "--i-may", help="Also publish sets whose terms do not permit everybody to do so."
-        ),
+        option("--i-may", help="Also publish sets whose terms do not permit everybody to do so."),
     ] = False,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
-    """Publish cached features, never images."""
+    """Publish cached features, never images.
+
+    [bold]zsntta cache push USER/REPO --set shapes[/bold]
+    """
     from zsntta_cli import sharing
 
     plan = sharing.PushPlan(features_dir, tuple(name or ()), encoder, without_ids, i_may)
@@ -47,15 +46,17 @@ def push(
 def pull(
     repository: Annotated[
         str,
-        typer.Argument(
+        argument(
             metavar="ORG/NAME[@REVISION]", help="Data set repository of the Hugging Face hub."
         ),
     ],
-    names: Annotated[list[str] | None, typer.Argument(help="Sets. [all]")] = None,
+    names: Annotated[list[str] | None, argument(help="Sets. [all]")] = None,
     encoder: EncoderName = None,
     features_dir: FeaturesDir = FEATURES,
 ) -> None:
     """Fetch published features.
+
+    [bold]zsntta cache pull USER/REPO shapes[/bold]
 
     Each file is verified, and nothing that is there is replaced.
     """

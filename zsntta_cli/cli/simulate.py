@@ -18,10 +18,13 @@ from zsntta_cli.cli.line.options import (
     LiveOptions,
     given_settings,
     method_settings,
+    option,
+    several,
     under,
     with_groups,
 )
-from zsntta_cli.cli.line.output import Form, command_line, form_of, put
+from zsntta_cli.cli.line.output import ListForm, command_line, form_of, put
+from zsntta_cli.cli.line.values import names, texts
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
 
 CLASSES = "classes"  # a report of one run
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
-_repeatable = partial(under, None, metavar="NAME")
-_result = partial(under, "Result")
+_wanted = partial(several, names, "What is run")
+_result = partial(under, "What comes out")
 
 
 @dataclass(frozen=True)
@@ -49,18 +52,18 @@ class GridOptions:
 
     method: Annotated[
         list[str] | None,
-        _repeatable(
-            "Method, such as adand, or all: every cached one. zsntta methods lists them.",
+        _wanted(
+            "Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
             autocompletion=completion.methods_or_all,
         ),
     ] = None
     id_set: Annotated[
         list[str] | None,
-        _repeatable("ID set. [cifar10; of tiny: shapes]", "--id", autocompletion=completion.cached),
+        _wanted("ID set. [cifar10; of tiny: shapes]", "--id", autocompletion=completion.cached),
     ] = None
     ood_set: Annotated[
         list[str] | None,
-        _repeatable(
+        _wanted(
             "OOD set, or 'all' cached. [the cached partners]",
             "--ood",
             autocompletion=completion.cached,
@@ -68,21 +71,27 @@ class GridOptions:
     ] = None
     preset: Annotated[
         list[str] | None,
-        _repeatable(
+        _wanted(
             f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]",
             autocompletion=completion.presets,
         ),
     ] = None
     prompt: Annotated[
         list[str] | None,
-        _repeatable("Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]"),
+        under(
+            "What is run",
+            "Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
+            metavar="TEMPLATE",
+        ),
     ] = None
     settings: Annotated[
         list[str] | None,
-        _repeatable(
+        under(
+            "What is run",
             "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
             "zsntta methods show NAME lists them.",
             "--set",
+            metavar="NAME=VALUE",
         ),
     ] = None
 
@@ -124,10 +133,12 @@ class TableOptions:
         _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
     ] = "seeds"
     columns: Annotated[
-        list[str] | None, _result("Metrics to show instead of the report's: acc_h, auroc …")
+        list[str] | None,
+        several(texts, "What comes out", "Metrics to show instead of the report's: acc_h,auroc …"),
     ] = None
     label: Annotated[
-        list[str] | None, _result("METHOD=TEXT: name of a method in tables, such as adand=AdaND.")
+        list[str] | None,
+        _result("Name of a method in tables, such as adand=AdaND.", metavar="METHOD=TEXT"),
     ] = None
     caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = ""
     tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = ""
@@ -138,9 +149,7 @@ class TableOptions:
             "--aggregate",
         ),
     ] = False
-    form: Annotated[
-        Form | None, _result("Format of the output. [by the output's ending, or table]", "--format")
-    ] = None
+    form: ListForm = None
     output: Annotated[Path | None, _result("File to write.")] = None
 
     @property
@@ -177,8 +186,9 @@ def simulate(
     wanted: GridOptions,
     record: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--from",
+            panel="What is run",
             help="File of JSON records whose runs are made again: old, new and difference.",
         ),
     ] = None,
@@ -196,10 +206,16 @@ def simulate(
 ) -> None:
     """Run methods on streams of cached features.
 
+    [bold]zsntta simulate --model tiny --method zs-clip,adand --ood glyphs[/bold]
+
+    [bold]zsntta simulate --model tiny --method adand --ratio 0.25,0.5 --seed 0-2[/bold]
+
+    [bold]zsntta simulate --model tiny --method adand --output table.tex[/bold]
+
     Live methods (tent, rosita …) encode their images.
 
-    What may be given several times is run in all combinations; seeds are folded into mean ± std.
-    Lists are short for that: --seed 0-4, --seeds 5, --ratio 0.25,0.5, --method adand,tda.
+    Lists are run in all combinations: --method adand,tda --ratio 0.25,0.5 --seed 0-4. Seeds are
+    folded into mean ± std.
     """
     of_methods, own = method_settings(wanted.settings or ())
     of_streams = given_settings(settings)

@@ -10,7 +10,7 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     ResultOptions,
 )
-from zsntta_cli.cli.line.options import EncoderOptions, FeaturesDir, with_groups
+from zsntta_cli.cli.line.options import EncoderOptions, FeaturesDir, option, with_groups
 from zsntta_cli.cli.line.output import PAGES, form_of
 from zsntta_cli.settings import FEATURES, ExtractSettings
 
@@ -20,12 +20,19 @@ def detect(
     *,
     images: ImageOptions,
     encoder: EncoderOptions,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
+    device: Annotated[str, option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
     features_dir: FeaturesDir = FEATURES,
     decision: DecisionOptions,
     result: ResultOptions,
 ) -> None:
-    """Tell which images belong to none of your classes."""
+    """Tell which images belong to none of your classes.
+
+    [bold]zsntta detect photos --model tiny --classes cat,dog[/bold]
+
+    [bold]zsntta detect photos --classes cat,dog --review review.html[/bold]
+
+    [bold]zsntta detect photos --classes cat,dog --learn corrections.jsonl[/bold]
+    """
     images.check()
     result.check()
     from zsntta_cli.cli.detection.detecting import Outputs, Screen, request_of, run_once

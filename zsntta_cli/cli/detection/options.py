@@ -6,11 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused
-from zsntta_cli.cli.line.options import under
+from zsntta_cli.cli.line.options import argument, under
 from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
@@ -25,7 +23,7 @@ class ImageOptions:
 
     sources: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="IMAGES",
             show_default=False,
             help="Files, folders, globs, archives, shards, lists (.txt, .csv); - for paths on "

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.options import option
 from zsntta_cli.errors import counted
 
 if TYPE_CHECKING:
@@ -16,7 +15,12 @@ if TYPE_CHECKING:
 
 NOTHING_DONE = "Nothing was run or written (--dry-run)."
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be run, what is kept, what is missing.")
+    bool,
+    option(
+        "--dry-run",
+        panel="How it runs",
+        help="Say what would be run, what is kept, what is missing.",
+    ),
 ]
 
 

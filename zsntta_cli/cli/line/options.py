@@ -7,6 +7,7 @@ all, and gets them as one value.
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.lists import INTEGER, NUMBER, names_in, whole_numbers_in
-from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.cli.line.values import (
+    Several,
+    counted_seeds,
+    in_known_case,
+    numbers,
+    texts,
+    truths,
+    whole_numbers,
+)
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
@@ -42,25 +51,59 @@ if TYPE_CHECKING:
     from zsntta_cli.results.store import RecordStore
 
 
+def option(*names: str, help: str, panel: str | None = None, **rules: Any) -> Any:  # noqa: A002
+    """An option that the help shows under a heading; `rules` are typer's.
+
+    A text may end with its default in brackets, where the value of the parameter does not say it.
+    """
+    text, default = _text_and_default(help)
+    return typer.Option(*names, help=text, show_default=default, rich_help_panel=panel, **rules)
+
+
+def argument(*, help: str, **rules: Any) -> Any:  # noqa: A002
+    """An argument; its text may end with its default, as that of an option."""
+    text, default = _text_and_default(help)
+    return typer.Argument(help=text, **{"show_default": default} | rules)
+
+
+def _text_and_default(help_text: str) -> tuple[str, str | bool]:
+    match = _DEFAULT.fullmatch(help_text)
+    text, default = match.groups() if match else (help_text, "")
+    return text.replace("[", r"\["), default or True
+
+
 def under(panel: str | None, text: str, *names: str, **rules: Any) -> Any:
-    """An option that the help shows under a heading; `rules` are typer's."""
-    return typer.Option(*names, help=text, rich_help_panel=panel, **rules)
+    """An option under a heading, which text comes first."""
+    return option(*names, help=text, panel=panel, **rules)
 
 
+def several(
+    reader: Callable[[str], Several], panel: str | None, text: str, *names: str, **rules: Any
+) -> Any:
+    """An option that may be repeated, and whose texts may be lists; `reader` makes their values."""
+    kind = rules.pop("metavar", _KINDS.get(reader, "NAMES"))
+    return option(*names, help=text, panel=panel, parser=reader, metavar=kind, **rules)
+
+
+_DEFAULT = re.compile(r"(.*) \[([^\]]*)\]", re.DOTALL)
+_KINDS: dict[Callable[[str], Several], str] = {
+    whole_numbers: "INTEGERS", numbers: "NUMBERS", truths: "true|false", texts: "TEXTS",
+}  # fmt: skip
 live_option = functools.partial(under, "Live methods")  # which alone look at it
 
 EncoderName = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--encoder",
+        panel="On which features",
         help="Folder name of the encoder's features. [the model's, or all]",
         autocompletion=completion.encoders,
     ),
 ]
-FeaturesDir = Annotated[Path, typer.Option(help="Folder of the feature files.")]
-DataRoot = Annotated[
-    Path, typer.Option(help="Folder of the data sets, to which they are downloaded.")
+FeaturesDir = Annotated[
+    Path, option(help="Folder of the feature files.", panel="On which features")
 ]
+DataRoot = Annotated[Path, option(help="Folder of the data sets, to which they are downloaded.")]
 
 
 @dataclass(frozen=True)
@@ -69,17 +112,21 @@ class ModelOptions:
 
     model: Annotated[
         str | None,
-        typer.Option(help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]"),
+        option(
+            panel="On which features",
+            help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]",
+            parser=in_known_case,
+            metavar="NAME",
+        ),
     ] = None
     pretrained: Annotated[
         str | None,
-        typer.Option(
-            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
-        ),
+        option(help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"),
     ] = None
     precision: Annotated[
         str | None,
-        typer.Option(
+        option(
+            panel="On which features",
             help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]",
             autocompletion=completion.precisions,
         ),
@@ -130,8 +177,10 @@ class StoreOptions:
 
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--records", help="File in which results are kept. [records.sqlite beside the features]"
+        option(
+            "--records",
+            panel="How it runs",
+            help="File in which results are kept. [records.sqlite beside the features]",
         ),
     ] = None
     features_dir: FeaturesDir = FEATURES
@@ -166,7 +215,7 @@ class KeepingOptions(StoreOptions):
     """Where results are kept, and whether those from before count."""
 
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Repeat runs that are kept from before.")
+        bool, option("--fresh", panel="How it runs", help="Repeat runs that are kept from before.")
     ] = False
 
     def keeping(self) -> "Keeping":
@@ -183,13 +232,14 @@ class JobOptions:
 
     jobs: Annotated[
         int | None,
-        typer.Option(
+        option(
+            panel="How it runs",
             help="Processes for replays; with --engine ray, the largest number of workers. [1, "
-            "or all]"
+            "or all]",
         ),
     ] = None
     engine: Annotated[
-        str, typer.Option(help="local; or ray, a cluster, which is at RAY_ADDRESS.")
+        str, option(panel="How it runs", help="local; or ray, a cluster, which is at RAY_ADDRESS.")
     ] = LOCAL
 
     def chosen(self) -> "Jobs":
@@ -204,7 +254,9 @@ class LiveOptions:
     """What live methods work with."""
 
     data_root: Annotated[Path, live_option("Folder of the data sets.")] = DATA
-    dataset: Annotated[list[str] | None, live_option("NAME=PATH of a set's images.")] = None
+    dataset: Annotated[
+        list[str] | None, live_option("NAME=PATH of a set's images.", metavar="NAME=PATH")
+    ] = None
     device: Annotated[str, live_option("auto, cpu, cuda, cuda:1.")] = "auto"
     workers: Annotated[int, live_option("Threads that read images.")] = LiveSettings().workers
 
@@ -263,7 +315,6 @@ def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-_METAVARS = {int: INTEGER, float: NUMBER, bool: "true|false"}
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
@@ -271,41 +322,34 @@ _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 def _stream_settings() -> list[inspect.Parameter]:
     """The options of the settings of streams and thresholds, which all methods have."""
     panels = {"Stream": StreamSettings, "Threshold": ThresholdSettings}
-    return [
-        _part(field.name, _option(field, panel, _default(field, field.default)), None)
+    parts = [
+        _part(field.name, Annotated[list[Any] | None, _setting_option(field, panel)], None)
         for panel, group in panels.items()
         for field in dataclasses.fields(group)
     ]
+    return [*parts, _part("seeds", Seeds, None)]
 
 
-def _option(field: "dataclasses.Field[Any]", panel: str, default: str) -> Any:
-    kind = str if field.name in _TYPED_OTHERWISE else value_type(field)[0]
-    metavar, about = _METAVARS.get(kind, "TEXT"), field.metadata["about"]
+Seeds = Annotated[
+    list[Any] | None,
+    option("--seeds", help="Number of seeds: 5 stands for --seed 0-4.", panel="Stream",
+           parser=counted_seeds, metavar="N"),
+]  # fmt: skip
+
+
+def _setting_option(field: "dataclasses.Field[Any]", panel: str) -> Any:
+    """The option of a setting, with its range, its choices and its default."""
+    reader, about = reader_of(field), field.metadata["about"]
     if field.metadata["within"] is not None and not field.metadata["checked_by"]:
         about = f"{about.removesuffix('.')} ({field.metadata['within']})."
+    metavar = _KINDS.get(reader, "NUMBERS")
     if choices := "|".join(field.metadata["choices"]):
-        metavar, about = (choices, about) if len(choices) < 20 else ("NAME", f"{about} {choices}.")
-    shown = typer.Option(
-        f"--{option_name(field)}",
-        help=f"{about} [{default}]",
+        metavar, about = (choices, about) if len(choices) < 20 else ("NAMES", f"{about} {choices}.")
+    default = field.metadata["shown"] or _shown(field.default)
+    return option(
+        f"--{option_name(field)}", help=f"{about} [{default}]", panel=panel, parser=reader,
         metavar=metavar,
-        rich_help_panel=panel,
-        parser=_truth if kind is bool else None,
-        autocompletion=completion.cached_words if field.name == "words" else None,
-    )
-    typed: Any = str if kind is bool else kind  # of a list of bool, typer makes a flag
-    return Annotated[list[typed] | None, shown]
-
-
-def _truth(text: str) -> bool:
-    """A value that is true or false, as people write it."""
-    if text.lower() not in ("true", "yes", "false", "no"):
-        raise typer.BadParameter(f"'{text}' must be true or false.")
-    return text.lower() in ("true", "yes")
-
-
-def _default(field: "dataclasses.Field[Any]", default: Any) -> str:
-    return field.metadata["shown"] or _shown(default)
+    )  # fmt: skip
 
 
 def _shown(value: Any) -> str:
@@ -314,21 +358,36 @@ def _shown(value: Any) -> str:
     return "none" if value in (None, "") else str(value)
 
 
-def _threshold(text: str) -> float | None:
-    """A fixed threshold as a number, the adaptive one as None."""
-    if text == _ADAPTIVE:
-        return None
+def ratios(text: str) -> Several:
+    """Noise ratios: numbers in [0, 1), or natural.
+
+    Raises:
+        BadParameter: a part is neither.
+    """
     try:
-        return float(text)
-    except ValueError:
-        raise SettingsError(
-            f"threshold is {short(ascii(text))}, must be a number such as 0.5, or {_ADAPTIVE}, "
-            "which is the default."
-        ) from None
+        return Several(map(parse_ratio, texts(text)))
+    except SettingsError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
-# Settings whose values may be words or numbers: how their texts are read.
-_TYPED_OTHERWISE: dict[str, Callable[[str], Any]] = {"fixed": _threshold, "ratio": parse_ratio}
+def thresholds(text: str) -> Several:
+    """Fixed thresholds as numbers, the adaptive one as None.
+
+    Raises:
+        BadParameter: a part is neither.
+    """
+    return Several(
+        None if part == _ADAPTIVE else one
+        for part in texts(text)
+        for one in ([None] if part == _ADAPTIVE else numbers(part))
+    )
+
+
+def reader_of(field: "dataclasses.Field[Any]") -> Callable[[str], Several]:
+    """What reads the values of a setting."""
+    own = {"fixed": thresholds, "ratio": ratios}.get(field.name)
+    kinds = {int: whole_numbers, float: numbers, bool: truths}
+    return own or kinds.get(value_type(field)[0], texts)
 
 
 def method_settings(
@@ -367,26 +426,17 @@ def _setting(option: str, method: str = "") -> "dataclasses.Field[Any]":
 
 def _values(field: "dataclasses.Field[Any]", text: str) -> list[Any]:
     """The values of a setting that a text stands for: one, or a list or range of them."""
-    if field.name in _TYPED_OTHERWISE:
-        return [_TYPED_OTHERWISE[field.name](one) for one in names_in(text)]
-    kind, _ = value_type(field)
-    texts = whole_numbers_in(text) if kind is int else names_in(text)
-    return [_parsed(option_name(field), kind, one) for one in texts]
-
-
-def _parsed(option: str, kind: type, text: str) -> Any:
     try:
-        return _truth(text) if kind is bool else kind(text)
-    except (ValueError, typer.BadParameter):
-        words = {int: "a whole number", float: "a number", bool: "true or false"}[kind]
-        raise SettingsError(f"{option} is '{text}', must be {words}.") from None
+        return reader_of(field)(text)
+    except typer.BadParameter as error:
+        raise SettingsError(f"{option_name(field)}: {error.message}") from None
 
 
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that were given at least one value, by name."""
+    """The settings of streams and thresholds that were given at least one value, by name."""
     given = {name: list(values) for name, values in settings.items() if values}
-    for name in given.keys() & _TYPED_OTHERWISE.keys():
-        given[name] = [_TYPED_OTHERWISE[name](text) for text in given[name]]
+    if seeds := given.pop("seeds", None):
+        given["seed"] = [*given.get("seed", ()), *seeds]
     return given
 
 

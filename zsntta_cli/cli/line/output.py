@@ -4,11 +4,13 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.options import option
+from zsntta_cli.errors import short
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 
 PAGES = {".html": "html", ".htm": "html"}
@@ -16,15 +18,27 @@ if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
     from zsntta_cli.report.sheet import Sheet
 
-    Form = str
-else:
-    Form = Literal[tuple(FORMS)]  # what --format may be
+
+def _form(text: str) -> str:
+    """The name of a format, in any case, or by another word for it."""
+    form = {"tex": "latex", "md": "markdown", "jsonl": "json"}.get(text.lower(), text.lower())
+    if form not in FORMS:
+        raise typer.BadParameter(f"'{short(text)}' is not one of {', '.join(FORMS)}.")
+    return form
+
 
 ListForm = Annotated[
-    Form | None,
-    typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
-]
-ListOutput = Annotated[Path | None, typer.Option(help="File to write.")]
+    str | None,
+    option(
+        "--format",
+        panel="What comes out",
+        help="Format of the output. [by the output's ending, or table]",
+        parser=_form,
+        metavar="|".join(FORMS),
+    ),
+]  # fmt: skip
+
+ListOutput = Annotated[Path | None, option(help="File to write.")]
 
 
 def form_of(

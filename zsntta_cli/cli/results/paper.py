@@ -16,18 +16,23 @@ from zsntta_cli.cli.line.options import (
     JobOptions,
     KeepingOptions,
     LiveOptions,
+    Seeds,
+    argument,
     live_option,
     method_settings,
+    option,
+    ratios,
+    several,
     with_groups,
 )
-from zsntta_cli.cli.line.output import Form, form_of
+from zsntta_cli.cli.line.output import ListForm, form_of
+from zsntta_cli.cli.line.values import names, whole_numbers
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.report.forms import ENDINGS
 from zsntta_cli.settings import FEATURES, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import PRESETS, declared
 
 if TYPE_CHECKING:
@@ -44,37 +49,42 @@ class RowOptions:
 
     preset: Annotated[
         str,
-        typer.Option(help="Named settings: paper or official.", autocompletion=completion.presets),
+        option(help="Named settings: paper or official.", autocompletion=completion.presets),
     ] = "paper"
     seed: Annotated[
         list[int] | None,
-        typer.Option(
-            help="Seed of the streams; several seeds say what they explain of differences. "
-            "[the table's own]",
-            min=0,
+        several(
+            whole_numbers,
+            "What is measured",
+            "Seeds of the streams; several say what they explain of differences. [the table's own]",
         ),
     ] = None
+    seeds: Seeds = None
     method: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Method for additional rows on the same streams; also one of your own.",
+        several(
+            names,
+            "What is measured",
+            "Methods for additional rows on the same streams; also of your own.",
             autocompletion=completion.methods,
         ),
     ] = None
     ratio: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Noise ratio at which the rows are repeated, such as natural; table 5 names none."
+        list[Any] | None,
+        several(
+            ratios,
+            "What is measured",
+            "Noise ratios at which the rows are repeated, such as natural; table 5 names none.",
         ),
     ] = None
     prompt: Annotated[
-        str | None, typer.Option(help="Cached template for all sets, or 'code', 'paper'.")
+        str | None, option(help="Cached template for all sets, or 'code', 'paper'.")
     ] = None
     own: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--set",
-            help="A setting that differs from the paper's: METHOD.SETTING=VALUE or SETTING=VALUE.",
+            help="A setting that differs from the paper's: METHOD.SETTING=VALUE.",
         ),
     ] = None
 
@@ -86,11 +96,12 @@ class RowOptions:
         """
         from zsntta_cli.paper.runs import Wishes
 
+        seeds = [*(self.seed or ()), *(self.seeds or ())]
         wishes = Wishes(
-            root, encoder, self.preset, tuple(dict.fromkeys(self.seed or ())),
+            root, encoder, self.preset, tuple(dict.fromkeys(seeds)),
             cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
             tuple(dict.fromkeys(self.method or ())),
-            tuple(dict.fromkeys(map(parse_ratio, self.ratio or ()))),
+            tuple(dict.fromkeys(self.ratio or ())),
         )  # fmt: skip
         for added in wishes.methods:
             check_method(added)
@@ -103,29 +114,24 @@ def paper(
     ctx: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(
+        argument(
             help="A table's number or label, fig2 … fig9, or several: 2,3,fig6. [none: a list]"
         ),
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Print only the paper's numbers, and run nothing.")
+        bool, option("--published", help="Print only the paper's numbers, and run nothing.")
     ] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Write all tables and figures to files in the folder --output."),
+        option("--all", help="Write all tables and figures to files in the folder --output."),
     ] = False,
     rows: RowOptions,
     jobs: JobOptions,
     encoder: EncoderOptions,
     features_dir: FeaturesDir = FEATURES,
     store: KeepingOptions,
-    form: Annotated[
-        Form | None,
-        typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write, or with --all a folder.")
-    ] = None,
+    form: ListForm = None,
+    output: Annotated[Path | None, option(help="File to write, or with --all a folder.")] = None,
     live: Annotated[
         bool, live_option("Also run live methods, which may take days.", "--live")
     ] = False,
@@ -133,6 +139,12 @@ def paper(
     dry_run: DryRun = False,
 ) -> None:
     """Measure the paper's tables and compare with what it prints.
+
+    [bold]zsntta paper 2[/bold]
+
+    [bold]zsntta paper 2,3,fig6 --seeds 5[/bold]
+
+    [bold]zsntta paper 2 --published[/bold]
 
     A difference that seeds do not explain is marked.
 

@@ -3,22 +3,24 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.options import (
     StoreOptions,
+    argument,
     check_setting_names,
+    option,
+    ratios,
     say_left_out,
     setting_filters,
+    several,
     under,
     with_groups,
 )
 from zsntta_cli.cli.line.output import form_of, put_figure
-from zsntta_cli.settings.ratios import parse_ratio
+from zsntta_cli.cli.line.values import names, whole_numbers
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
@@ -34,48 +36,55 @@ KINDS = {  # those of report.figures, which --help is not to import
 }
 _WIDTHS = {"column": 3.3, "page": 6.9}  # inches
 _filter = partial(under, "Runs")
+_names = partial(several, names, "Runs")
 
 
 @with_groups
 def plot(
     *,
     kind: Annotated[
-        str | None, typer.Argument(help=f"One of {', '.join(KINDS)}. [none: what they show]")
+        str | None, argument(help=f"One of {', '.join(KINDS)}. [none: what they show]")
     ] = None,
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
+        argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
     ] = None,
     store: StoreOptions,
     method: Annotated[
-        list[str] | None, _filter("Method. [all]", autocompletion=completion.methods)
+        list[str] | None, _names("Methods. [all]", autocompletion=completion.methods)
     ] = (None),
     preset: Annotated[
-        list[str] | None, _filter("Preset. [all]", autocompletion=completion.presets)
+        list[str] | None, _names("Presets. [all]", autocompletion=completion.presets)
     ] = None,
-    id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
-    ood_set: Annotated[list[str] | None, _filter("OOD set. [all]", "--ood")] = None,
-    ratio: Annotated[list[str] | None, _filter("Noise ratio. [0.5; ratio: all]")] = None,
-    seed: Annotated[list[int] | None, _filter("Seed. [all: folded, or the lowest]")] = None,
-    encoder: Annotated[list[str] | None, _filter("Folder name of the features. [all]")] = None,
+    id_set: Annotated[list[str] | None, _names("ID sets. [all]", "--id")] = None,
+    ood_set: Annotated[list[str] | None, _names("OOD sets. [all]", "--ood")] = None,
+    ratio: Annotated[
+        list[Any] | None, several(ratios, "Runs", "Noise ratios. [0.5; ratio: all]")
+    ] = None,
+    seed: Annotated[
+        list[int] | None, several(whole_numbers, "Runs", "Seeds. [all: folded, or the lowest]")
+    ] = None,
+    encoder: Annotated[list[str] | None, _names("Folders of features. [all]")] = None,
     setting: Annotated[
         list[str] | None, _filter("NAME=VALUE, such as warmup=10. [fixed=adaptive]")
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]",
             autocompletion=completion.metrics,
         ),
     ] = None,
     width: Annotated[
-        str, typer.Option(help="column (3.3 inches), page (6.9 inches), or inches, 2 to 20.")
+        str, option(help="column (3.3 inches), page (6.9 inches), or inches, 2 to 20.")
     ] = "column",
     output: Annotated[
-        Path, typer.Option(help="File to write: .pdf, .svg, .png, or .csv of its numbers.")
+        Path, option(help="File to write: .pdf, .svg, .png, or .csv of its numbers.")
     ] = Path("figure.pdf"),
 ) -> None:
     """Draw a figure of kept results: PDF, SVG, PNG or CSV.
+
+    [bold]zsntta plot ratio --method adand,cull --output ratio.pdf[/bold]
 
     The CSV has the numbers that are in the figure. What is to be known of a figure is said, and
     written beside it (figure.caption.txt).
@@ -94,7 +103,7 @@ def plot(
     form_of(output, FIGURE_ENDINGS)
     inches = _inches(width)
     filters = Filters(
-        method or (), id_set or (), ood_set or (), [*map(parse_ratio, ratio or ())], seed or (),
+        method or (), id_set or (), ood_set or (), ratio or (), seed or (),
         encoder or (), setting_filters(setting or ()) | ({"preset": preset} if preset else {}),
     )  # fmt: skip
     runs = _runs(files or (), store)

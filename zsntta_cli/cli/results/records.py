@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.line.command import Command, group, misused, say
+from zsntta_cli.cli.line.command import command, group, misused, say
 from zsntta_cli.cli.line.options import (
     StoreOptions,
+    argument,
     check_setting_names,
+    option,
+    ratios,
     say_left_out,
     setting_filters,
+    several,
     under,
     with_groups,
 )
 from zsntta_cli.cli.line.output import form_of, put
+from zsntta_cli.cli.line.values import names, whole_numbers
 from zsntta_cli.errors import counted, near, printable, short
-from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,9 +42,10 @@ _COLUMNS = (
 )  # fmt: skip
 _DIGITS = 8  # of a key, as it is shown
 _filter = partial(under, "Runs")
+_names = partial(several, names, "Runs")
 Keys = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
+    argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
 ]
 
 
@@ -48,16 +53,20 @@ Keys = Annotated[
 class WantedRuns:
     """What runs are chosen by: several values of one option are alternatives."""
 
-    method: Annotated[list[str] | None, _filter("Only runs of this method.")] = None
-    id_set: Annotated[list[str] | None, _filter("Only runs on this ID set.", "--id")] = None
-    ood_set: Annotated[list[str] | None, _filter("Only runs against this OOD set.", "--ood")] = None
-    ratio: Annotated[list[str] | None, _filter("Only runs at this noise ratio.")] = None
-    seed: Annotated[list[int] | None, _filter("Only runs of this seed.")] = None
+    method: Annotated[list[str] | None, _names("Only runs of this method.")] = None
+    id_set: Annotated[list[str] | None, _names("Only runs on this ID set.", "--id")] = None
+    ood_set: Annotated[list[str] | None, _names("Only runs against this OOD set.", "--ood")] = None
+    ratio: Annotated[
+        list[Any] | None, several(ratios, "Runs", "Only runs at this noise ratio.")
+    ] = None
+    seed: Annotated[list[int] | None, several(whole_numbers, "Runs", "Only runs of this seed.")] = (
+        None
+    )
     setting: Annotated[
         list[str] | None, _filter("Only runs with this setting, NAME=VALUE, as lists show it.")
     ] = None
     encoder: Annotated[
-        list[str] | None, _filter("Only runs on the features of this encoder, by its folder.")
+        list[str] | None, _names("Only runs on the features of this encoder, by its folder.")
     ] = None
 
     @property
@@ -75,7 +84,7 @@ class WantedRuns:
             check_setting_names(settings, names)
         filters = Filters(
             self.method or (), self.id_set or (), self.ood_set or (),
-            [*map(parse_ratio, self.ratio or ())], self.seed or (), self.encoder or (), settings,
+            self.ratio or (), self.seed or (), self.encoder or (), settings,
         )  # fmt: skip
         found = dict(runs)
         for name, wanted in filters.wanted().items():
@@ -88,19 +97,22 @@ class WantedRuns:
         return found
 
 
-@app.command("list", cls=Command)
+@command(app, "list")
 @with_groups
 def list_runs(
     *,
     wanted: WantedRuns,
     form: Annotated[
         Literal["table", "csv", "json"] | None,
-        typer.Option("--format", help="Format of the output. [by the output's ending, or table]"),
+        option("--format", help="Format of the output. [by the output's ending, or table]"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+    output: Annotated[Path | None, option(help="File to write.")] = None,
     store: StoreOptions,
 ) -> None:
-    """List kept runs in the order in which they were kept; csv and json have all columns."""
+    """List kept runs in the order in which they were kept; csv and json have all columns.
+
+    [bold]zsntta records list --method adand[/bold]
+    """
     from zsntta_cli.report.forms import write_rows
     from zsntta_cli.results.tidy import columns, run_rows
 
@@ -134,16 +146,16 @@ def _cell(name: str, value: Any) -> str:
     return "-" if value in (None, "") else printable(str(value))
 
 
-@app.command(cls=Command)
+@command(app)
 @with_groups
 def export(
     *,
     keys: Keys = None,
     wanted: WantedRuns,
-    output: Annotated[Path | None, typer.Option(help="File to write.")] = None,
+    output: Annotated[Path | None, option(help="File to write.")] = None,
     form: Annotated[
         Literal["jsonl", "json", "csv"] | None,
-        typer.Option(
+        option(
             "--format",
             help="jsonl: all that is kept; json, csv: what simulate gives. [by the output's "
             "ending, or jsonl]",
@@ -152,6 +164,8 @@ def export(
     store: StoreOptions,
 ) -> None:
     """Write kept runs as JSON Lines, or one row per run.
+
+    [bold]zsntta records export --method adand --output runs.jsonl[/bold]
 
     `records import` and `report` read JSON Lines elsewhere.
     """
@@ -167,14 +181,16 @@ def export(
         put(export_text(kept_runs, written), output)
 
 
-@app.command("import", cls=Command)
+@command(app, "import")
 @with_groups
 def import_(
     *,
-    files: Annotated[list[Path], typer.Argument(help="Files that export or simulate wrote.")],
+    files: Annotated[list[Path], argument(help="Files that export or simulate wrote.")],
     store: StoreOptions,
 ) -> None:
     """Merge the runs of other people: all of a file or none.
+
+    [bold]zsntta records import runs.jsonl[/bold]
 
     Runs that are equal are one.
     """
@@ -187,20 +203,22 @@ def import_(
             say(f"{path}: {counted(len(runs), 'run')}, {there:,} there before")
 
 
-@app.command(cls=Command)
+@command(app)
 @with_groups
 def remove(
     *,
     keys: Keys = None,
     wanted: WantedRuns,
-    everything: Annotated[bool, typer.Option("--all", help="Remove all runs.")] = False,
+    everything: Annotated[bool, option("--all", help="Remove all runs.")] = False,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Do not ask before live runs are removed, which took hours."),
+        option("--yes", help="Do not ask before live runs are removed, which took hours."),
     ] = False,
     store: StoreOptions,
 ) -> None:
     """Forget some runs.
+
+    [bold]zsntta records remove 3f2a[/bold]
 
     It asks before live ones are forgotten, which are expensive.
     """

@@ -3,23 +3,29 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any
 
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import StoreOptions, say_left_out, under, with_groups
+from zsntta_cli.cli.line.options import (
+    StoreOptions,
+    argument,
+    option,
+    ratios,
+    say_left_out,
+    several,
+    with_groups,
+)
 from zsntta_cli.cli.line.output import PAGES, form_of, put
+from zsntta_cli.cli.line.values import names
 from zsntta_cli.errors import counted
 from zsntta_cli.report.page import TITLE
-from zsntta_cli.settings.ratios import parse_ratio
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 _STDOUT = Path("-")
-_filter = partial(under, "Runs")
+_names = partial(several, names, "Runs")
 _SQLITE = b"SQLite format 3\0"  # how a store begins
 
 
@@ -28,21 +34,23 @@ def report(
     *,
     records: Annotated[
         list[Path] | None,
-        typer.Argument(help="Exported records (JSON Lines) or stores. [the store]"),
+        argument(help="Exported records (JSON Lines) or stores. [the store]"),
     ] = None,
     store: StoreOptions,
     method: Annotated[
-        list[str] | None, _filter("Method. [all]", autocompletion=completion.methods)
+        list[str] | None, _names("Methods. [all]", autocompletion=completion.methods)
     ] = None,
     preset: Annotated[
-        list[str] | None, _filter("Preset. [all]", autocompletion=completion.presets)
+        list[str] | None, _names("Presets. [all]", autocompletion=completion.presets)
     ] = None,
-    id_set: Annotated[list[str] | None, _filter("ID set. [all]", "--id")] = None,
-    ratio: Annotated[list[str] | None, _filter("Noise ratio. [all]")] = None,
-    output: Annotated[Path, typer.Option(help="File to write; '-': stdout.")] = Path("report.html"),
-    title: Annotated[str, typer.Option(help="Title of the page.")] = TITLE,
+    id_set: Annotated[list[str] | None, _names("ID sets. [all]", "--id")] = None,
+    ratio: Annotated[list[Any] | None, several(ratios, "Runs", "Noise ratios. [all]")] = None,
+    output: Annotated[Path, option(help="File to write; '-': stdout.")] = Path("report.html"),
+    title: Annotated[str, option(help="Title of the page.")] = TITLE,
 ) -> None:
     """Write kept results as one HTML page.
+
+    [bold]zsntta report --output report.html[/bold]
 
     It has tables, paired tests and figures, and loads nothing from elsewhere. A table has the rows
     of the settings that most runs share; those of others stand folded below it.
@@ -54,7 +62,7 @@ def report(
         form_of(output, PAGES, default="html")
     kept = _kept(records or [], store)
     wanted = Filters(
-        method or (), id_set or (), ratios=[*map(parse_ratio, ratio or ())],
+        method or (), id_set or (), ratios=ratio or (),
         settings={"preset": preset} if preset else {},
     )  # fmt: skip
     drawn = page(kept, title, wanted if wanted != Filters() else None)

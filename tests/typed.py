@@ -1,0 +1,49 @@
+"""The command line in this process: what a line prints, and how it ends."""
+
+import contextlib
+import io
+import sys
+from dataclasses import dataclass
+
+from zsntta_cli.cli import main
+
+
+@dataclass
+class Answer:
+    """What a line printed, its exit code, and the exception that ended it."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    exception: BaseException | None = None
+
+    @property
+    def output(self):
+        return self.stdout + self.stderr
+
+
+class _Standard(io.TextIOWrapper):
+    def __init__(self):
+        super().__init__(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
+
+    def printed(self):
+        self.flush()
+        return self.buffer.getvalue().decode()
+
+
+def typed(*words, said=None):
+    """Run a line, with `said` on standard input."""
+    out, err, code, exception = _Standard(), _Standard(), 0, None
+    stdin = sys.stdin
+    sys.stdin = io.TextIOWrapper(io.BytesIO((said or "").encode()), encoding="utf-8")
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            main([str(word) for word in words])
+    except SystemExit as ended:
+        code = ended.code or 0
+        exception = ended if code else None
+    except BaseException as error:
+        code, exception = 1, error
+    finally:
+        sys.stdin = stdin
+    return Answer(out.printed(), err.printed(), code, exception)
