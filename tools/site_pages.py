@@ -4,6 +4,8 @@ This is a hook of MkDocs (mkdocs.yml). README is the first page. The page of the
 made of the commands' help, and the Python reference of the public names. Notebooks become pages.
 """
 
+import contextlib
+import io
 import json
 import posixpath
 import re
@@ -81,24 +83,17 @@ def commands_page() -> str:
 
 
 def _command_lines() -> Iterator[str]:
-    from typer.testing import CliRunner
+    from zsntta_cli.cli import main, program
 
-    from zsntta_cli.cli import COMMANDS, app
-    from zsntta_cli.cli.line.pages import SHORT_PAGES
-
-    short = " and ".join(f"`{name}`" for name in SHORT_PAGES)
-    yield (
-        "Every command prints its help page with `-h`. The help pages of "
-        f"{short} show only the most frequent options; `-h --all` prints all of them, as here."
-    )
+    yield "Every command prints its help page with `-h`."
     yield ""
-    for name, command in COMMANDS.items():
+    for name, command in program().commands.items():
         subcommands = getattr(command, "commands", {})
         for words in [[name, sub] for sub in subcommands] or [[name]]:
-            every = ["--all"] if words[0] in SHORT_PAGES else []
-            every += ["--method", "all"] if words[0] == "simulate" else []  # with all settings
-            answer = CliRunner().invoke(app, [*words, "-h", *every], prog_name="zsntta")
-            yield f"## zsntta {' '.join(words)}\n\n```text\n{answer.stdout.rstrip()}\n```\n"
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+                main([*words, "-h"])
+            yield f"## zsntta {' '.join(words)}\n\n```text\n{printed.getvalue().rstrip()}\n```\n"
 
 
 def python_page() -> str:

@@ -364,9 +364,9 @@ def test_what_is_known_is_judged_without_torch(pictures):
     """A file that cannot be read is known too."""
     Path("pictures/x/broken.png").write_bytes(b"no image")
     code = (
-        "import sys; from zsntta_cli.detection import encoding; from zsntta_cli.cli import app\n"
+        "import sys; from zsntta_cli.detection import encoding; from zsntta_cli.cli import main\n"
         "encoding._SETTLED = 0.0\n"  # the copies were made just now
-        f"try: app(['detect', 'pictures', '--classes', {NAMES!r}, '--model', 'tiny'])\n"
+        f"try: main(['detect', 'pictures', '--classes', {NAMES!r}, '--model', 'tiny'])\n"
         "except SystemExit as end: print(end.code, 'torch' in sys.modules, file=sys.stderr)"
     )
     for _ in range(2):  # the first time they are read

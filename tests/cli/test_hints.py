@@ -8,16 +8,15 @@ from pathlib import Path
 
 import open_clip
 import pytest
-import typer
 
 from zsntta_cli import cli, errors
-from zsntta_cli.cli import app
+from zsntta_cli.cli import program
 from zsntta_cli.cli.line import hints
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
 from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
 
-COMMANDS = typer.main.get_command(app)
+COMMANDS = program()
 GIVEN = {
     "the default": {},
     "tiny": {"model": "tiny"},

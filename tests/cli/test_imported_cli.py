@@ -14,10 +14,12 @@ HEAVY = {"torch", "torchvision", "sklearn", "scipy", "PIL", "jinja2", "numpy.ma"
 HEAVY |= {"matplotlib"}
 PROGRAM = """
 import sys
-from zsntta_cli.cli import app
+from zsntta_cli.cli import main
 for line in sys.argv[1].splitlines():
     try:
-        app(line.split(), standalone_mode=False)
+        main(line.split())
+    except SystemExit as ended:
+        assert not ended.code, line
     finally:
         print("--loaded--", *sys.modules)
 """

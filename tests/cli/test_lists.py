@@ -3,7 +3,7 @@
 import pytest
 from made import fails
 
-from zsntta_cli.cli.line.lists import in_known_case
+from zsntta_cli.cli.line.values import in_known_case
 
 MADE = ("--encoder", "made", "--id", "pets", "--ood", "sky", "--noise", "none", "--set", "warmup=1")
 PAIRS = {
@@ -60,10 +60,10 @@ def test_known_names_in_any_case_and_formats_by_other_words(zsntta, features):
     {
         ("--seed", "4-0"): "the range '4-0' goes down: type 0-4",
         ("--seed", "0-10000"): "the range '0-10000' has more than 10,000 values",
-        ("--seed", "0,,1"): "must be a whole number, a list such as 0,1,2 or a range such as 0-4",
-        ("--seed", "0-b"): "--seed is '0-b', must be a whole number",
-        ("--seeds", "0"): "--seeds is '0', must be the number of seeds",
-        ("--seeds", "two"): "5 stands for the seeds 0-4",
+        ("--seed", "0,,1"): "has an empty part",
+        ("--seed", "0-b"): "'0-b' is not a whole number",
+        ("--seeds", "0"): "'0' is not a number of seeds",
+        ("--seeds", "two"): "5 stands for 0-4",
         ("--ratio", "0.2,2"): "ratio is",
         ("--seed",): "--seed",
     }.items(),

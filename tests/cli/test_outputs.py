@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer.main
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made import TINY, fails
 
-from zsntta_cli.cli import app
+from zsntta_cli.cli import program
 
 TABLES = (".txt", ".md", ".tex", ".html", ".csv", ".json")
 FIGURES = (".pdf", ".svg", ".png", ".csv")
@@ -58,7 +57,7 @@ def test_all_outputs_are_here():
     names = {"--output", "--out", "--scores", "--review"}
     written = {
         (words, next(name for name in parameter.opts if name in names))
-        for words, command in commands(typer.main.get_command(app))
+        for words, command in commands(program())
         for parameter in command.params
         if names & {*parameter.opts}
     }
@@ -82,7 +81,7 @@ def test_an_ending_is_known_or_refused_before_any_work(zsntta, tmp_path, output,
         return
     assert not list(tmp_path.glob("x*")), "nothing is there to be written"
     assert result.exit_code in (1, 2), "features and records are missing, whatever the ending"
-    refusal = re.search(r"must end in one of (\S+(?:, \S+)*)\. ", result.stderr)
+    refusal = re.search(r"must end in one of (\S+(?:, \S+)*)\.\n", result.stderr)
     assert (refusal is None) == (ending.lower() in known), result.stderr
     if refusal:
         assert result.exit_code == 2

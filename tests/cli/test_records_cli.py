@@ -7,9 +7,8 @@ import json
 import pytest
 from kept import kept_run
 from made import fails
-from typer.testing import CliRunner
+from typed import typed
 
-from zsntta_cli.cli import app
 from zsntta_cli.cli.results import records
 from zsntta_cli.results import tidy
 from zsntta_cli.results.exchange import to_line
@@ -117,7 +116,7 @@ def some_live(keep, zsntta, monkeypatch):
     def remove(*words, terminal=False, answer=""):
         monkeypatch.setattr(records, "_is_answered", lambda: terminal)
         words = ["records", "remove", *words, "--records", PATH]
-        return CliRunner().invoke(app, words, input=answer)
+        return typed(*words, said=answer)
 
     return remove
 

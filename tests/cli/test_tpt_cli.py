@@ -51,8 +51,8 @@ def test_after_a_live_run_all_streams_are_replayed_in_processes_without_torch(zs
 
     words = [str(word) for word in (*RUN, "--format", "json", "--fresh")]
     code = (
-        "import sys\nfrom zsntta_cli.cli import app\n"
-        f"try:\n    app({words!r})\nfinally:\n    assert 'torch' not in sys.modules"
+        "import sys\nfrom zsntta_cli.cli import main\n"
+        f"try:\n    main({words!r})\nfinally:\n    assert 'torch' not in sys.modules"
     )
     replayed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
@@ -93,7 +93,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_answers(zsntta, tmp_path):
     again = [*map(str, LIVE), "--fresh"]
     one_by_one = (
         "from zsntta_cli.simulation import tuned\ntuned._SECONDS = 0\n"
-        f"from zsntta_cli.cli import app\napp({again!r})"
+        f"from zsntta_cli.cli import main\nmain({again!r})"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", one_by_one], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

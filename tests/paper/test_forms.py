@@ -2,15 +2,12 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
-import typer
 from made import TINY
 
-from zsntta_cli.cli import app
-from zsntta_cli.report.forms import FORMS
+from zsntta_cli.cli import program
+from zsntta_cli.report.forms import FORMS, Form
 
 COMMANDS = {
     "simulate": ("simulate", *TINY, "--method", "zs-clip"),
@@ -52,7 +49,7 @@ def test_all_commands_that_take_a_form_are_here():
 
     asked = {" ".join(arguments[:2]) for arguments in COMMANDS.values()}
     asked |= {"methods check"}  # seconds each: tests/cli/test_outputs.py has its forms
-    for name in with_form(typer.main.get_command(app), ()):
+    for name in with_form(program(), ()):
         assert any(known.startswith(name) for known in asked), name
 
 
@@ -73,23 +70,13 @@ _SHEETS = {
     "published": 2, "simulate": 1, "paper": 1,
     "methods list": 1, "methods show": 2, "datasets list": 1, "encoders": 1, "cache list": 1,
 }  # fmt: skip
-WITH_A_FORM_MORE = """
-import json, sys
-from zsntta_cli.report.forms import FORMS, Form
-FORMS["names"] = Form(".names", lambda sheets: f"{len(sheets)} sheets\\n")
-from typer.testing import CliRunner
-from zsntta_cli.cli import app
-done = [CliRunner().invoke(app, [*words, "--format", "names"]) for words in json.loads(sys.argv[1])]
-print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
-"""
 
 
-def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, tmp_path):
-    assert cached  # features in the folder
-    arguments = [sys.executable, "-c", WITH_A_FORM_MORE, json.dumps([*COMMANDS.values()])]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
-    for command, (code, stdout, stderr) in zip(COMMANDS, json.loads(done.stdout), strict=True):
+def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, monkeypatch):
+    monkeypatch.setitem(FORMS, "names", Form(".names", lambda sheets: f"{len(sheets)} sheets\n"))
+    for command, words in COMMANDS.items():
+        answer = cached(*words, "--format", "names")
         if command.startswith("records"):
-            assert (code, "'names'" in stderr) == (2, True)
+            assert (answer.exit_code, "'names'" in answer.stderr) == (2, True)
         else:
-            assert stdout == f"{_SHEETS[command]} sheets\n", stderr
+            assert answer.stdout == f"{_SHEETS[command]} sheets\n", answer.stderr

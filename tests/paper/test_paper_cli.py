@@ -38,8 +38,8 @@ def test_published_numbers_need_nothing(zsntta):
 
 def test_published_numbers_are_shown_without_torch_or_numpy(tmp_path):
     code = (
-        "import sys\nfrom zsntta_cli.cli import app\n"
-        "try:\n    app(['paper', '28', '--published'])\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom zsntta_cli.cli import main\n"
+        "try:\n    main(['paper', '28', '--published'])\nexcept SystemExit:\n    pass\n"
         "heavy = {'torch', 'numpy', 'scipy', 'h5py'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sheets import sheets_of_any_size
+from typed import typed
 
-from zsntta_cli.cli import app
 from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import AVERAGE, Best, Sheet, SheetRow
 
@@ -51,11 +51,9 @@ def demo_like(spread="", rows=5):
 @compiled
 @pytest.mark.parametrize("size", TEXTS)
 def test_the_tables_of_the_readme_and_of_the_paper_fit(tmp_path, size):
-    from typer.testing import CliRunner
-
     published = ["--published", "--format", "latex"]
-    papers = [CliRunner().invoke(app, ["paper", n, *published]).stdout for n in ("20", "2")]
-    papers.append(CliRunner().invoke(app, ["methods", "list", "--format", "latex"]).stdout)
+    papers = [typed("paper", n, *published).stdout for n in ("20", "2")]
+    papers.append(typed("methods", "list", "--format", "latex").stdout)
     assert all(r"\begin{tabular}" in text for text in papers)
     drawn = draw([demo_like(), demo_like("±0.25", rows=40)], "latex")
     assert overfull(tmp_path, *papers, drawn, size=size) == []

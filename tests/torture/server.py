@@ -73,12 +73,12 @@ def wait(process, seconds):
 
 def main() -> None:
     from zsntta_cli.cache import npz, store  # noqa: F401
-    from zsntta_cli.cli import COMMANDS
+    from zsntta_cli.cli import program
     from zsntta_cli.methods import METHODS
     from zsntta_cli.report import items, lists, tables  # noqa: F401
     from zsntta_cli.results import runner  # noqa: F401
 
-    assert all(COMMANDS.values())  # imported, with all that their options need
+    assert program().commands  # imported, with all that their options need
     if "--torch" in sys.argv:
         import torch  # noqa: F401
     assert all(METHODS.values())

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import typer
 from PIL import Image
+from typed import typed
 from web_writer import write_web_set
 
 import zsntta_cli
-from zsntta_cli.cli import app
+from zsntta_cli.cli import program
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import StreamData
@@ -29,8 +29,7 @@ from zsntta_cli.results.experiment import (
     SetPairs,
     TableRequest,
 )
-from zsntta_cli.settings.options import option_name
-from zsntta_cli.simulation.runs import PRESETS, declared
+from zsntta_cli.simulation.runs import PRESETS
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
@@ -195,10 +194,8 @@ def run(line, folder, on_built_in=False):
         done = python(folder, "-m", "zsntta_cli", *words[:2], *fitted(words[2:], on_built_in))
         code, output = done.returncode, done.stdout + done.stderr
     elif program == "zsntta":
-        from typer.testing import CliRunner
-
         words, before = fitted(words, on_built_in), dict(METHODS.data)
-        result = CliRunner().invoke(app, words)
+        result = typed(*words)
         METHODS.data.clear()  # of what a script registered in this process
         METHODS.data.update(before)
         code, output = result.exit_code, result.output
@@ -362,7 +359,7 @@ def test_of_every_method_the_documents_say_what_it_was_compared_with():
 
 
 def test_every_command_is_in_the_documents():
-    for name, command in typer.main.get_command(app).commands.items():
+    for name, command in program().commands.items():
         assert f"`zsntta {name}" in ALL, name
         for sub in getattr(command, "commands", {}):
             assert f"zsntta {name} {sub}" in ALL or f"`{sub}`" in ALL, f"{name} {sub}"
@@ -374,9 +371,7 @@ def options(command):
 
 
 def test_every_option_in_the_documents_is_one():
-    settings = {option_name(field) for name in METHODS for field in declared(name).values()}
-    known = options(typer.main.get_command(app)) | {"--help", "-h"} | OTHERS_OPTIONS
-    known |= {f"--{name}" for name in settings}
+    known = options(program()) | {"--help", "-h"} | OTHERS_OPTIONS
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", ALL)) <= known
 
 

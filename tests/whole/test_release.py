@@ -7,7 +7,7 @@ from pathlib import Path
 import yaml
 
 import zsntta_cli
-from zsntta_cli.cli import COMMANDS
+from zsntta_cli.cli import program
 from zsntta_cli.report.citations import PROGRAM, SETTING, find_reference
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_the_site_has_every_command_and_every_public_name():
     commands = site_pages.commands_page()
     headings = set(re.findall(r"^## zsntta (.*)$", commands, re.MULTILINE))
     wanted = set()
-    for name, command in COMMANDS.items():
+    for name, command in program().commands.items():
         subcommands = getattr(command, "commands", {})
         wanted |= {f"{name} {sub}" for sub in subcommands} or {name}
     assert headings == wanted

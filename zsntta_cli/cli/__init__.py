@@ -104,6 +104,6 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         sys.exit(program(line).main(line, prog_name="zsntta", standalone_mode=False))
     except typer.TyperException as error:
-        if str(getattr(error, "message", "")):  # none where help was shown
-            typer.echo(usage(error, COMMANDS), err=True)
+        if said := usage(error, COMMANDS):
+            typer.echo(said, err=True)
             sys.exit(2)

@@ -101,9 +101,11 @@ def _flat(value: Any) -> Any:
 
 
 def usage(error: typer.TyperException, words: "Mapping[str, Any]") -> str:
-    """A line on wrong usage; `words` are the commands by name."""
+    """A line on wrong usage, none where help was shown; `words` are the commands by name."""
     ctx: Any = getattr(error, "ctx", None)
     message = str(getattr(error, "format_message", error.__str__)()).replace("Value error, ", "")
+    if not message:
+        return ""
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
         message = _other_option(name, ctx, words) or message
     path = ctx.command_path if ctx else "zsntta"

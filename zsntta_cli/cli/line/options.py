@@ -81,7 +81,7 @@ def several(
     reader: Callable[[str], Several], panel: str | None, text: str, *names: str, **rules: Any
 ) -> Any:
     """An option that may be repeated, and whose texts may be lists; `reader` makes their values."""
-    kind = rules.pop("metavar", _KINDS.get(reader, "NAMES"))
+    kind = _KINDS.get(reader, "NUMBERS" if reader is ratios else "NAMES")
     return option(*names, help=text, panel=panel, parser=reader, metavar=kind, **rules)
 
 
@@ -307,7 +307,7 @@ def _typed(field: "dataclasses.Field[Any]") -> Any:
     if not said:
         return field.type
     metavar = "|".join(said["choices"]) or None
-    return Annotated[field.type, typer.Option(help=said["about"], metavar=metavar)]
+    return Annotated[field.type, option(help=said["about"], metavar=metavar, panel="How it runs")]
 
 
 def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
