@@ -54,12 +54,12 @@ def test_list_tells_what_is_cached_for_whom(cached):
     lines = cached("datasets").stdout
     assert re.search(r"digits .* other +│\n│ +│ +│ +│ +│ +│ tiny ", lines)
     assert row(cached("datasets"), "shapes")[5] == "tiny"
-    assert row(cached("datasets", "--features-dir", "nowhere"), "shapes")[5] == ""
+    assert row(cached("datasets", "list", "--features-dir", "nowhere"), "shapes")[5] == ""
 
 
 def test_list_tells_what_is_on_disk(pets):
     assert row(pets("datasets"), "pets")[4] == "yes"
-    assert row(pets("datasets", "--data-root", "nowhere"), "pets")[4] == "no"
+    assert row(pets("datasets", "list", "--data-root", "nowhere"), "pets")[4] == "no"
 
 
 @pytest.mark.parametrize(

@@ -367,7 +367,7 @@ def test_what_is_known_is_judged_without_torch(pictures):
         "import sys; from zsntta_cli.detection import encoding; from zsntta_cli.cli import main\n"
         "encoding._SETTLED = 0.0\n"  # the copies were made just now
         f"try: main(['detect', 'pictures', '--classes', {NAMES!r}, '--model', 'tiny'])\n"
-        "except SystemExit as end: print(end.code, 'torch' in sys.modules, file=sys.stderr)"
+        "except SystemExit as end: print(end.code or 0, 'torch' in sys.modules, file=sys.stderr)"
     )
     for _ in range(2):  # the first time they are read
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,

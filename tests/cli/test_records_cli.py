@@ -37,7 +37,7 @@ def rows(zsntta, *words):
 
 def test_a_list_has_columns_of_the_csv_in_the_order_of_keeping(keep, zsntta):
     keep(kept_run("adand", warmup=5), kept_run("zs-clip"))
-    lines = zsntta("records", "--records", PATH).stdout.splitlines()
+    lines = zsntta("records", "list", "--records", PATH).stdout.splitlines()
     heads, first, second = (line.split() for line in lines)
     assert set(heads) <= {*tidy.columns(), "key"}
     assert first[1:] == [

@@ -31,7 +31,7 @@ ADAND = "simulate --method adand"
         "simulate --seed": "error: Option '--seed' requires an argument.",
         "simulate --dry-run=1": "error: Option '--dry-run' does not take a value.",
         "simulate adand": "error: Got unexpected extra argument(s) (adand).",
-        "methods show": "error: Missing argument '{name}'.",
+        "methods show": "error: Missing argument 'name'.",
         "extract": "error: ",
         "simulate --seed 0": "say what to run: --method NAME, such as adand, or all; zsntta",
         # what contradicts itself
