@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made import IMAGE_BOMB, pack, refused
+from originals import write
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -72,10 +73,13 @@ def test_what_is_no_image_is_left_out(tmp_path, kind):
     assert set(tmp_path.rglob("*")) - before == {tmp_path / f"a{kind}"}
 
 
-def test_names_in_any_script(tmp_path, kind):
-    names = ("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png", f"z/{'long' * 40}.png")
-    images = load(pack(tmp_path / f"ä{kind}", {name: png() for name in names}))
-    assert set(images.sample_ids) == set(names)
+@pytest.mark.parametrize("form", [*KINDS, "folder"])
+def test_names_in_any_script(tmp_path, form):
+    files = dict.fromkeys(("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png", f"z/{'long' * 40}.png"), png())
+    path = tmp_path / f"ä{form}"
+    write(path, files) if form == "folder" else pack(path, files)
+    images = load(path)
+    assert set(images.sample_ids) == set(files)
     assert images.read(0).mode == "RGB"
 
 

@@ -46,13 +46,6 @@ def test_folders_are_classes_and_a_flat_folder_has_none(picture_folder):
     assert not flat.class_names
 
 
-def test_file_names_in_any_script(tmp_path):
-    names = ("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png")
-    images = load(place(tmp_path, *names))
-    assert set(images.sample_ids) == set(names)
-    assert images.read(0).mode == "RGB"
-
-
 @pytest.mark.parametrize("change", ["another picture", "one more", "one fewer", "another class"])
 def test_a_changed_folder_is_another_source(picture_folder, change):
     before, victim = load(picture_folder).identity(), picture_folder / "dog" / "0.jpg"
