@@ -5,6 +5,7 @@ machines share the folder in which the command was typed.
 """
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -35,14 +36,16 @@ def extract_on_ray(
     Raises:
         ZsnttaError: a worker raised it. EncoderError: the cluster cannot be reached or is lost.
     """
-    connection = Connection()
+    connection, started, encoded = Connection(), time.monotonic(), 0
     import ray
 
     if of is not None and of < 1:
         raise SettingsError(f"parts is {of}, must be 1 or more.")
     try:
         connection.open()
-        yield from _parts(plan, choice, settings, of)
+        for part in _parts(plan, choice, settings, of):
+            encoded += part.encoded
+            yield part
     except ray.exceptions.RayError as error:
         raise EncoderError(
             f"the Ray cluster failed ({last_line(error)}): what was finished is kept; the same "
@@ -52,7 +55,7 @@ def extract_on_ray(
         connection.close()
     [spec] = plan.datasets
     path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
-    yield Extracted(path, len(join_parts(path)))
+    yield Extracted(path, len(join_parts(path)), encoded, time.monotonic() - started)
 
 
 def _parts(
