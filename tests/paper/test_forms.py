@@ -76,7 +76,7 @@ def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, monkeypatch)
     monkeypatch.setitem(FORMS, "names", Form(".names", lambda sheets: f"{len(sheets)} sheets\n"))
     for command, words in COMMANDS.items():
         answer = cached(*words, "--format", "names")
-        if command.startswith("records"):
+        if command == "records export":
             assert (answer.exit_code, "'names'" in answer.stderr) == (2, True)
-        else:
+        elif command != "records list":  # of no store
             assert answer.stdout == f"{_SHEETS[command]} sheets\n", answer.stderr

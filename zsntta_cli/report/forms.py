@@ -36,9 +36,17 @@ def write_rows(rows: Rows, form: str, columns: Sequence[str] = ()) -> str:
     return FORMS[form].write(rows, columns)
 
 
-def draw_list(sheets: Iterable[Sheet], rows: Rows, form: str, to_file: bool = False) -> str:
+def draw_list(
+    sheets: Iterable[Sheet],
+    rows: Rows,
+    form: str,
+    to_file: bool = False,
+    columns: Sequence[str] = (),
+) -> str:
     """A list in any form: its sheets for people, its rows for programs."""
-    return write_rows(rows, form) if FORMS[form].of_rows else draw(sheets, form, to_file)
+    if FORMS[form].of_rows:
+        return write_rows(rows, form, columns)
+    return draw(sheets, form, to_file)
 
 
 # Rows of values, for programs.

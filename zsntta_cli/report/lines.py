@@ -18,6 +18,7 @@ from zsntta_cli.simulation.metrics import METRICS, Metric
 
 MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
 MOST_PANELS = 12
+_NAMED = 4  # of the lines that are left out
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 Groups = Mapping[str, Sequence[ResultRow]]  # rows by what a legend calls them
@@ -38,7 +39,7 @@ def lines_of(
     left = [name for name, of in every.items() if not any(row in rows for row in of)]
     return drawn, [
         f"{len(drawn)} of {len(every)} lines are drawn, of the settings that most runs share; "
-        f"--method, --preset and --setting choose others: {first_of(left)}"
+        f"--method, --preset and --setting choose others: {first_of(left, _NAMED)}"
     ]
 
 

@@ -101,11 +101,18 @@ def command_line() -> str:
 
 
 def put_list(
-    sheets: "Iterable[Sheet]", rows: "Sequence[dict[str, Any]]", form: str | None, to: Path | None
+    sheets: "Iterable[Sheet]",
+    rows: "Sequence[dict[str, Any]]",
+    form: str | None,
+    output: Path | None,
+    columns: Sequence[str] = (),
 ) -> None:
-    """Write a list in the form that is named, or that the ending of its file says."""
-    written = form_of(to, ENDINGS, form, TABLE)
-    put(draw_list(sheets, rows, written, to is not None), to)
+    """Write a list in the form that is named, or that the ending of its file says.
+
+    `columns` names those of a CSV in case there are no rows.
+    """
+    written = form_of(output, ENDINGS, form, TABLE)
+    put(draw_list(sheets, rows, written, output is not None, columns), output)
 
 
 def put(text: str, output: Path | None) -> None:

@@ -21,9 +21,9 @@ from zsntta_cli.cli.line.options import (
     under,
     with_groups,
 )
-from zsntta_cli.cli.line.output import form_of, put
+from zsntta_cli.cli.line.output import ListForm, ListOutput, form_of, put, put_list
 from zsntta_cli.cli.line.values import names, whole_numbers
-from zsntta_cli.errors import counted, near, printable, short
+from zsntta_cli.errors import counted, near, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,12 +34,11 @@ if TYPE_CHECKING:
 app = group("List, export, import and remove kept results.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
-_LISTS = {".txt": "table", ".csv": "csv", ".json": "json"}
-# Columns of every CSV that a list on the terminal has.
-_COLUMNS = (
+# Columns of every CSV that a list for people has, too.
+_PLACES = (
     "key", "method", "settings", "preset", "encoder", "id_set", "ood_set", "ratio", "seed",
-    "acc_s", "acc_n", "acc_h", "auroc",
 )  # fmt: skip
+_METRICS = ("acc_s", "acc_n", "acc_h", "auroc")
 _DIGITS = 8  # of a key, as it is shown
 _filter = partial(under, "Runs")
 _names = partial(several, names, "Runs")
@@ -102,40 +101,27 @@ class WantedRuns:
 def list_runs(
     *,
     wanted: WantedRuns,
-    form: Annotated[
-        Literal["table", "csv", "json"] | None,
-        option("--format", help="Format of the output. [by the output's ending, or table]"),
-    ] = None,
-    output: Annotated[Path | None, option(help="File to write.")] = None,
+    form: ListForm = None,
+    output: ListOutput = None,
     store: StoreOptions,
 ) -> None:
     """List kept runs in the order in which they were kept; csv and json have all columns.
 
     [bold]zsntta records list --method adand[/bold]
     """
-    from zsntta_cli.report.forms import write_rows
+    from zsntta_cli.report.sheet import Sheet, SheetRow
     from zsntta_cli.results.tidy import columns, run_rows
 
-    written = form_of(output, _LISTS, form, "table")
     with store.open() as records:
         runs = records.by_key()
         say_left_out(records, len(runs))
     chosen = wanted.of(runs)
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
-    if written == "table":
-        put("".join(f"{line}\n" for line in _lines(rows)), output)
-    else:
-        put(write_rows(rows, written, (*columns(), "key")), output)
-
-
-def _lines(rows: "Sequence[Mapping[str, Any]]") -> list[str]:
-    """Some columns of rows as aligned lines under their names."""
-    texts = [_COLUMNS, *([_cell(name, row[name]) for name in _COLUMNS] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    return [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-        for line in texts
-    ]
+    sheet = Sheet("", _PLACES, {"": _METRICS})
+    for row in rows:
+        values = {"": [_cell(name, row[name]) for name in _METRICS]}
+        sheet.rows.append(SheetRow(tuple(_cell(name, row[name]) for name in _PLACES), values))
+    put_list([sheet], rows, form, output, (*columns(), "key"))
 
 
 def _cell(name: str, value: Any) -> str:
@@ -143,7 +129,7 @@ def _cell(name: str, value: Any) -> str:
         return str(value)[:_DIGITS]
     if isinstance(value, float) and name != "ratio":
         return f"{value:.4f}"
-    return "-" if value in (None, "") else printable(str(value))
+    return "-" if value in (None, "") else str(value)
 
 
 @command(app)
