@@ -14,7 +14,6 @@ from zsntta_cli.cli.line.hints import encoder_options
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError
-from zsntta_cli.files import sha256
 from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -164,31 +163,6 @@ def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypat
         for path in Path("features").glob(f"ViT-B-16-{name}-*/digits.h5")
     ]
     assert known == [False, True]
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit")
-def test_files_of_one_name_are_told_apart_by_their_content(
-    zsntta, openai_state, monkeypatch, tmp_path
-):
-    import open_clip.factory
-
-    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16", CONFIG)
-    (tmp_path / "mine").mkdir()
-    paths = (tmp_path / "ViT-B-16.pt", tmp_path / "mine" / "ViT-B-16.pt")
-    for path in paths:
-        torch.jit.script(Archive(openai_state)).save(str(path))
-        openai_state["logit_scale"] = openai_state["logit_scale"] * 0.9
-    command = ("extract", "--model", "ViT-B-16", "--dataset", "digits", "--limit", 4, "--noise",
-               "none", "--no-partners", "--pretrained")  # fmt: skip
-    for path in paths:
-        assert zsntta(*command, path).exit_code == 0
-        folder = Path(f"features/ViT-B-16-ViT-B-16-{sha256(path)[:8]}")
-        identity = store.read(folder / "digits.h5").identity
-        assert identity["weights_sha256"] == sha256(path)
-        assert identity["quick_gelu"], "an archive is OpenAI's"
-    paths[0].rename(tmp_path / "mine" / "ViT-B-16.pt")
-    again = zsntta(*command, "mine/ViT-B-16.pt")
-    assert (again.exit_code, again.stdout.count("there already")) == (0, 1), again.output
 
 
 def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path):
