@@ -7,11 +7,13 @@ reads feature files as `zsntta extract` and `zsntta cache import` make them. A f
 so many images, a share of them noise, decided by cull in hindsight; `--classes` draws so many of
 the set's classes, and where no OOD set is named, images of its other classes are the noise. Acc_H
 in %, Acc_S where there is no noise; behind a slash the share of the clean images that are flagged.
-Flagged is what lies above its threshold: without an answer that is noise and unsure alike. Means
-over OOD sets and draws.
+Flagged is what lies above its threshold: without an answer that is noise and unsure alike.
+`learned` are the figures after as many answers to the same questions were learned (`feedback`).
+Means over OOD sets and draws. `--low` sets the level of an encoder of which none is known.
 """
 
 import argparse
+import copy
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from rich.table import Table
 
 from zsntta_cli import OnlineDetector, Verdicts
 from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.store import Features
 from zsntta_cli.detection.questions import Questions
 from zsntta_cli.simulation.metrics import harmonic_mean
@@ -37,6 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--ratio", default="0,0.01,0.05,0.1,0.25,0.5,0.75")
     parser.add_argument("--questions", default="0,5,10,20")
     parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--low", type=float, help="level of the encoder, in nats")
     return parser.parse_args()
 
 
@@ -81,13 +85,19 @@ def figures(folder: Folder, verdicts: Verdicts) -> tuple[float, float]:
     return float(accuracy), float(flagged[is_clean].mean())
 
 
-def after(folder: Folder, first: Verdicts, count: int) -> tuple[float, float]:
-    """The figures after so many questions, all of them answered rightly."""
+def after(
+    folder: Folder, detector: OnlineDetector, first: Verdicts, count: int, seed: int
+) -> list[tuple[float, float]]:
+    """The figures after so many questions, all of them answered rightly, and once more learned."""
     questions = Questions(first)
     for _ in range(count):
         for number in questions.next():
             questions.answer(number, bool(folder.labels[number] >= 0))
-    return figures(folder, questions.verdicts())
+    asked = [*questions.truths]
+    learned = copy.deepcopy(detector)
+    learned.feedback(folder.features[asked], folder.labels[asked] < 0)
+    again = learned.decide_all(folder.features, seed=seed).as_judged(questions.truths)
+    return [figures(folder, questions.verdicts()), figures(folder, again)]
 
 
 def main() -> None:
@@ -97,17 +107,21 @@ def main() -> None:
     names = given.ood.split(",") if given.ood else []
     oods = [store.read(given.folder / f"{name}.h5") for name in names] or [None]
     title = f"{given.id} with {given.ood or 'its other classes'}"
-    table = Table("noise", *(f"{count} questions" for count in counts), title=title)
+    named = [f"{count} {what}" for count in counts for what in ("questions", "learned")]
+    table = Table("noise", *named, title=title)
     for ratio in map(float, given.ratio.split(",")):
         rows = []
         for ood in oods if ratio else oods[:1]:
             for seed in range(given.draws):
                 folder = drawn(given, id_set, ood, ratio, seed)
                 detector = OnlineDetector(
-                    folder.text, id_set.identity["logit_scale"], normalized=id_set.normalized
-                )
+                    folder.text, id_set.identity["logit_scale"], normalized=id_set.normalized,
+                    generic_text=id_set.generic, is_level_known=is_level_known(id_set.identity),
+                    cull_low=given.low,
+                )  # fmt: skip
                 first = detector.decide_all(folder.features, seed=seed)
-                rows.append([after(folder, first, count) for count in counts])
+                every = (after(folder, detector, first, count, seed) for count in counts)
+                rows.append([pair for both in every for pair in both])
         cells = 100 * np.mean(rows, 0)
         table.add_row(f"{100 * ratio:.0f} %", *(f"{acc:.1f} / {share:.0f}" for acc, share in cells))
     Console(width=100).print(table)

@@ -31,7 +31,9 @@ def stream(classes: int) -> StreamData:
     generator = np.random.default_rng(0)
     features = unit(generator.standard_normal((ITEMS, DIM), np.float32))
     text = unit(generator.standard_normal((classes, DIM), np.float32))
-    return StreamData(Pool.scored(features, text, 100.0), np.arange(ITEMS), np.zeros(ITEMS, bool))
+    generic = unit(generator.standard_normal((300, DIM), np.float32)).mean(0)
+    pool = Pool.scored(features, text, 100.0, generic, is_level_known=True)
+    return StreamData(pool, np.arange(ITEMS), np.zeros(ITEMS, bool))
 
 
 def replayed(method: str, data: StreamData) -> float:
@@ -46,7 +48,8 @@ def replayed(method: str, data: StreamData) -> float:
 
 def pushed(data: StreamData, items: int = 3_000) -> list[float]:
     """Mean microseconds of a push of a single item, of each method."""
-    detectors = [OnlineDetector(data.pool.text_features, 100.0, method) for method in PAIR]
+    known = {"generic_text": data.pool.generic, "is_level_known": True}
+    detectors = [OnlineDetector(data.pool.text_features, 100.0, name, **known) for name in PAIR]
     seconds = [0.0, 0.0]
     for row in np.split(data.pool.image_features[:items], items):
         for i, detector in enumerate(detectors):

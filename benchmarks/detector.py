@@ -1,229 +1,192 @@
-"""Tables of cull beside ZS-CLIP and AdaND, on features of your own.
+"""What cull decides at any share of noise, in any order, beside ZS-CLIP, on features of your own.
 
-    python benchmarks/detector.py features/my-clip --pairs pets:dtd,cars:sun397
-    python benchmarks/uneven.py features/my-clip pets --classes 3
-    python benchmarks/detector.py features/my-clip --pairs pets-3-x1-s0:dtd --tables acc_h,pairs
+    python benchmarks/detector.py features/my-clip --far pets:dtd,cars:sun397 --near pets:12,cars:98
 
-reads feature files as `zsntta extract`, `zsntta cache import` and `zsntta cache split` make them,
-and replays streams without injected noise. Tables, in Markdown, percent, means over pairs and
-seeds; at 0 % noise Acc_H is Acc_S:
+reads feature files as `zsntta extract` and `zsntta cache import` make them. *Far* are pairs of
+sets, *near* draws of so many classes of a set, whose other classes are the noise. A stream has all
+ID images that its share of noise leaves room for, and no injected noise. Tables in Markdown: Acc_H
+in percent (without noise Acc_S), means over pairs and seeds, the cells (a pair at a share, or in an
+order) in which cull is more than 1 below ZS-CLIP, and the worst of them:
 
-summary        Acc_H of ZS-CLIP and cull by noise ratio, the mean of the noisy ones, in how many
-               cells (a pair at a ratio) cull is more than 1 and 2.5 below ZS-CLIP, the worst
-acc_h, auroc   of ZS-CLIP, AdaND and cull by noise ratio
-flag           precision / recall / share of all images flagged
-pairs          each pair's Acc_H of cull less that of ZS-CLIP
-orders         Acc_S / Acc_N / Acc_H of ordered streams, at 5 and 25 %
-short          streams of few images: mean Acc_H at 5, 10, 25 and 50 %
-constants      what each of cull's is worth, halved, doubled or left out: the mean Acc_H of the
-               noisy ratios, that of clean streams, the worst cell less ZS-CLIP
+shares     by the share of noise, shuffled
+orders     by the order of the ID images, at 5 and 25 % noise
+cautious   the same shares, where only images that are noise by themselves are flagged
+constants  what each constant of cull is worth, on the far pairs and the near ones (seed 0)
+
+`--low` sets the level of an encoder of which none is known, as of imported features.
 """
 
 import argparse
-import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-import zsntta_cli
-from zsntta_cli.simulation.record import Record
+from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import is_level_known
+from zsntta_cli.cache.split import drawn_classes
+from zsntta_cli.cache.store import Features
+from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.settings import StreamSettings, ThresholdSettings
+from zsntta_cli.simulation.stream import build_stream
 
-RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
-ORDERS = ("shuffled", "class", "burst", "late", "first")
-LENGTHS = (100, 200, 500, 1000, 2000)
-CONSTANTS = {
-    "cull_first": (32, 128), "cull_tail": (3, 12, 1e9), "cull_tail_deviations": (1.5, 6),
-    "cull_prior": (0.15, 0.6, 0), "cull_ring": (512, 2048),
+SHARES = (0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.97, 0.99, 0.995)
+NOISY, USUAL = (0.05, 0.25), SHARES[:6]
+ORDERS = ("shuffled", "class", "dirichlet:0.1", "burst", "late", "first")
+CONSTANTS: dict[str, tuple[float, ...]] = {
+    "cull_first": (32, 128), "cull_low": (1.5, 2.5), "cull_high": (2, 4), "cull_many": (0.02, 0.1),
+    "cull_tail": (3, 12, 1e9), "cull_tail_deviations": (1.5, 6), "cull_prior": (0.15, 0.6, 0),
+    "cull_ring": (512, 2048),
 }  # fmt: skip
 
 
-class Contender(NamedTuple):
-    """A row of a table."""
+class Pair(NamedTuple):
+    """The images of an ID set and of one of noise, scored once."""
 
-    label: str
-    method: str
-    settings: tuple[tuple[str, float], ...] = ()
+    name: str
+    pool: Pool
+    labels: NDArray[np.int32]  # (N,) of the ID images, which come first in the pool
 
-
-ZS_CLIP = Contender("ZS-CLIP", "zs-clip")
-CULL = Contender("**cull**", "cull")
-CONTENDERS = ZS_CLIP, Contender("AdaND", "adand"), CULL
-
-
-def names(text: str) -> list[str]:
-    return text.split(",")
+    def acc_h(self, method: str, share: float, order: str, seed: int, **settings: Any) -> float:
+        """Acc_H of a stream, in percent; without noise Acc_S."""
+        generator = np.random.default_rng(seed)
+        count, others = len(self.labels), len(self.pool.image_features) - len(self.labels)
+        if share:
+            count = max(min(count, int(others * (1 - share) / share)), 1)
+        rows = np.sort(generator.permutation(len(self.labels))[:count])
+        labels = self.labels[rows]
+        wanted = StreamSettings(ratio=share, seed=seed, noise="none", order=order)
+        items = build_stream(wanted, count, others, 0, labels)
+        is_id = items.kind == 0
+        index = np.where(is_id, rows[np.where(is_id, items.row, 0)], len(self.labels) + items.row)
+        data = StreamData(self.pool, index, np.zeros(len(index), bool))
+        chosen = METHODS[method]
+        found = chosen(data, chosen.settings(**settings), ThresholdSettings()).push(data)
+        assert found.is_noise is not None
+        right = ~found.is_noise & (found.class_index == labels[np.where(is_id, items.row, 0)])
+        acc_s = 100 * float(right[is_id].mean())
+        if is_id.all():
+            return acc_s
+        acc_n = 100 * float(found.is_noise[~is_id].mean())
+        return 2 * acc_s * acc_n / max(acc_s + acc_n, 1e-9)
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of feature files of one encoder")
-    parser.add_argument("--pairs", type=names, required=True, help="ID:OOD,ID:OOD")
-    parser.add_argument("--tables", type=names, default=list(TABLES))
-    parser.add_argument("--seeds", type=names, default=["0", "1", "2"])
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--far", default="", help="ID:OOD,ID:OOD")
+    parser.add_argument("--near", default="", help="SET:CLASSES,SET:CLASSES")
+    parser.add_argument("--splits", type=int, default=5, help="draws of classes of each set")
+    parser.add_argument("--tables", default="shares,orders,cautious,constants")
+    parser.add_argument("--methods", default="zs-clip,cull")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--low", type=float, help="level of the encoder, in nats")
     return parser.parse_args()
 
 
-class Runs:
-    """Replays of the pairs, made when they are asked for and kept beside the features."""
-
-    def __init__(self, given: argparse.Namespace) -> None:
-        self.pairs = [tuple(pair.split(":")) for pair in given.pairs]
-        self._folder, self._jobs = given.folder, given.jobs
-        self._seeds = [int(seed) for seed in given.seeds]
-
-    def __call__(self, contender: Contender, pair: tuple[str, ...], **stream: Any) -> list[Record]:
-        """The runs of one contender on one pair, a record a seed."""
-        id_set, ood_set = pair
-        return zsntta_cli.simulate(
-            contender.method, id_set=id_set, ood_set=ood_set,
-            encoder=self._folder.name, features_dir=self._folder.parent, jobs=self._jobs,
-            noise="none", seed=self._seeds, **dict(contender.settings), **stream,
-        )  # fmt: skip
-
-    def mean(self, metric: str, contender: Contender, **stream: Any) -> float:
-        """The mean over seeds and pairs, in percent."""
-        pairs = [np.mean(values(self(contender, pair, **stream), metric)) for pair in self.pairs]
-        return 100 * float(np.mean(pairs))
+def scored(
+    name: str, own: Features, noise: Features, classes: Sequence[int], is_noise: Any
+) -> Pair:
+    """A pair of the images of some classes and of some rows of a set of noise."""
+    [text] = own.texts.values()
+    rows = np.flatnonzero(np.isin(own.labels, classes))
+    features = np.concatenate([own.image_features[rows], noise.image_features[is_noise]])
+    pool = Pool.scored(
+        features.astype(np.float32), text.features[classes], own.identity["logit_scale"],
+        own.generic, is_level_known=is_level_known(own.identity),
+    )  # fmt: skip
+    return Pair(name, pool, np.searchsorted(classes, own.labels[rows]).astype(np.int32))
 
 
-def values(records: Iterable[Record], metric: str) -> NDArray[np.float64]:
-    """A metric of runs, (R,); without noise Acc_H is Acc_S."""
-    found = []
-    for record in records:
-        is_clean = metric == "acc_h" and not record.settings.stream.ratio
-        measured = {**record.accuracies, **record.detection, **record.flags}
-        found.append(measured["acc_s" if is_clean else metric])
-    return np.array(found, float)
+def far_pairs(given: argparse.Namespace) -> Iterator[Pair]:
+    for pair in filter(None, given.far.split(",")):
+        own, noise = (store.read(given.folder / f"{name}.h5") for name in pair.split(":"))
+        yield scored(pair, own, noise, range(len(own.class_names)), slice(None))
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table in Markdown, its first column to the left."""
-    print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1))
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
+def near_pairs(given: argparse.Namespace) -> Iterator[Pair]:
+    for part in filter(None, given.near.split(",")):
+        name, count = part.split(":")
+        whole = store.read(given.folder / f"{name}.h5")
+        for seed in range(given.splits):
+            classes = drawn_classes(len(whole.class_names), int(count), seed)
+            others = np.flatnonzero(~np.isin(whole.labels, classes))
+            yield scored(f"{part}-s{seed}", whole, whole, classes, others)
+
+
+class Table:
+    """Cells of pairs by methods and columns, printed as they are measured."""
+
+    def __init__(self, given: argparse.Namespace, pairs: Sequence[Pair]) -> None:
+        self.given, self.pairs = given, pairs
+        self.own = {} if given.low is None else {"cull_low": given.low}
+
+    def cells(self, method: str, share: float, order: str, **settings: Any) -> NDArray[np.float64]:
+        """The means (P,) of each pair over seeds."""
+        own = {**self.own, **settings} if method == "cull" else {}
+        seeds = range(self.given.seeds)
+        return np.array([
+            np.mean([pair.acc_h(method, share, order, seed, **own) for seed in seeds])
+            for pair in self.pairs
+        ])  # fmt: skip
+
+    def print(self, columns: Sequence[tuple[float, str]], **settings: Any) -> None:
+        """A row for each method, and what is below ZS-CLIP."""
+        named = [
+            f"{100 * share:g} %" + (f" {o}" if o != "shuffled" else "") for share, o in columns
+        ]
+        head = ["", *named, "> 1 below", "worst"]
+        print("| " + " | ".join(head) + " |\n|---|" + "---:|" * (len(head) - 1))
+        zs_clip = None
+        for method in self.given.methods.split(","):
+            found = np.array([self.cells(method, *column, **settings) for column in columns])
+            zs_clip = found if zs_clip is None else zs_clip
+            below = found - zs_clip
+            at, pair = np.unravel_index(below.argmin(), below.shape)
+            worst = (
+                f"{below.min():.1f} ({self.pairs[pair].name}, {named[at]})" if below.any() else ""
+            )
+            cells = [
+                *(f"{mean:.1f}" for mean in found.mean(1)),
+                f"{(below < -1).sum()} of {below.size}",
+            ]
+            print("| " + " | ".join([method, *cells, worst]) + " |", flush=True)
+        print()
+
+
+def constants(table: Table) -> None:
+    table.given.seeds = 1
+    shares = [table.cells("zs-clip", share, "shuffled") for share in SHARES]
+    print("| constant | | noisy | 0 % | worst |\n|---|---|---:|---:|---:|")
+    tried: list[dict[str, float]] = [{}]
+    tried += [{name: value} for name, values in CONSTANTS.items() for value in values]
+    for settings in tried:
+        found = np.array([table.cells("cull", share, "shuffled", **settings) for share in SHARES])
+        [(name, value)] = settings.items() or [("as they are", "")]
+        shown = found[1:].mean(), found[0].mean(), (found - shares).min()
+        print(
+            f"| {name} | {value} | " + " | ".join(f"{one:.1f}" for one in shown) + " |", flush=True
+        )
     print()
 
 
-def percent(ratio: float) -> str:
-    return f"{100 * ratio:g} %"
-
-
-def by_ratio(runs: Runs, metric: str, ratios: Sequence[float]) -> None:
-    rows = (
-        [one.label, *(f"{runs.mean(metric, one, ratio=ratio):.2f}" for ratio in ratios)]
-        for one in CONTENDERS
-    )
-    table(["", *map(percent, ratios)], rows)
-
-
-def summary(runs: Runs) -> None:
-    cells = {
-        one.label: np.array(
-            [
-                [values(runs(one, pair, ratio=r), "acc_h").mean() for r in RATIOS]
-                for pair in runs.pairs
-            ]
-        )
-        for one in (ZS_CLIP, CULL)
-    }
-    rows = []
-    for label, found in cells.items():
-        below = 100 * (found - cells[ZS_CLIP.label])
-        counts = [f"{(below < -points).sum()} of {below.size}" for points in (1, 2.5)]
-        means = [f"{100 * mean:.2f}" for mean in (*found.mean(0), found[:, 1:].mean())]
-        rows.append([label, *means, *counts, f"{below.min():.1f}"])
-    table(["", *map(percent, RATIOS), "noisy", "> 1 below", "> 2.5 below", "worst"], rows)
-
-
-def flag(runs: Runs) -> None:
-    def cell(contender: Contender, ratio: float) -> str:
-        shown = [f"{runs.mean('flagged', contender, ratio=ratio):.1f}"]
-        for metric in ("acc_n", "precision"):
-            shown.insert(0, f"{runs.mean(metric, contender, ratio=ratio):.1f}" if ratio else "–")
-        return " / ".join(shown)
-
-    ratios = RATIOS[:5]
-    table(
-        ["", *map(percent, ratios)],
-        ([one.label, *(cell(one, ratio) for ratio in ratios)] for one in CONTENDERS),
-    )
-
-
-def pairs(runs: Runs) -> None:
-    def difference(pair: tuple[str, ...], ratio: float) -> str:
-        means = [values(runs(one, pair, ratio=ratio), "acc_h").mean() for one in (CULL, ZS_CLIP)]
-        return f"{100 * (means[0] - means[1]):.1f}"
-
-    rows = (["+".join(pair), *(difference(pair, r) for r in RATIOS)] for pair in runs.pairs)
-    table(["", *map(percent, RATIOS)], rows)
-
-
-def orders(runs: Runs) -> None:
-    def cell(contender: Contender, ratio: float, order: str) -> str:
-        stream = {"ratio": ratio, "order": order}
-        s, n, h = (runs.mean(m, contender, **stream) for m in ("acc_s", "acc_n", "acc_h"))
-        return f"{s:.0f}/{n:.0f}/{h:.1f}"
-
-    rows = (
-        [f"{percent(ratio)} {order}", *(cell(one, ratio, order) for one in CONTENDERS)]
-        for ratio in (0.05, 0.25) for order in ORDERS
-    )  # fmt: skip
-    table(["noise, `--order`", *(one.label for one in CONTENDERS)], rows)
-
-
-def short(runs: Runs) -> None:
-    def cell(contender: Contender, length: int) -> str:
-        means = [
-            runs.mean("acc_h", contender, ratio=ratio, limit=length)
-            for ratio in (0.05, 0.1, 0.25, 0.5)
-        ]
-        return f"{np.nanmean(means):.2f}"
-
-    rows = ([str(length), *(cell(one, length) for one in CONTENDERS)] for length in LENGTHS)
-    table(["images", *(one.label for one in CONTENDERS)], rows)
-
-
-def constants(runs: Runs) -> None:
-    def cells(contender: Contender) -> NDArray[np.float64]:
-        return np.array([
-            [100 * values(runs(contender, pair, ratio=r), "acc_h").mean() for r in RATIOS]
-            for pair in runs.pairs
-        ])  # fmt: skip
-
-    zs_clip = cells(ZS_CLIP)
-    changed = [(name, value) for name, tried in CONSTANTS.items() for value in tried]
-    rows = []
-    for settings in ((), *((one,) for one in changed)):
-        found = cells(CULL._replace(settings=settings))
-        shown = (found[:, 1:].mean(), found[:, 0].mean(), (found - zs_clip).min())
-        [(name, value)] = settings or [("as they are", np.nan)]
-        rows.append([name, f"{value:g}" if settings else "", *(f"{one:.1f}" for one in shown)])
-    table(["constant", "", "noisy", "0 %", "worst"], rows)
-
-
-TABLES: dict[str, Callable[[Runs], None]] = {
-    "summary": summary,
-    "acc_h": lambda runs: by_ratio(runs, "acc_h", RATIOS),
-    "flag": flag,
-    "auroc": lambda runs: by_ratio(runs, "auroc", RATIOS[1:]),
-    "pairs": pairs,
-    "orders": orders,
-    "short": short,
+TABLES: dict[str, Callable[[Table], None]] = {
+    "shares": lambda table: table.print([(share, "shuffled") for share in SHARES]),
+    "orders": lambda table: table.print([(share, o) for share in NOISY for o in ORDERS]),
+    "cautious": lambda table: table.print([(s, "shuffled") for s in SHARES], cautious=True),
     "constants": constants,
 }
 
 
 def main() -> None:
     given = options()
-    warnings.simplefilter("ignore", UserWarning)  # that AdaND never starts on short streams
-    runs = Runs(given)
-    for name in given.tables:
-        print(f"{name}: {', '.join('+'.join(pair) for pair in runs.pairs)}\n")
-        TABLES[name](runs)
+    for kind, pairs in (("far", [*far_pairs(given)]), ("near", [*near_pairs(given)])):
+        for name in given.tables.split(",") if pairs else ():
+            print(f"{kind}, {name}: {', '.join(pair.name for pair in pairs)}\n", flush=True)
+            TABLES[name](Table(given, pairs))
 
 
 if __name__ == "__main__":

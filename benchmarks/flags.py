@@ -8,8 +8,10 @@ reads feature files as `zsntta extract` and `zsntta cache import` make them. A f
 images, a share of them from the OOD set, drawn anew in each draw and decided in hindsight, with
 `--online` as they come; `--classes` draws so many of the ID set's, the j-th with a share UNEVEN^j
 of its images. Cells, in %, of the counts of all draws together: clean images flagged, noise found,
-precision of the flag. What cull flags is noise where there is evidence of any, else unsure: of
-the unsure the shares of the clean images and of the noise.
+precision of the flag. What cull flags is noise by its own evidence, or unsure by the other images
+alone: of the unsure the shares of the clean images and of the noise. The last column is the
+largest share of the clean images of a draw that are called noise. `--low` sets the level of an
+encoder of which none is known, as of imported features.
 """
 
 import argparse
@@ -24,10 +26,12 @@ from uneven import uneven_rows
 
 from zsntta_cli import OnlineDetector, Verdicts
 from zsntta_cli.cache import store
+from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.store import Features
 
 METHODS = ("zs-clip", "adand", "cull")
 COLUMNS = ("ZS-CLIP", "AdaND", "cull: flagged", "noise", "unsure")
+WORST = "clean as noise, worst draw"
 ALL = "all"
 
 
@@ -42,6 +46,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--classes", type=int, help="drawn of the ID set's; all by default")
     parser.add_argument("--uneven", type=float, default=1.0, help="the j-th keeps UNEVEN^j")
     parser.add_argument("--online", action="store_true", help="decide as the images come")
+    parser.add_argument("--low", type=float, help="level of the encoder, in nats")
     return parser.parse_args()
 
 
@@ -79,7 +84,11 @@ def drawn(
 def decided(given: argparse.Namespace, of: Features, folder: Folder, method: str, seed: int):
     """Verdicts of a method that knows nothing else."""
     scale = of.identity["logit_scale"]
-    detector = OnlineDetector(folder.text, scale, method, normalized=of.normalized)
+    own = {"cull_low": given.low} if method == "cull" and given.low is not None else {}
+    detector = OnlineDetector(
+        folder.text, scale, method, normalized=of.normalized, generic_text=of.generic,
+        is_level_known=is_level_known(of.identity), **own,
+    )  # fmt: skip
     if given.online:
         return detector.update(folder.features)
     return detector.decide_all(folder.features, seed=seed)
@@ -93,9 +102,9 @@ def counted(is_noise: NDArray[np.bool_], flagged: NDArray[np.bool_]) -> tuple[in
 
 def counts(
     given: argparse.Namespace, sets: tuple[Features, Features], images: str, ratio: float
-) -> NDArray[np.int64]:
-    """What is `counted` in all draws, a row a column of the table."""
-    totals = np.zeros((len(COLUMNS), 4), int)
+) -> tuple[NDArray[np.int64], float]:
+    """What is `counted` in all draws, a row a column of the table; and the worst draw."""
+    totals, worst = np.zeros((len(COLUMNS), 4), int), 0.0
     for seed in range(given.draws):
         folder = drawn(given, sets, images, ratio, seed)
         flags = []
@@ -104,7 +113,8 @@ def counts(
             flags.append(verdicts.noise | verdicts.unsure)
         flags += verdicts.noise, verdicts.unsure  # of the last method
         totals += [counted(folder.is_noise, flagged) for flagged in flags]
-    return totals
+        worst = max(worst, float(verdicts.noise[~folder.is_noise].mean()))
+    return totals, worst
 
 
 def cell(count: NDArray[np.int64], *, precision: bool = True) -> str:
@@ -121,13 +131,14 @@ def main() -> None:
     given = options()
     id_set = store.read(given.folder / f"{given.id}.h5")
     oods = [store.read(given.folder / f"{name}.h5") for name in given.ood.split(",")]
-    table = Table("images", "noise", *COLUMNS, title=f"{given.id} with {given.ood}")
+    table = Table("images", "noise", *COLUMNS, WORST, title=f"{given.id} with {given.ood}")
     for images in given.images.split(","):
         for ratio in map(float, given.ratio.split(",")):
             some = oods if ratio else oods[:1]
-            total = sum(counts(given, (id_set, ood), images, ratio) for ood in some)
+            found = [counts(given, (id_set, ood), images, ratio) for ood in some]
+            total, worst = sum(total for total, _ in found), max(worst for _, worst in found)
             cells = [cell(count) for count in total[:-1]]
-            cells.append(cell(total[-1], precision=False))
+            cells += [cell(total[-1], precision=False), f"{100 * worst:.0f}"]
             table.add_row(images, f"{100 * ratio:.0f} %", *cells)
     Console(width=110).print(table)
 

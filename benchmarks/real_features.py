@@ -5,7 +5,8 @@
 FOLDER has `SET-PART.npz` (features (N, D), labels (N,)) and, for a set that can be ID,
 `text-SET.npz` (text_features (C, D) unit norm, class_names). Where no text tower is at hand, the
 names of the other sets are words: for each ID set a list `not-SET` of them, without those that the
-set has itself. Text features are filed under the sets' default prompt, however they were made.
+set has itself, and the mean of the unit text features of `--generic SET` is the generic text. Text
+features are filed under the sets' default prompt, however they were made.
 Prints a command that runs each ID set against each set without class names.
 """
 
@@ -33,6 +34,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--features-dir", type=Path, default=Path("features"))
     parser.add_argument("--encoder", default="real")
+    parser.add_argument("--generic", default="imagenet-fewshot", help="set of as many words")
     return parser.parse_args()
 
 
@@ -54,6 +56,14 @@ def imported(given: argparse.Namespace) -> dict[str, Features]:
 def own_text(one: Features) -> NDArray[np.float32]:
     [text] = (text.features for text in one.texts.values())
     return text
+
+
+def add_generic(sets: Mapping[str, Features], of: str) -> None:
+    """Write the mean of a set's text features into all files of sets with text."""
+    mean = own_text(sets[of]).mean(0, dtype=np.float64).astype(np.float32)
+    for one in sets.values():
+        if one.texts:
+            store.add_texts(one.path, [], mean, f"the classes of {of}")
 
 
 def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set: str) -> int:
@@ -82,6 +92,8 @@ def main() -> None:
     given = options()
     sets = imported(given)
     named = {name: one for name, one in sets.items() if one.texts}
+    if given.generic in named:
+        add_generic(named, given.generic)
     for name in named:
         print(f"words not-{name}: {write_words(given, named, name):,}")
     folder = shlex.quote(str(given.features_dir))

@@ -18,7 +18,8 @@ def verdict(source, margin, name="cat", threshold=1.0, **values):
         "format": FORMAT, "source": source, "class": name,
         "class_index": 0, "answer": answer, "noise": answer == "noise", "rank": 1,
         "score": threshold + margin, "threshold": threshold, "margin": margin, "stage": "adapted",
-        "evidence": 1.0, "kind": "another kind", "top": [{"class": name, "score": 1.0}],
+        "evidence": 1.5 if answer == "noise" else 4.0, "level": 2.0,
+        "top": [{"class": name, "score": 1.0}],
         "content": None, "note": None, "error": None, "encoder": "tiny",
     }  # fmt: skip
     assert tuple(known) == FIELDS

@@ -18,7 +18,7 @@ def verdicts(*margins, thresholds=0.5):
         ("cat",), np.zeros(count, np.int32), margin > 0, np.zeros(count, bool),
         threshold + margin, threshold,
         np.ones(count, bool), nothing.astype(np.int32), nothing,
-        np.ones(count), np.ones(count, np.int8), np.zeros(count, bool),
+        np.full(count, np.nan), np.full(count, np.nan), np.ones(count, bool), np.zeros(count, bool),
     )  # fmt: skip
 
 

@@ -37,10 +37,7 @@ from zsntta_cli.simulation.stream import ID
 
 @pytest.mark.parametrize("method", SMALL)
 def test_what_is_measured_is_what_is_served(cache, method):
-    """Decisions on cached features, one by one, are those of `simulate` on the same stream.
-
-    But for doubt: where there is no evidence, another score ranks, and says what is unsure.
-    """
+    """Decisions on cached features, one by one, are those of `simulate` on the same stream."""
     run = build_run(
         method, "tiny", "shapes", "glyphs", "a photo of a {}.", noise="none", **SMALL[method]
     )
@@ -50,7 +47,9 @@ def test_what_is_measured_is_what_is_served(cache, method):
     features = [rows[0 if k == ID else 1][i] for k, i in zip(stream.kind, stream.row, strict=True)]
     text = sources.id_set.texts["a photo of a {}."].features
     scale = sources.id_set.identity["logit_scale"]
-    online = OnlineDetector(text, scale, method, **SMALL[method])
+    generic = sources.id_set.generic
+    assert generic is not None
+    online = OnlineDetector(text, scale, method, generic_text=generic, **SMALL[method])
     served = [online.update(one) for one in features]
     flagged = np.array([v.flagged[0] for v in served])
     np.testing.assert_array_equal(flagged, replay.decisions.is_noise)
@@ -83,8 +82,8 @@ def test_pieces_change_no_verdict(method, classes, cuts, taught):
 def test_noise_is_found_and_noise_is_what_is_above_the_threshold():
     text, features, labels = world(2, count=2000)
     verdicts = OnlineDetector(text, 20.0).update(features)
-    assert verdicts.noise[labels < 0].mean() > 0.8
-    assert verdicts.noise[labels >= 0].mean() < 0.3
+    assert verdicts.flagged[labels < 0].mean() > 0.8
+    assert verdicts.flagged[labels >= 0].mean() < 0.3
     np.testing.assert_array_equal(verdicts.flagged, verdicts.score > verdicts.threshold)
     assert not verdicts.adapted[:64].any()
     assert verdicts.adapted[64:].all()
@@ -353,7 +352,7 @@ def test_one_class_finds_noise(method):
     text, features, labels = world(9, 1, 1000)
     verdicts = OnlineDetector(text, 20.0, method, **SMALL[method]).update(features)
     late = np.arange(1000) > 300
-    assert verdicts.noise[late & (labels < 0)].mean() > 0.9
+    assert verdicts.flagged[late & (labels < 0)].mean() > 0.9
     assert verdicts.noise[late & (labels >= 0)].mean() < 0.25
     assert verdicts[0].top == (("0", 1.0),)
 

@@ -22,13 +22,14 @@ MANY = Verdicts(
     adapted=np.array([False, False, True]),
     top_index=np.array([[1, 0], [0, 1], [0, 1]], np.int32),
     top_score=np.array([[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]]),
-    evidence=np.array([0.25, np.nan, 0.75]),
-    evidence_kind=np.array([0, 0, 2], np.int8),
+    evidence=np.array([4.25, np.nan, 1.75]),
+    level=np.array([2.0, np.nan, 2.0]),
+    sure=np.array([False, False, True]),
     judged=np.array([False, False, False]),
     sources=("a.jpg", None, "c.jpg"),
 )
 FIRST = Verdict(
-    "a.jpg", "dog", 1, "unsure", 0.75, 0.5, "warm-up", 0.25, "none", (("dog", 0.7), ("cat", 0.3))
+    "a.jpg", "dog", 1, "unsure", 0.75, 0.5, "warm-up", 4.25, 2.0, (("dog", 0.7), ("cat", 0.3))
 )
 
 
@@ -38,7 +39,7 @@ def test_one_is_plain_values():
     assert next(iter(MANY)) == FIRST
     assert FIRST.margin == 0.25
     assert [type(getattr(FIRST, field.name)) for field in dataclasses.fields(FIRST)] == [
-        str, str, int, str, bool, float, float, float, str, float, str, tuple,
+        str, str, int, str, bool, float, float, float, str, float, float, tuple,
     ]  # fmt: skip
     with pytest.raises(IndexError):
         MANY[3]
@@ -65,7 +66,7 @@ def test_a_table_has_the_columns_of_verdict_files():
     assert table["answer"].tolist() == ["unsure", "clean", "noise"]
     assert table["rank"].tolist() == [2, 3, 1]
     assert table["margin"].tolist() == [0.25, -0.25, 2.0]
-    assert table["kind"].tolist() == ["none", None, "rare and far"]
+    assert table["level"].tolist()[::2] == [2, 2]
     assert table["evidence"].isna().tolist() == [False, True, False]
     assert table["top"][2] == [{"class": "cat", "score": 0.9}, {"class": "dog", "score": 0.1}]
     assert table.sort_values("rank")["source"].tolist() == ["c.jpg", "a.jpg", None]
@@ -95,9 +96,7 @@ def test_what_many_say_is_what_each_says():
     assert MANY.flagged.tolist() == [True, False, True]
     assert MANY.answer == [v.answer for v in MANY] == ["unsure", "clean", "noise"]
     assert [v.noise for v in MANY] == [False, False, True]
-    assert [(v.evidence, v.kind) for v in MANY] == [
-        (0.25, "none"), (None, None), (0.75, "rare and far"),
-    ]  # fmt: skip
+    assert [(v.evidence, v.level) for v in MANY] == [(4.25, 2), (None, None), (1.75, 2)]
 
 
 def test_what_a_person_said_stands_and_scores_stay():

@@ -33,7 +33,7 @@ def test_decisions_of_the_right_kinds_are_taken_as_they_are():
         ({"id_score": np.array([np.inf, 0.1, 0])}, "id_score inf at item 0, must be finite"),
         ({"id_score": None}, "id_score of NoneType, must be an array of floats"),
         ({"id_score": np.ones((3, 1))}, "id_score of shape (3, 1), must be (3,)"),
-        ({"evidence_kind": np.ones(3)}, "evidence_kind of float64, must be an array of integers"),
+        ({"level": np.ones(3, int)}, "level of int64, must be an array of floats"),
     ],
 )
 def test_anything_else_is_refused_by_its_field_and_first_item(changed, said):

@@ -1,6 +1,7 @@
 """Cull against its item-by-item reference, and what must hold for any stream."""
 
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,18 +12,20 @@ from learned import state_of
 from reference.cull import cull as reference
 from streams import of_features
 
-from zsntta_cli.methods.base import SURE
+from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.detectors import cull
-from zsntta_cli.methods.detectors.cull import CullSettings, Sums, _quantile, otsu
+from zsntta_cli.methods.detectors.cull import CullSettings, Level, Sums, _groups, _rare, otsu
 from zsntta_cli.methods.scores import unit, zero_shot, zero_shot_detail
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
-OPTIONS = CullSettings()
+OPTIONS, LEVEL = CullSettings(), {"cull_low": 1.0}
 
 
-def stream_of(features, text, injected=None):
-    return of_features(features, text, 30.0, injected)
+def stream_of(features, text, injected=None, generic=None, known=False):
+    data = of_features(features, text, 30.0, injected)
+    generic = None if generic is None else np.asarray(generic, np.float32)
+    return replace(data, pool=replace(data.pool, generic=generic, is_level_known=known))
 
 
 @cache
@@ -40,6 +43,12 @@ def world(seed, count=700, ratio=0.25, classes=12, dim=24):
     return features.astype(np.float32), text.astype(np.float32), labels
 
 
+@cache
+def any_text(dim=24):
+    """The mean of the unit features of texts on anything."""
+    return unit(np.random.default_rng(9).normal(size=(300, dim)) + 1).mean(0).astype(np.float32)
+
+
 def decide(data, options=OPTIONS):
     return cull.Cull(data, options, ThresholdSettings()).push(data)
 
@@ -48,34 +57,39 @@ def decide(data, options=OPTIONS):
 
 
 @pytest.mark.parametrize(
-    ("seed", "ratio", "options"),
+    ("seed", "ratio", "generic", "options"),
     [
-        (0, 0.25, OPTIONS),
-        (1, 0.0, OPTIONS),
-        (2, 0.03, CullSettings(cull_ring=300, cull_tail=2.0, cull_tail_deviations=2.0)),
-        (3, 0.5, CullSettings(cull_first=40, cull_prior=1.0)),
+        (0, 0.25, False, OPTIONS),
+        (1, 0.0, False, OPTIONS),
+        (2, 0.03, False, CullSettings(cull_ring=300, cull_tail=2, cull_tail_deviations=2)),
+        (3, 0.5, False, CullSettings(cull_first=40, cull_prior=1.0)),
+        (0, 0.25, True, OPTIONS),
+        (4, 0.95, True, CullSettings(**LEVEL)),
+        (5, 0.02, True, CullSettings(cull_low=5.0, cull_high=7.0, cull_many=0.01)),
     ],
 )
-def test_agrees_with_the_reference(seed, ratio, options):
-    features, text, _ = world(seed, count=1500, ratio=ratio)
-    injected = np.arange(1500) % 9 == 8
-    data = stream_of(features, text, injected=injected)
+def test_agrees_with_the_reference(seed, ratio, generic, options):
+    features, text, _ = world(seed, count=1200, ratio=ratio)
+    injected = np.arange(1200) % 9 == 8
+    data = stream_of(features, text, injected, any_text() if generic else None)
     found = decide(data, options)
     expected = reference(data, options, ThresholdSettings())
-    classes, is_noise, scores, thresholds, evidence, kinds = expected
+    classes, is_noise, scores, thresholds, evidence, levels = expected
     np.testing.assert_allclose(1 - found.id_score, scores, atol=2e-3)
-    tests = ~injected
-    np.testing.assert_allclose(found.detector_threshold[tests], thresholds[tests], atol=2e-3)
-    clear = ~(np.abs(scores - thresholds) < 4e-3)  # rounding may turn a decision at the threshold
+    np.testing.assert_allclose(found.detector_threshold, thresholds, atol=2e-3)
+    if options.cull_low is None:
+        assert np.isnan(found.evidence).all()
+        assert np.isnan(found.level).all()
+    else:
+        np.testing.assert_allclose(found.evidence, evidence, atol=1e-4)
+        np.testing.assert_array_equal(found.level, levels)
+        assert 0 < (found.evidence < found.level).mean() < 1
+    bound = np.where(np.isnan(thresholds), found.zero_shot_threshold, thresholds)
+    clear = ~(np.abs(scores - bound) < 4e-3)  # rounding may turn a decision at the threshold
     assert clear.mean() > 0.97
     np.testing.assert_array_equal(found.is_noise[clear], is_noise[clear])
     assert (found.class_index == classes).mean() > 0.998  # in no order: of step 7 alone
     assert (found.class_index != data.class_index).any()  # the class prior does something
-    np.testing.assert_allclose(
-        found.evidence, evidence, atol=2e-2
-    )  # ramps are eight times as steep
-    near = np.abs(evidence - SURE) < 2e-2
-    np.testing.assert_array_equal(found.evidence_kind[~near], kinds[~near])
 
 
 def test_noise_from_elsewhere_is_found():
@@ -86,6 +100,87 @@ def test_noise_from_elsewhere_is_found():
     usual = (data.noise_score > OnlineThreshold(ThresholdSettings())(data.noise_score))[late]
     assert found[is_ood].mean() > usual[is_ood].mean() + 0.15
     assert found[~is_ood].mean() < usual[~is_ood].mean() + 0.02
+
+
+# --- the level
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 0.95, 1.0])
+def test_an_image_that_fits_no_class_is_noise_whatever_the_stream_holds(ratio):
+    features, text, labels = world(8, count=800, ratio=ratio, classes=5, dim=64)
+    data = stream_of(features, text, generic=any_text(64))
+    found = decide(data, CullSettings(cull_low=2.5))
+    is_ood, by_itself = labels < 0, found.evidence < found.level
+    assert not is_ood.any() or by_itself[is_ood].mean() > 0.9
+    assert is_ood.all() or by_itself[~is_ood].mean() < 0.1
+    assert found.is_noise[by_itself].all()
+    cautious = decide(data, CullSettings(cull_low=2.5, cautious=True))
+    np.testing.assert_array_equal(cautious.is_noise, by_itself)
+    np.testing.assert_array_equal(cautious.class_index, found.class_index)
+
+
+def test_evidence_is_how_much_likelier_one_of_the_classes_is_by_hand():
+    # Logits 30 x (0.8, 0.6) less 30 x 0.5 x 0.8: the mean of exp(12) and exp(6).
+    text, generic = np.eye(2, dtype=np.float32), np.array([0.5, 0.0])
+    data = stream_of([[8.0, 6.0]], text, generic=generic)
+    found = decide(data, CullSettings(**LEVEL))
+    assert found.evidence[0] == pytest.approx(np.log((np.exp(12) + np.exp(6)) / 2), abs=1e-4)
+
+
+def level(text, options=OPTIONS, scale=100.0, **pool):
+    data = of_features(np.zeros((0, text.shape[1])), text, scale)
+    return Level.of(replace(data.pool, **pool), options)
+
+
+def test_where_a_level_is_known_and_what_any_text_is():
+    text, generic = np.eye(3), np.full(3, 0.2, np.float32)
+    known = {"generic": generic, "is_level_known": True}
+    assert level(text) is level(text, generic=generic) is None
+    found = level(text, **known)
+    assert (found.low, found.high, found.many) == (2, 3, 0.05)
+    assert (found.text == generic).all()
+    found = level(text, CullSettings(cull_low=0.5), generic=generic)
+    assert (found.low, found.high) == (0.5, 1.5)
+    found = level(text, CullSettings(cull_low=3, cull_high=2), generic=generic)
+    assert (found.low, found.high) == (3, 3), "the upper level is none that is lower"
+    # Three classes at right angles: 100 (1 - 0) is far apart, 29 is not; one class is never.
+    own = level(text, is_level_known=True)
+    np.testing.assert_allclose(own.text, 1 / 3)
+    assert level(text, scale=29.0, is_level_known=True) is None
+    assert level(text[:1], is_level_known=True) is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [((True, True), ""), ((False, True), "no generic text"), ((True, False), "cull-low")],
+)
+def test_where_equation_6_is_left_out_it_is_said(settings, said):
+    assert said in CullSettings().note(*settings)
+    assert bool(CullSettings().note(*settings)) == bool(said)
+    assert not CullSettings(cull_low=1).note(True, False)
+
+
+def test_noise_is_by_its_own_evidence_and_unsure_by_the_others():
+    features, text, labels = world(8, count=800, ratio=0.1, classes=5, dim=64)
+    detector = OnlineDetector(text, 30.0, generic_text=any_text(64), cull_low=2.5)
+    verdicts = detector.decide_all(features)
+    np.testing.assert_array_equal(verdicts.noise, verdicts.evidence < verdicts.level)
+    np.testing.assert_array_equal(verdicts.unsure, (verdicts.margin > 0) & ~verdicts.noise)
+    assert verdicts.noise[labels < 0].mean() > 0.9
+    unknown = OnlineDetector(text, 30.0).decide_all(features)
+    assert not unknown.noise.any()
+    assert unknown.unsure.any()
+    assert np.isnan(unknown.evidence).all()
+
+
+def test_where_few_belong_those_that_fit_best_come_last():
+    features, text, labels = world(8, count=310, ratio=0.97, classes=5, dim=64)
+    detector = OnlineDetector(text, 30.0, generic_text=any_text(64), cull_low=2.5)
+    verdicts = detector.decide_all(features)
+    assert verdicts.noise[labels < 0].mean() > 0.9
+    best = np.argsort(-verdicts.rank)[: (labels >= 0).sum()]
+    assert set(best) == set(np.flatnonzero(labels >= 0))
+    np.testing.assert_array_equal(np.argsort(verdicts.rank), np.argsort(verdicts.evidence))
 
 
 # --- online (what holds of every method: test_invariants.py, test_online_methods.py)
@@ -109,25 +204,10 @@ def test_state_does_not_grow():
     stepper, sizes = cull.Cull(data, OPTIONS, ThresholdSettings()), []
     for start in range(0, 6000, 500):
         stepper.push(data.part(slice(start, start + 500)))
-        waiting = [
-            v for k, v in state_of(stepper).items() if k.startswith((".block.", ".is_noise"))
-        ]
+        waiting = [v for k, v in state_of(stepper).items() if k.startswith((".block.", ".flagged"))]
         sizes.append(len(pickle.dumps(state_of(stepper))) - sum(v.nbytes for v in waiting))
     full = sizes[1:]  # the queue of 512 scores is not full after the first 500
     assert max(full) - min(full) < 64  # digits of counts
-
-
-def test_state_is_of_dims_classes_and_ring_alone():
-    text = unit(np.random.default_rng(0).normal(size=(1000, 512))).astype(np.float32)
-    sums = cull.Cull(
-        stream_of(np.zeros((0, 512), np.float32), text), OPTIONS, ThresholdSettings()
-    ).sums
-    given = ".pool.", ".options.", ".rule"
-    learned = {k: v for k, v in state_of(sums).items() if not k.startswith(given)}
-    assert sum(map(np.size, learned.values())) == 4 * 512 + 3 * 1000 + 5 * 1024 + 8
-
-
-# --- injected noise
 
 
 def test_injected_items_are_noise_and_teach_nothing():
@@ -143,23 +223,16 @@ def test_injected_items_are_noise_and_teach_nothing():
 # --- odd streams
 
 
+@pytest.mark.parametrize("generic", [False, True])
 @pytest.mark.parametrize("classes", [1, 2])
 @pytest.mark.parametrize("dim", [2, 24])
-def test_few_classes_and_dims(classes, dim):
+def test_few_classes_and_dims(classes, dim, generic):
     rng = np.random.default_rng(0)
     text = unit(rng.normal(size=(classes, dim)))
-    found = decide(stream_of(rng.normal(size=(400, dim)), text))
+    data = stream_of(rng.normal(size=(400, dim)), text, generic=any_text(dim) if generic else None)
+    found = decide(data, CullSettings(**LEVEL))
     assert np.isfinite(found.id_score).all()
     assert set(found.class_index) <= set(range(classes))
-
-
-@pytest.mark.parametrize("dim", [2048, 4096])
-def test_many_dims(dim):
-    features, text, labels = world(0, count=520, ratio=0.5, dim=dim)
-    found = decide(stream_of(features, text))
-    assert np.isfinite(found.id_score).all()
-    is_ood = labels[260:] < 0
-    assert found.is_noise[260:][is_ood].mean() > found.is_noise[260:][~is_ood].mean() + 0.5
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 1e-20])
@@ -176,16 +249,10 @@ def test_equal_items_are_answered_equally(value):
 def test_few_distinct_images(distinct, seed):
     rng = np.random.default_rng(seed)
     shown = rng.normal(size=(distinct, 24))[rng.integers(distinct, size=300)]
+    shown[::7] = 0
     found = decide(stream_of(shown, world(0)[1]))
     assert np.isfinite(found.id_score).all()
     assert np.abs(found.id_score).max() < 100  # no view is made of rounding
-
-
-def test_zero_features_among_others():
-    features, text, _ = world(0)
-    features = features.copy()
-    features[::7] = 0
-    assert np.isfinite(decide(stream_of(features, text)).id_score).all()
 
 
 @pytest.mark.parametrize("count", [0, 1, 64, 129, 200])
@@ -204,9 +271,10 @@ def test_short_streams(count, all_injected):
 @given(seed=st.integers(0, 99))
 def test_turning_the_space_changes_no_decision(seed):
     """Only angles count: a rotation and another norm of the features leave everything as it is."""
-    features, text, _ = world(6)
+    (features, text, _), generic = world(6), any_text()
     turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(24, 24)))[0]
-    a, b = decide(stream_of(features, text)), decide(stream_of(3 * features @ turn, text @ turn))
+    turned = stream_of(3 * features @ turn, text @ turn, generic=generic @ turn)
+    a, b = decide(stream_of(features, text, generic=generic)), decide(turned)
     clear = np.abs(a.id_score - 1 + np.nan_to_num(a.detector_threshold)) > 1e-3
     assert (a.is_noise == b.is_noise)[clear].all()
     np.testing.assert_allclose(a.id_score, b.id_score, atol=5e-3)
@@ -246,26 +314,30 @@ def test_otsu_by_hand():
     assert otsu(np.ones(9))[1] == 0
 
 
-@given(
-    st.lists(st.floats(-100, 100), min_size=2, max_size=40), st.floats(0.1, 10), st.floats(-9, 9)
-)
-def test_otsus_share_is_a_share_whatever_the_scale(values, scale, shift):
-    scores = np.array(values)
-    share = otsu(scores)[1]
-    assert -1e-9 <= share <= 1 + 1e-9
-    if scores.std() > 1e-3:
-        assert otsu(scale * scores + shift)[1] == pytest.approx(share, abs=1e-6)
+def test_groups_by_hand():
+    many = 10**12
+    assert _groups(2 / np.pi, many) == _groups(0.5, many) == 0
+    assert _groups(0.751, many) == _groups(1.0, 100) == 1
+    assert _groups((2 / np.pi + 0.75) / 2, many) == pytest.approx(0.5, abs=1e-4)
+    assert _groups(0.7, 100) == pytest.approx((0.65 - 2 / np.pi) / (0.75 - 2 / np.pi))
 
 
-@given(st.lists(st.floats(-5, 5), min_size=2, max_size=30), st.floats(0, 1))
-def test_quantile_is_numpys(values, share):
-    found = _quantile(np.sort(values), share)
-    assert found == pytest.approx(np.quantile(values, share), abs=1e-9)
+def test_a_few_images_far_above_are_rare_and_far_below_they_belong():
+    scores = np.clip(np.random.default_rng(0).normal(size=1000), -2.5, 2.5)
+    assert _rare(scores, 6.0) == 0
+    scores[:4] = 8
+    assert _rare(scores, 6.0) == 1
+    assert _rare(3 * scores - 5, 6.0) == 1
+    assert _rare(-scores, 6.0) == 0
+    # One among four equal others: skewness 3 / 2, kurtosis 3.25.
+    few = np.array([0, 0, 0, 0, 1.0])
+    assert _rare(few, (3 / 2 + 3.25) / 1.05) == pytest.approx(0.4)
+    assert _rare(np.ones(9), 6.0) == 0
 
 
 def test_class_penalty_by_hand():
     # Softmax mass of 336 and 64 with 64 spread evenly: pi = 46 / 58, 12 / 58.
-    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS)
+    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS, None)
     learned.mass = np.array([336.0, 64.0])
     log = np.log(np.array([368, 96]) * 2 / 464)
     spread = (368 * log[0] ** 2 + 96 * log[1] ** 2) / 464

@@ -4,6 +4,8 @@ What was learned is computed anew from the whole history after each block, in fl
 sums, no shared code. An item keeps the views by which it was decided.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
@@ -13,26 +15,31 @@ from zsntta_cli.settings import ThresholdSettings
 
 
 def cull(data: StreamData, o: CullSettings, threshold: ThresholdSettings):
-    """Classes, decisions, scores, thresholds and evidence of all items.
-
-    At first ZS-CLIP's u, nan, and no evidence.
-    """
+    """Classes, flags, scores, thresholds (at first nan), evidence and levels of all items."""
     text = data.pool.text_features.astype(float)
+    if o.cull_low is None and not data.pool.is_level_known:
+        data = replace(data, pool=replace(data.pool, generic=None))
+    low = o.cull_low if o.cull_low is not None else 2.0 if data.pool.is_level_known else np.nan
+    high = low + 1 if o.cull_high is None else o.cull_high
+    if any_text(data.pool) is None:
+        low = high = np.nan
     zero_shot, past, pending, rule = OnlineThreshold(threshold), [], [], None
     answers, kept, weight = [], [], np.zeros(3)
     for t in range(len(data)):
         item = see(data, t, text)
+        item["low"] = item["e"] < low
         is_known = data.injected[t]
         if not is_known:
             item["zs"] = item["u"] > zero_shot(np.array([item["u"]]))[0]
         if rule is None:
-            is_noise, score, tau = is_known or item["zs"], item["u"], np.nan
+            score, tau, level = item["u"], zero_shot.latest, low
         else:
-            score, tau = rule.score(item, rule.views(item)), rule.tau
-            is_noise = is_known or score > tau
+            score, tau, level = rule.score(item, rule.views(item)), rule.tau, rule.level(low, high)
+        is_noise = is_known or score > tau or item["e"] < level
+        if not np.isnan(level):
+            score = max(score, tau + level - item["e"])
         named = name(item, rule, kept, weight)
-        evidence = rule.evidence if rule else (0.0, 0)
-        answers.append((named, is_noise, score, np.nan if is_known else tau, *evidence))
+        answers.append((named, is_noise, score, tau if rule else np.nan, item["e"], level))
         if is_known:
             continue
         item["noise"] = is_noise
@@ -51,17 +58,34 @@ def cull(data: StreamData, o: CullSettings, threshold: ThresholdSettings):
     return [np.array(column) for column in zip(*answers, strict=True)]
 
 
+def any_text(pool):
+    """The generic text, or the mean of classes that are far enough apart, or None."""
+    if pool.generic is not None:
+        return pool.generic.astype(float)
+    text, count = pool.text_features.astype(float), len(pool.text_features)
+    cosines = [text[i] @ text[j] for i in range(count) for j in range(i)]
+    is_apart = count > 1 and pool.logit_scale * (1 - np.mean(cosines)) >= 30
+    return text.mean(0) if is_apart else None
+
+
 def see(data: StreamData, t: int, text):
+    pool = data.pool
     f = data.pool.image_features[data.index[t]].astype(float)
     x = f / max(np.linalg.norm(f), 1e-12)
-    logits = data.pool.logit_scale * text @ x
+    logits = pool.logit_scale * text @ x
+    other = any_text(pool)
+    fit = (
+        np.nan if other is None else np.log(np.mean(np.exp(logits - pool.logit_scale * other @ x)))
+    )
+    if pool.generic is not None:
+        logits -= pool.logit_scale * pool.generic @ x
     p = np.exp(logits - logits.max())
     p /= p.sum()
     entropy = -sum(v * np.log(v) for v in p if v > 0) / np.log(max(len(p), 2))
     first = np.argsort(-logits, kind="stable")[:5]
     return {
         "x": x, "l": logits, "p": p, "u": data.noise_score[t], "h": entropy, "g": -logits.max(),
-        "order": first,
+        "order": first, "e": fit,
     }  # fmt: skip
 
 
@@ -127,23 +151,19 @@ class Rule:
         self.b_sd, self.z_weight = (h + g + q).std(), max((z * q).mean(), 0) ** 3
         b = (h + g + q) / self.b_sd
         s = np.array([self.score(i, i["views"]) for i in ring])
-        # 4. share of noise, threshold, evidence
+        # 4. share of noise, threshold
         split, between = otsu(b)
         own, zs = b > split, np.array([i["zs"] for i in ring])
         both = (own & zs).mean()
-        single = both + max(2 * zs.mean() - 1, 0) * (zs.mean() - both)
         t = groups(between, len({i["g"] for i in ring}))
-        rho = single + t * (own.mean() - single)
+        rho = both + t * (own.mean() - both)
         tau = np.quantile(s, 1 - rho)
         logit = (g + q - (g + q).mean()) / (g + q).std()
-        rare = np.clip(8 * (((logit**3).mean() + (logit**4).mean()) / o.cull_tail - 1), 0, 1)
+        skewness, kurtosis = (logit**3).mean(), (logit**4).mean()
+        rare = np.clip(8 * ((skewness + kurtosis) / o.cull_tail - 1), 0, 1) * (skewness > 0)
         mad = 1.4826 * np.median(abs(s - np.median(s)))
         far = np.median(s) + o.cull_tail_deviations * mad
         self.tau = (1 - rare) * tau + rare * max(tau, far)
-        two, back = t**2, 1 - own.mean() / max(zs.mean(), 1e-9)
-        far = max(back, rare)
-        value = max(two, far)
-        self.evidence = value, 0 if value < 0.5 else 1 if two >= far else 2
         # 5. class prior, from the softmax mass of the five largest logits
         mass = np.full(self.classes, o.cull_first / self.classes)
         for i in past:
@@ -152,6 +172,12 @@ class Rule:
         pi = mass / mass.sum()
         spread = (pi * np.log(self.classes * pi) ** 2).sum()
         self.penalty = min(1, o.cull_prior**2 / max(spread, 1e-9)) * np.log(self.classes * pi)
+
+        # 6. whether many are below the lower level
+        self.is_many = np.mean([i["low"] for i in ring]) > o.cull_many
+
+    def level(self, low, high):
+        return high if self.is_many else low
 
     def score(self, i, views):
         z, h, g, q = (views - self.mean) / self.sd

@@ -34,7 +34,7 @@ def broken(source="b.png"):
 
 def test_lines_of_files():
     assert csv_lines([row(), broken('b,"\udcff.png')]) == (
-        b"1,a.png,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.0,another kind,"
+        b"1,a.png,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.5,2.0,"
         b'"[{""class"": ""cat"", ""score"": 1.0}]",,,,tiny\n'
         b'1,"b,""\xff.png",,,,,,,,,,,,,,,gone,tiny\n'
     )
@@ -69,7 +69,7 @@ def test_rows_that_nobody_writes_leave_nothing_open(tmp_path, ending):
     assert not list(tmp_path.iterdir())
 
 
-SAYS_NOT = {"evidence": None, "kind": None}  # rows of a method without evidence
+SAYS_NOT = {"evidence": None, "level": None}  # rows of a method without evidence
 
 
 def batch(*rows):
@@ -97,16 +97,13 @@ def test_what_is_said_of_all():
 
 
 def test_what_the_embedded_encoder_shows_is_said_to_show_little():
-    clear = [row(evidence=1.0, kind="another kind", score=i / 100) for i in range(64)]
-    assert said(*clear)[-1] == "Another kind of image shows clearly: 64 (100 %)."
-    for rows in (clear, doubtless(64)):
-        first, *others = said(*rows, is_embedded=True)
-        assert first.startswith("This is the embedded encoder: its verdicts are a demonstration")
-        assert len(others) == 1, "of its evidence nothing is said"
+    first, *others = said(*doubtless(64), is_embedded=True)
+    assert first.startswith("This is the embedded encoder: its verdicts are a demonstration")
+    assert len(others) == 1
 
 
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
-    warm = row(stage="warm-up", evidence=0.0, kind="none")
+    warm = row(stage="warm-up")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images cull cannot")
     assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
 
@@ -122,23 +119,24 @@ def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
 
 
 def doubtless(count, **more):
-    """Clean rows of images that differ, without any evidence."""
-    quiet = {"evidence": 0.0, "kind": "none", **more}
-    return [row(noise=False, margin=-0.1, **{"score": i / 100, **quiet}) for i in range(count)]
+    """Clean rows of images that differ."""
+    return [
+        row(f"{i}.png", noise=False, margin=-0.1, **{"score": i / 100, **more})
+        for i in range(count)
+    ]
 
 
-CLEAR = "No kind of image beyond your classes shows."
+CLEAR = "Every image fits one of your classes better than other words."
 
 
-def test_an_all_clear_is_by_evidence_alone():
+def test_an_all_clear_is_by_the_images_own_evidence():
     assert said(*doubtless(64))[1:] == [CLEAR]
     for rows, more in (
         (doubtless(1), {}),
         (doubtless(63), {}),
         (doubtless(64, score=0.5), {}),  # all were read as white
-        (doubtless(64, evidence=None, kind=None), {}),  # the method does not say
+        (doubtless(64, evidence=None, level=None), {}),  # the method does not say
         (doubtless(64), {"is_asked": True}),  # --flag
-        (doubtless(64, evidence=0.75, kind="rare and far"), {}),
         (doubtless(64, stage="warm-up"), {}),
         ([*doubtless(64), row(stage="judged")], {}),  # a person knows one
     ):
@@ -146,20 +144,16 @@ def test_an_all_clear_is_by_evidence_alone():
     assert "Fewer than 64 images differ" in said(*doubtless(63))[-1]
 
 
-def test_noise_and_doubt_are_said_by_evidence():
-    unsure = {**row(noise=False), "answer": "unsure", "evidence": 0.0, "kind": "none"}
-    assert said(*doubtless(161), *[unsure] * 39)[1:] == [
+def test_doubt_is_said_and_where_most_do_not_belong():
+    unsure = [row(noise=False, answer="unsure", score=i / 100) for i in range(100)]
+    assert said(*doubtless(161), *unsure[:39])[1:] == [
         CLEAR, "39 are doubtful: see them with --review."
     ]  # fmt: skip
-    clear = doubtless(189, evidence=1.0, kind="another kind")
-    assert said(*clear, *[row()] * 11)[1:] == ["Another kind of image shows clearly: 11 (6 %)."]
-    assert said(*clear, row(kind="rare and far"))[1:] == [
-        "A rare kind of image, far from all others, shows clearly: 1 (less than 1 %)."
-    ]
-    assert said(row(), *doubtless(99), unsure)[1:] == [
-        "Another kind of image shows at times: 1 (less than 1 %).",
-        "1 is doubtful: see it with --review.",
-    ]
+    assert said(*doubtless(99), *unsure)[1] == "Most images do not seem to be of your classes."
+    none = [row(score=i / 100) for i in range(100)]
+    assert "those that fit best come last" in said(*doubtless(99), *none)[1]
+    assert "Most" not in said(*doubtless(101), *none)[0]
+    assert not said(*doubtless(101), *none)[1:]
 
 
 ANSWERS = st.lists(st.sampled_from(["noise", "unsure", "clean", None]), min_size=1, max_size=12)
@@ -213,7 +207,7 @@ def test_parquet_has_the_fields_and_their_types(tmp_path):
     assert tuple(table.column_names) == FIELDS == tuple(row_schema()["properties"])
     assert [str(kind) for kind in table.schema.types] == [
         "int64", "string", "string", "int64", "string", "bool", "int64",
-        "double", "double", "double", "string", "double", "string",
+        "double", "double", "double", "string", "double", "double",
         "list<element: struct<class: string, score: double>>", "string", "string", "string",
         "string",
     ]  # fmt: skip

@@ -15,7 +15,16 @@ SAME_ENCODER = (
     "logit_scale", "logit_bias",
 )  # fmt: skip
 IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
+# Encoders of which it is known by how many nats a fitting text stands above any other: those of
+# OpenAI's training, in batches of 32,768 (docs/detector.md).
+_OPENAI, _LEVEL_KNOWN = "openai", ("ViT-B-32", "ViT-B-16", "ViT-L-14", "ViT-L-14-336")
 LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
+
+
+def is_level_known(identity: Mapping[str, Any]) -> bool:
+    """Whether it is known how far an encoder's logits of fitting texts stand above any text's."""
+    model = str(identity.get("model")).removesuffix("-quickgelu")
+    return model in _LEVEL_KNOWN and identity.get("pretrained") == _OPENAI
 
 
 class Difference(NamedTuple):

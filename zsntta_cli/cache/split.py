@@ -5,9 +5,10 @@ Tiny-ImageNet's against 180): some classes become an ID set, and the others its 
 noise of the same kind.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.store import Features
 from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
+
+_NO_TEXTS: Mapping[str, Any] = {"texts": {}, "generic": None, "generic_source": ""}
 
 
 def split_names(name: str) -> tuple[str, str]:
@@ -82,7 +85,7 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
     id_name, ood_name = split_names(name)
     yield _write(_some(whole, id_name, is_id, list(chosen)), ids[is_id].tolist())
-    yield _write(replace(_some(whole, ood_name, ~is_id, rest), texts={}), ids[~is_id].tolist())
+    yield _write(replace(_some(whole, ood_name, ~is_id, rest), **_NO_TEXTS), ids[~is_id].tolist())
 
 
 def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence[int]) -> Features:
@@ -113,6 +116,8 @@ def _write(part: Features, sample_ids: Sequence[str]) -> Path:
         raise StoreError(
             f"{part.path} holds another split or set: name this one otherwise with --name NAME."
         )
-    if missing := [text for name, text in part.texts.items() if name not in existing.texts]:
-        store.add_texts(part.path, missing)
+    missing = [text for name, text in part.texts.items() if name not in existing.texts]
+    generic = part.generic if existing.generic is None else None
+    if missing or generic is not None:
+        store.add_texts(part.path, missing, generic, part.generic_source)
     return part.path

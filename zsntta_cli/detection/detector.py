@@ -18,10 +18,7 @@ from zsntta_cli.detection.stepping import ONE_THREAD, rescored
 from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import (
-    Evidence,
-    StreamData,
-)
+from zsntta_cli.methods.base import StreamData
 from zsntta_cli.settings.options import check
 
 Sources = Sequence[str | None]  # what verdicts call the images
@@ -57,6 +54,8 @@ class OnlineDetector:
         class_names: Sequence[str] | None = None,
         normalized: bool = False,
         logit_bias: float | None = None,
+        generic_text: ArrayLike | None = None,
+        is_level_known: bool = False,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing.
@@ -69,13 +68,19 @@ class OnlineDetector:
             class_names: (C,) for the verdicts; numbers where none are given.
             normalized: features come with unit norm, not raw.
             logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
+            generic_text: (D,) the mean of the unit features of 50 texts or more on anything, for
+                cull; it is not of unit norm.
+            is_level_known: the features are of one of OpenAI's ViTs, for which cull knows the
+                level below which an image is noise; `cull_low` sets another encoder's.
             settings: those of the method and its threshold, named as for `simulate`; `seed` is for
                 a detector that starts at random.
 
         Raises:
             SettingsError: one of the arguments is out of its range.
         """
-        model = FrozenModel.checked(text_features, logit_scale, logit_bias)
+        model = FrozenModel.checked(
+            text_features, logit_scale, logit_bias, generic_text, is_level_known
+        )
         inputs.warn_of_logarithm(logit_scale)
         self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
         self.normalized = normalized
@@ -232,9 +237,8 @@ class OnlineDetector:
     def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
         """At most `count` images of `decide_all` to ask a person about: ids and verdicts.
 
-        Images whose answers say most about the others come first. An id is the image's source if
-        that is unique, else its number. Every answer may change the best next question, so ask for
-        one at a time if possible.
+        Images that are nearest to their threshold come first, equal ones once. An id is the image's
+        source if that is unique, else its number.
 
         Raises:
             SettingsError: nothing was decided in hindsight yet.
@@ -256,9 +260,10 @@ class OnlineDetector:
         questions.answer(questions.number(image), is_of_class)
 
     def answered(self) -> Verdicts:
-        """The verdicts of `decide_all` with the answers, which may move the thresholds.
+        """The verdicts of `decide_all` with the answers.
 
-        Images that are no longer flagged become unsure; answered images are as they were answered.
+        Answered images, and those equal to them, are as they were answered. If any answer was
+        noise, unsure images are noise.
 
         Raises:
             SettingsError: nothing was decided in hindsight yet.
@@ -341,13 +346,11 @@ class OnlineDetector:
         return self._model is not None and self._knows.method.adapted
 
     @property
-    def evidence(self) -> Evidence | None:
-        """The current evidence for noise of another kind; None if the method has none.
-
-        Below 0.5 (`is_sure`), images above the threshold are "unsure" and not "noise".
-        """
-        self._begun()
-        return self._knows.method.evidence
+    def note(self) -> str:
+        """What is to be known of the method on this encoder; empty if nothing is."""
+        model = self._begun()
+        phrase = self._settings[1].note(model.generic is not None, model.is_level_known)
+        return f"{self.method} {phrase}." if phrase else ""
 
     @property
     def stage(self) -> Stage:

@@ -23,6 +23,7 @@ from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.encoders.generic import generic_text
 from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, first_line
@@ -127,6 +128,10 @@ class Encoding:
     def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
         """Text features (C, D) of class names, of unit norm; the mean of several templates."""
         return prompt_features(self._of_prompts, template, names)
+
+    def generic_text(self) -> NDArray[np.float32]:
+        """The encoder's generic text (D,); its words are encoded once, and kept."""
+        return generic_text(self._of_prompts)
 
     def _of_prompts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Text features (P, D) of prompts: new ones are encoded, and kept."""

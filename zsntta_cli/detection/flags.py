@@ -79,6 +79,7 @@ def flagged(verdicts: Verdicts, flag: Flag) -> Flagged:
     """Flag as many of a whole folder's images as wanted; none is unsure then."""
     rank, wanted = verdicts.rank, flag.wanted(len(verdicts))
     if wanted is not None:
+        rank = verdicts.margin_rank  # by which the thresholds move
         threshold = verdicts.threshold + between(np.sort(verdicts.margin), wanted)
         unsure = np.zeros(len(verdicts), bool)
         verdicts = replace(verdicts, noise=rank <= wanted, unsure=unsure, threshold=threshold)

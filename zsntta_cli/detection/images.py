@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.cache.identity import difference
+from zsntta_cli.cache.identity import difference, is_level_known
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.detection import inputs
@@ -20,6 +20,7 @@ from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.sources.item import ADDRESS, refuse
+from zsntta_cli.encoders.generic import generic_text
 from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
@@ -108,7 +109,10 @@ class NoiseDetector(OnlineDetector):
             return FrozenModel(classes.features, classes.scale, None)
         texts = prompt_features(self.encoder.encode_texts, self.prompt, self.class_names)
         scale, bias = self.identity["logit_scale"], self.identity.get("logit_bias")
-        return FrozenModel.checked(texts, scale, bias)
+        is_known = is_level_known(self.identity)
+        is_set = self.settings.get("cull_low") is not None
+        generic = generic_text(self.encoder.encode_texts) if is_known or is_set else None
+        return FrozenModel.checked(texts, scale, bias, generic, is_known)
 
     @property
     def online(self) -> OnlineDetector:

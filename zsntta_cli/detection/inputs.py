@@ -19,6 +19,7 @@ from zsntta_cli.settings.options import LARGEST_SCALE, check, check_choice, is_b
 
 _LOGARITHMS = math.log(50), math.log(200)  # CLIP's scale is 100, SigLIP's 110 to 120
 DETECTORS = ("zs-clip", "adand", "cull")  # the methods that judge single images
+_UNIT = 1e-3  # a mean of unit features whose norm is nearer to 1 is of texts that are all alike
 _LARGEST = 1e15  # of a feature's numbers: their squares are numbers in single precision too
 _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
 
@@ -97,6 +98,25 @@ def check_class_names(names: Sequence[Any]) -> None:
         check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
     for name, count in Counter(names).items():
         check(count == 1, f"the class name '{short(name)}' is there twice.")
+
+
+def checked_generic(generic: Any, dim: int) -> NDArray[np.float32] | None:
+    """A generic text (D,), or None: the mean of unit features, which is not of unit norm itself.
+
+    Raises:
+        SettingsError: it is of other dims, or its norm is 1 or more, or 0.
+    """
+    if generic is None:
+        return None
+    [*rows] = checked_matrix("generic_text", generic, flat=True)
+    check(len(rows) == 1 and len(rows[0]) == dim, f"generic_text must be one row of {dim:,} dims.")
+    norm = float(np.linalg.norm(rows[0]))
+    check(
+        0 < norm < 1 - _UNIT,
+        f"generic_text has the norm {norm:.4g}, must be below 1: the mean of the unit features of "
+        f"50 texts or more, not made one of unit norm.",
+    )
+    return rows[0]
 
 
 def checked_features(features: Any, dim: int, normalized: bool) -> NDArray[np.float32]:

@@ -23,7 +23,7 @@ from zsntta_cli.detection.learning import (
 )
 from zsntta_cli.detection.stepping import last_pass, passes_for
 from zsntta_cli.detection.verdicts import Verdicts
-from zsntta_cli.methods.base import SURE, Pool, StreamData
+from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.method import Method
 
 
@@ -34,20 +34,27 @@ class FrozenModel:
     text: NDArray[np.float32]  # (C, D) unit norm
     scale: float  # of the logits
     bias: float | None  # of a sigmoid model's logits
+    generic: NDArray[np.float32] | None = None  # (D,) of its texts on anything
+    is_level_known: bool = False  # how far texts that fit stand above it
 
     @classmethod
-    def checked(cls, text: Any, scale: Any, bias: Any) -> "FrozenModel":
+    def checked(
+        cls, text: Any, scale: Any, bias: Any, generic: Any = None, is_level_known: bool = False
+    ) -> "FrozenModel":
         """A model from values that a user gave; SettingsError if they are invalid."""
+        rows = inputs.checked_text(text)
         return cls(
-            inputs.checked_text(text), inputs.checked_scale(scale), inputs.checked_bias(bias)
-        )
+            rows, inputs.checked_scale(scale), inputs.checked_bias(bias),
+            inputs.checked_generic(generic, rows.shape[1]), bool(is_level_known),
+        )  # fmt: skip
 
     def __deepcopy__(self, memo: object) -> "FrozenModel":
         return self
 
     def stream(self, features: NDArray[np.float32], seed: int = 0) -> StreamData:
         """Raw image features (N, D) as a stream with zero-shot scores."""
-        pool, count = Pool.scored(features, self.text, self.scale), len(features)
+        known, count = self.is_level_known, len(features)
+        pool = Pool.scored(features, self.text, self.scale, self.generic, is_level_known=known)
         return StreamData(pool, np.arange(count), np.zeros(count, bool), seed)
 
 
@@ -133,13 +140,13 @@ class Knowledge:
 def _by_rule(rule: LearnedRule | None, verdicts: Verdicts, data: StreamData) -> Verdicts:
     """Verdicts by the rule learned from answers, if there are any.
 
-    If a person labelled any image as noise, images above the threshold are noise, whatever the
-    evidence.
+    If a person labelled any image as noise, images above the threshold are noise, even those that
+    are so by the other images alone.
     """
     if rule is None:
         return verdicts
     odds = rule.log_odds(units(data.features(slice(None))), verdicts.margin)
-    unsure = (odds > 0) & (verdicts.evidence < SURE) & (not rule.answers.noise.any())
+    unsure = (odds > 0) & ~verdicts.sure & (not rule.answers.noise.any())
     return dataclasses.replace(
         verdicts, score=odds, threshold=np.zeros_like(odds), noise=(odds > 0) & ~unsure,
         unsure=unsure,

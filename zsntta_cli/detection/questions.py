@@ -1,21 +1,27 @@
 """Questions about a folder that was decided in hindsight, and its verdicts after the answers."""
 
 from collections import Counter
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from zsntta_cli.detection import asking
-from zsntta_cli.detection.flags import between
 from zsntta_cli.detection.verdicts import Verdict, Verdicts
 from zsntta_cli.errors import SettingsError, short
 
-_BETTER = 0.02  # of Acc_H that another cut is expected to be better by, to be taken
-
 ImageId = str | int  # an image's source where it alone has that, else its number
+
+
+def nearest(
+    margins: Sequence[float], images: Sequence[Hashable], is_open: Sequence[bool]
+) -> list[int]:
+    """Numbers of the open ones of N images, those nearest to their threshold first.
+
+    Of equal `images` the first alone is given; none, if a closed one is equal to it.
+    """
+    order = sorted(range(len(margins)), key=lambda i: (is_open[i], abs(margins[i])))
+    first: dict[Hashable, int] = {}
+    for i in order:
+        first.setdefault(images[i], i)
+    return [i for i in first.values() if is_open[i]]
 
 
 class Questions:
@@ -29,79 +35,38 @@ class Questions:
         self.first = verdicts
         self.truths: dict[int, bool] = {}  # whether the image of a number is noise
 
-    @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        """Numbers (N,) of the images, the most suspicious first."""
-        return np.argsort(-self.first.margin, kind="stable")
-
-    @cached_property
-    def _cells(self) -> NDArray[np.int64]:
-        """The grid's rank (N,) of each image."""
-        cells = np.empty(len(self.first), np.int64)
-        cells[self._order] = asking.grid().cells(len(cells))
-        return cells
-
     def next(self, count: int = 1) -> list[int]:
-        """Indices of at most `count` images to ask about, the most informative first.
+        """Numbers of at most `count` images to ask about, those nearest to their threshold first.
 
-        Images that were answered or judged before are left out. Answers change the order.
+        Images that were answered or judged before are left out, and so are copies of an image.
         """
         is_open = ~self.first.judged
         is_open[[*self.truths]] = False
-        rest = self._order[is_open[self._order]]
-        chosen = asking.most_telling(self.belief(), self._cells[rest], count)
-        return [int(number) for number in rest[chosen]]
+        return nearest(self.first.margin.tolist(), self._images, is_open.tolist())[:count]
+
+    @cached_property
+    def _images(self) -> list[Hashable]:
+        """What tells images apart: copies of one have the same scores."""
+        first = self.first
+        both = zip(first.margin.tolist(), map(tuple, first.top_score.tolist()), strict=True)
+        return [*both]
 
     def answer(self, number: int, belongs: bool) -> None:
         """Take an answer: whether the image with an index belongs to one of the classes."""
         self.truths[number] = not belongs
 
-    def belief(self) -> asking.Floats:
-        """The probabilities (H,) of the hypotheses after the answers, "no noise" first."""
-        count = max(len(self.first), 1)
-        evidence = float(np.nan_to_num(self.first.evidence).sum()) / count
-        weight = asking.prior(evidence, float(self.first.flagged.sum()) / count)
-        for number, is_noise in self.truths.items():
-            weight = asking.updated(weight, int(self._cells[number]), is_noise)
-        return weight
-
     def verdicts(self) -> Verdicts:
         """The verdicts (N,) with the answers.
 
-        If every answer is that the image belongs, all thresholds move by one amount, so that as few
-        images are above as is expected to be best. Images above are noise if any answer was noise,
-        or if they were noise before. Images that are no longer flagged become unsure, and answered
-        images are as they were answered.
+        Thresholds do not move: of noise of the classes' own kind a few answers at the threshold say
+        too little, and a folder with little of it lost more than a clean one gained.
         """
         if not self.truths:
             return self.first
-        first, before, count = self.first, self.first.flagged, self._best_count()
-        is_above, move = before, 0.0
-        if count != before.sum():
-            is_above = np.zeros(len(first), bool)
-            is_above[self._order[:count]] = True
-            move = between(np.sort(first.margin), count)
-        noise = is_above & (first.noise | any(self.truths.values()))
-        unsure, threshold = (is_above | before) & ~noise, first.threshold + move
-        moved = replace(first, noise=noise, unsure=unsure, threshold=threshold)
-        return moved.as_judged(self.truths)
-
-    def _best_count(self) -> int:
-        """How many images to flag: fewer, if every answer is that the image belongs.
-
-        After an answer that is noise, a cut by ten answers loses more than it gains: noise of the
-        same kind as the classes is hard to rank.
-        """
-        now, images = int(self.first.flagged.sum()), len(self.first)
-        if any(self.truths.values()):
-            return now
-        right = asking.accuracy_by_rank(self.first.top_score[self._order, 0])
-        accuracy = asking.expected_accuracy(self.belief(), right)
-        rank = asking.grid().rank
-        at = min(int(np.searchsorted(rank, now / images)), len(rank) - 1)
-        best = int(accuracy.argmax())
-        is_better = accuracy[best] - accuracy[at] > _BETTER
-        return min(int(rank[best] * images + 0.5), now) if is_better else now
+        of_image = {self._images[number]: truth for number, truth in self.truths.items()}
+        copies = {i: of_image[image] for i, image in enumerate(self._images) if image in of_image}
+        judged = self.first.as_judged({**copies, **self.truths})
+        return judged.as_noise() if any(self.truths.values()) else judged
 
     def named(self, count: int) -> list[tuple[ImageId, Verdict]]:
         """The images to ask about as ids and verdicts."""

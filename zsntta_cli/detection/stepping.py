@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from zsntta_cli.methods.base import Decisions, Evidence, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.match import Floats, Moments, by_moments, match, standardised
 from zsntta_cli.methods.method import Method
 from zsntta_cli.settings import MATCH
@@ -30,11 +30,6 @@ class BestClass(Method):
     def adapted(self) -> bool:
         """Whether the method's own rule decides."""
         return self.method.adapted
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """The method's evidence for noise of another kind."""
-        return self.method.evidence
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items; without learning they do not change the moments."""

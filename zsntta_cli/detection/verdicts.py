@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.base import EVIDENCE_KINDS, NONE, SURE, Decisions, StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,6 @@ NOISE: Final = "noise"
 UNSURE: Final = "unsure"
 CLEAN: Final = "clean"
 VerdictAnswer = Literal["noise", "unsure", "clean"]
-EvidenceKind = Literal["none", "another kind", "rare and far"]
 Stage = Literal["warm-up", "adapted", "judged"]
 WARM_UP: Stage = "warm-up"
 ADAPTED: Stage = "adapted"
@@ -43,14 +42,14 @@ class Verdict:
     source: str | None  # where it is from, if that is known
     class_name: str  # the class, should it be clean
     class_index: int
-    answer: VerdictAnswer  # unsure: above the threshold, but nothing speaks for noise at all
+    answer: VerdictAnswer  # noise by its own evidence; unsure: by the other images alone
     noise: bool = field(init=False)  # whether it belongs to none of the classes, by the answer
     score: float  # higher = more noise; only scores of one stage compare
     threshold: float  # noise or unsure iff the score is above it
     margin: float = field(init=False)  # how far above: score less threshold
     stage: Stage  # "warm-up": ZS-CLIP decides in the method's stead; "judged": a person did
-    evidence: float | None  # in [0, 1], for noise of another kind; None: the method does not say
-    kind: EvidenceKind | None  # of the evidence
+    evidence: float | None  # nats by which one of the classes is likelier than any other text
+    level: float | None  # noise where the evidence is below it; both None: they are not known
     top: tuple[tuple[str, float], ...]  # the likeliest classes and their softmax probabilities
 
     def __post_init__(self) -> None:
@@ -71,7 +70,7 @@ class Verdict:
             "margin": self.margin,
             "stage": self.stage,
             "evidence": self.evidence,
-            "kind": self.kind,
+            "level": self.level,
             "top": [{"class": name, "score": score} for name, score in self.top],
         }
 
@@ -88,14 +87,17 @@ class Verdicts:
     class_names: Sequence[str]  # (C,)
     class_index: NDArray[np.int32]  # (N,)
     noise: NDArray[np.bool_]  # (N,) whether they belong to none of the classes
-    unsure: NDArray[np.bool_]  # (N,) above the threshold, but without evidence of any noise
+    unsure: NDArray[np.bool_]  # (N,) above the threshold by the other images alone
     score: NDArray[np.float64]  # (N,)
     threshold: NDArray[np.float64]  # (N,)
     adapted: NDArray[np.bool_]  # (N,) whether the method's own rule decided, and not ZS-CLIP's
     top_index: NDArray[np.int32]  # (N, K) the K = min(5, C) likeliest classes, best first
     top_score: NDArray[np.float64]  # (N, K) their softmax probabilities
-    evidence: NDArray[np.float64]  # (N,) in [0, 1], nan where the method does not say
-    evidence_kind: NDArray[np.int8]  # (N,) indices in EVIDENCE_KINDS
+    # (N,) nats by which one of the classes is likelier than any other text, and the level below
+    # which an image is noise; nan where they are not known.
+    evidence: NDArray[np.float64]
+    level: NDArray[np.float64]
+    sure: NDArray[np.bool_]  # (N,) whether an image is noise, and not unsure, if it is flagged
     judged: NDArray[np.bool_]  # (N,) whether a person said what they are
     sources: Sequence[str | None] = ()  # (N,), or nothing where no image has one
 
@@ -139,10 +141,18 @@ class Verdicts:
 
     @property
     def rank(self) -> NDArray[np.int64]:
-        """Rank (N,) of suspicion from 1, by the margin; flagged noise comes first."""
-        ranks = np.empty(len(self), np.int64)
-        ranks[np.argsort(-self.margin, kind="stable")] = np.arange(1, len(self) + 1)
-        return ranks
+        """Rank (N,) of suspicion from 1, by the margin: what is flagged comes first.
+
+        Where most images are noise by their own evidence, this ranks them: those that fit a class
+        best come last.
+        """
+        is_by_fit = 2 * (self.evidence < self.level).sum() > len(self)
+        return _ranks(-self.evidence if is_by_fit else self.margin)
+
+    @property
+    def margin_rank(self) -> NDArray[np.int64]:
+        """Rank (N,) from 1 by the margin alone."""
+        return _ranks(self.margin)
 
     @property
     def stage(self) -> list[Stage]:
@@ -158,6 +168,10 @@ class Verdicts:
         for i, is_noise in truths.items():
             noise[i], unsure[i], judged[i] = is_noise, False, True
         return replace(self, noise=noise, unsure=unsure, judged=judged)
+
+    def as_noise(self) -> "Verdicts":
+        """These verdicts, with unsure images called noise."""
+        return replace(self, noise=self.noise | self.unsure, unsure=np.zeros(len(self), bool))
 
     def to_pandas(self) -> "pd.DataFrame":
         """A table with a row for each image, with the columns of verdict files.
@@ -203,17 +217,19 @@ class Verdicts:
             threshold = np.where(adapted, by_detector, threshold)
         score = 1 - decisions.id_score
         threshold = 1 - (1 - threshold)  # rounded as the score is
-        evidence, kind = decisions.evidence, decisions.evidence_kind
-        evidence = np.full(len(data), np.nan) if evidence is None else evidence
-        kind = np.full(len(data), NONE, np.int8) if kind is None else kind
+        evidence, level = decisions.evidence, decisions.level
+        if evidence is None or level is None:  # the method's answer stands
+            evidence = level = np.full(len(data), np.nan)
+            sure = np.ones(len(data), bool)
+        else:
+            sure = evidence < level
         flagged = decisions.is_noise | (score > threshold)  # a cautious method flags no doubt
-        unsure = flagged & (evidence < SURE)  # nan: the method's answer stands
         detail = data.detail(slice(None))
         likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
         return cls(
-            class_names, decisions.class_index, flagged & ~unsure, unsure, score, threshold,
+            class_names, decisions.class_index, flagged & sure, flagged & ~sure, score, threshold,
             adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None],
-            evidence, kind, np.zeros(len(data), bool), tuple(sources),
+            evidence, level, sure, np.zeros(len(data), bool), tuple(sources),
         )  # fmt: skip
 
     def _one(self, i: int) -> Verdict:
@@ -231,22 +247,26 @@ class Verdicts:
             threshold,
             _stage(self.adapted[i], self.judged[i]),
             None if np.isnan(self.evidence[i]) else _as_read(self.evidence[i]),
-            None if np.isnan(self.evidence[i]) else _KINDS[self.evidence_kind[i]],
+            None if np.isnan(self.level[i]) else _as_read(self.level[i]),
             tuple((self.class_names[c], _as_read(p)) for c, p in likely),
         )
 
 
 _COLUMNS = (
     "class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index", "top_score",
-    "evidence", "evidence_kind", "judged",
+    "evidence", "level", "sure", "judged",
 )  # fmt: skip
 _COLUMN_TYPES: dict[str, Any] = {  # of a table, by the names of `Verdict.as_row`
     "class": object, "class_index": int, "answer": object, "noise": bool, "rank": int,
     "score": float, "threshold": float, "margin": float, "stage": object, "evidence": float,
-    "kind": object, "top": object,
+    "level": float, "top": object,
 }  # fmt: skip
-_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
-assert _KINDS == EVIDENCE_KINDS
+
+
+def _ranks(suspicion: NDArray[np.float64]) -> NDArray[np.int64]:
+    ranks = np.empty(len(suspicion), np.int64)
+    ranks[np.argsort(-suspicion, kind="stable")] = np.arange(1, len(suspicion) + 1)
+    return ranks
 
 
 def _stage(adapted: bool | np.bool_, judged: bool | np.bool_) -> Stage:
@@ -276,7 +296,7 @@ VerdictRow = TypedDict("VerdictRow", {
     "class_index": Annotated[int, _DECIDED, {"minimum": 0}],
     "answer": Annotated[
         VerdictAnswer, _DECIDED,
-        "unsure: above the threshold, but nothing speaks for noise of another kind",
+        "noise: by its own evidence; unsure: above the threshold by the other images alone",
     ],
     "noise": Annotated[bool, _DECIDED, "whether the answer is noise"],
     "rank": Annotated[
@@ -290,10 +310,10 @@ VerdictRow = TypedDict("VerdictRow", {
         Stage, _DECIDED, "warm-up: by ZS-CLIP's rule; judged: by a person"
     ],
     "evidence": Annotated[
-        float | None, {"minimum": 0, "maximum": 1},
-        "for noise of another kind than the classes, in all that was seen; null: not said",
+        float | None,
+        "nats by which one of the classes is likelier than any other text; null: not known",
     ],
-    "kind": Annotated[EvidenceKind | None, "of the evidence; null: the method does not say"],
+    "level": Annotated[float | None, "in nats: below it the evidence is of noise"],
     "top": Annotated[
         list[LikelyClass], _DECIDED, {"maxItems": 5},
         "the likeliest classes and their softmax probabilities",

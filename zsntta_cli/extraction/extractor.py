@@ -44,6 +44,7 @@ from zsntta_cli.datasets.names import (
 )
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder
+from zsntta_cli.encoders.generic import generic_source, generic_text
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, short
@@ -260,8 +261,23 @@ class Extractor:
         return not len(there) or there.image_features.dtype == self.settings.store
 
     def _add_texts(self, there: Features, templates: Sequence[str]) -> None:
-        if missing := [t for t in templates if t not in there.texts and there.class_names]:
-            store.add_texts(there.path, self._texts(there.name, there.class_names, missing))
+        missing = [t for t in templates if t not in there.texts]
+        lacks_generic = bool(templates) and there.generic is None
+        if (missing or lacks_generic) and (names := there.class_names):
+            generic = self._generic if lacks_generic else (None, "")
+            store.add_texts(there.path, self._texts(there.name, names, missing), *generic)
+
+    @cached_property
+    def _generic(self) -> tuple[NDArray[np.float32], str]:
+        """The encoder's generic text (D,) and its words, of another file of its folder or new."""
+        source = generic_source()
+        for file in stored(self.settings.features_dir, self._folder):
+            of = file.header
+            if of is None or of.generic is None or of.generic_source != source:
+                continue
+            if difference(of.identity, self.encoder.identity) is None:
+                return of.generic, source
+        return generic_text(self.encoder.encode_texts), source
 
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
@@ -311,11 +327,13 @@ class Extractor:
         texts = self._texts(images.name, images.class_names, templates)
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
         beside = {**images.facts, SKIPPED: skipped}
+        generic, of_words = self._generic if texts else (None, "")
         features = Features(
             path, kind, images.name, encoder.identity,
             {**images.identity(), **{key: value for key, value in beside.items() if value}},
             np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
             tuple(images.class_names), {text.template: text for text in texts},
+            generic, of_words,
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
         )  # fmt: skip
         ids = list(itertools.compress(chosen.sample_ids, readable))

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,18 +22,21 @@ from zsntta_cli.methods.scores import (
 
 @dataclass(frozen=True, eq=False)
 class MoreText:
-    """The texts that a method needs besides the class names: some fields of a pool."""
+    """The texts that a method reads besides the class names: some fields of a pool."""
 
-    more_text: NDArray[np.float32]  # (W, D)
+    more_text: NDArray[np.float32] | None = None  # (W, D)
     more_sizes: tuple[int, ...] = ()  # rows of each word list
     more_names: NDArray[np.float32] | None = None  # (C, D) class names in another prompt
+    generic: NDArray[np.float32] | None = None  # (D,)
+    is_level_known: bool = False
 
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the features."""
-        digest = hashlib.sha256(self.more_text.data)
-        if self.more_names is not None:
-            digest.update(self.more_names.data)
+        digest = hashlib.sha256()
+        for features in (self.more_text, self.more_names, self.generic):
+            if features is not None:
+                digest.update(features.data)
         return digest.hexdigest()
 
 
@@ -60,6 +63,9 @@ class Pool:
     more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
     more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
     known_detail: ZeroShotDetail | None = None  # if it was computed with the scores
+    generic: NDArray[np.float32] | None = None  # (D,) the encoder's generic text, norm below 1
+    # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
+    is_level_known: bool = False
 
     def __deepcopy__(self, memo: object) -> "Pool":
         return self  # it never changes
@@ -70,15 +76,20 @@ class Pool:
         image_features: NDArray[np.float32],
         text_features: NDArray[np.float32],
         logit_scale: float,
+        generic: NDArray[np.float32] | None = None,
+        *,
+        is_level_known: bool = False,
     ) -> "Pool":
         """Make a pool and compute the scores and the detail of its images by one product."""
         both = zero_shot_and_detail(image_features, text_features, logit_scale)
-        return cls(image_features, text_features, logit_scale, both[0], known_detail=both[1])
+        return cls(
+            image_features, text_features, logit_scale, both[0], known_detail=both[1],
+            generic=generic, is_level_known=is_level_known,
+        )  # fmt: skip
 
     def beside(self, more: MoreText) -> "Pool":
-        """The same images for a method that needs more texts than the class names."""
-        text, sizes, names = more.more_text, more.more_sizes, more.more_names
-        return replace(self, more_text=text, more_sizes=sizes, more_names=names)
+        """The same images for a method that reads more texts than the class names."""
+        return replace(self, **{field.name: getattr(more, field.name) for field in fields(more)})
 
     def in_order(self, order: NDArray[np.int64]) -> "Pool":
         """The pool of a stream, whose item t is image `order[t]`, and of no other image.
@@ -89,7 +100,10 @@ class Pool:
         zero_shot = ZeroShot(scores.class_index[order], scores.noise_score[order])
         texts = self.text_features, self.logit_scale, zero_shot
         more = self.more_text, self.more_sizes, self.more_names
-        return _StreamPool(rows, *texts, *more, _pool=self, _order=order)
+        return _StreamPool(
+            rows, *texts, *more, generic=self.generic, is_level_known=self.is_level_known,
+            _pool=self, _order=order,
+        )  # fmt: skip
 
     @cached_property
     def detail(self) -> ZeroShotDetail:
@@ -165,24 +179,6 @@ class StreamData:
         return cosine_logits(raw, self.pool.text_features, self.pool.logit_scale)
 
 
-class Evidence(NamedTuple):
-    """The evidence of a stream for noise of another kind than the classes, at one moment."""
-
-    value: float  # in [0, 1]
-    kind: int  # index in EVIDENCE_KINDS; NONE if the value is below SURE
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether it is enough to call images noise, and not only unsure."""
-        return self.value >= SURE
-
-
-EVIDENCE_KINDS = ("none", "another kind", "rare and far")
-NONE, OTHER_KIND, RARE = range(3)
-SURE = 0.5
-NO_EVIDENCE = Evidence(0.0, NONE)
-
-
 @dataclass(frozen=True)
 class Decisions:
     """A method's decisions on all T items, including injected noise."""
@@ -192,8 +188,10 @@ class Decisions:
     id_score: NDArray[np.float64]  # (T,) higher = more ID
     zero_shot_threshold: NDArray[np.float64] | None = None  # (T,) on u, if there is one
     detector_threshold: NDArray[np.float64] | None = None  # (T,) on v, nan in stage 1
-    evidence: NDArray[np.float64] | None = None  # (T,) Evidence.value, if the method has it
-    evidence_kind: NDArray[np.int8] | None = None  # (T,) Evidence.kind
+    # (T,) by how many nats "one of the classes" is likelier than "any text", and the level below
+    # which an image is noise by itself; nan where nothing is known; None: the method has no such.
+    evidence: NDArray[np.float64] | None = None
+    level: NDArray[np.float64] | None = None
 
     def part(self, items: slice | NDArray[np.integer]) -> "Decisions":
         """The decisions on some of the items."""
@@ -247,5 +245,4 @@ _NUMBERS = "f", "floats"
 _KINDS = {  # of NumPy's types, where they are not floats
     "class_index": ("iu", "integers"),
     "is_noise": ("b", "booleans"),
-    "evidence_kind": ("iu", "integers"),
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from zsntta_cli.methods.base import Decisions, Evidence, StreamData
+    from zsntta_cli.methods.base import Decisions, StreamData
 
 WORDS, NO_TEXT = "words", "no-text"  # texts that a method may need besides the class names
 FROZEN, BY_SCORE = "frozen", "score"  # where the probability of the chosen class comes from
@@ -55,9 +55,13 @@ class MethodSettings(Settings):
         """The number of first items on which ZS-CLIP decides."""
         return 0
 
-    def note(self, classes: int, dim: int) -> str:
-        """What is to be said before a run on C classes of D dims; "" if there is nothing."""
-        del classes, dim
+    def note(self, has_generic: bool, is_level_known: bool) -> str:
+        """What is to be said before a run; "" if there is nothing.
+
+        `has_generic`: there is a generic text of the encoder; `is_level_known`: how far its logits
+        of fitting texts stand above that.
+        """
+        del has_generic, is_level_known
         return ""
 
 
@@ -101,6 +105,7 @@ class Method(_Described, ABC):
     offline: ClassVar[bool] = False  # a reference: it sees the whole stream before it decides
     decides: ClassVar[bool] = True  # False: it gives a score without a decision rule
     needs: ClassVar[str] = ""  # WORDS, NO_TEXT, or nothing
+    reads_generic: ClassVar[bool] = False  # the encoder's generic text, where it is known
     defaults: ClassVar[Mapping[str, Any]] = {}  # they replace those of streams and thresholds
     imagenet: ClassVar[Mapping[str, Any]] = {}  # defaults for ID sets of that family
     is_probability: ClassVar[bool] = False  # whether its ID score is a share, in [0, 1]
@@ -127,11 +132,6 @@ class Method(_Described, ABC):
     def adapted(self) -> bool:
         """Whether its own rule decides on the next item, not that of the warm-up."""
         return True
-
-    @property
-    def evidence(self) -> "Evidence | None":
-        """The evidence for noise of another kind at this moment, if it has one."""
-        return None
 
 
 class Live(Method):
@@ -195,10 +195,9 @@ class PairSettings:
         """The detector's."""
         return self.detector.warm_up_by
 
-    def note(self, classes: int, dim: int) -> str:
-        """What is to be said of either."""
-        notes = (part.note(classes, dim) for part in (self.detector, self.classifier))
-        return "; ".join(note for note in notes if note)
+    def note(self, has_generic: bool, is_level_known: bool) -> str:
+        """What is to be said of the detector."""
+        return self.detector.note(has_generic, is_level_known)
 
 
 class Behind(Method):
@@ -219,11 +218,6 @@ class Behind(Method):
         """The detector's."""
         return self.detector.adapted
 
-    @property
-    def evidence(self) -> "Evidence | None":
-        """The detector's."""
-        return self.detector.evidence
-
 
 class Pair:
     """A detector with a classifier behind it, with the facts that the class of a method has."""
@@ -234,6 +228,7 @@ class Pair:
         self.detector, self.classifier = detector, classifier
         self.online = detector.online and classifier.online
         self.offline, self.needs = detector.offline, detector.needs
+        self.reads_generic = detector.reads_generic
         self.defaults, self.imagenet = detector.defaults, detector.imagenet
         self.official = {**classifier.official, **detector.official}
         self.revision = detector.revision + classifier.revision - 1

@@ -1,9 +1,8 @@
 """Verdict rows for people: a table of the suspicious ones, and a summary of all."""
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 from rich.table import Table
 from rich.text import Text
@@ -14,16 +13,15 @@ from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.stepping import fewest_for
 from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, VerdictRow
 from zsntta_cli.errors import counted, printable
-from zsntta_cli.methods.base import SURE
 from zsntta_cli.progress import console
 from zsntta_cli.settings import is_tiny
 
 SHOWN = 20  # images of a table
-_LATEST = 64  # images whose evidence says whether it is there still
+_FEW = 10  # images of which it is not said what most of them are
 _REASONS = 5  # why images are not read, that one line names
 _DEMONSTRATION = (
     "This is the embedded encoder: its verdicts are a demonstration, and a fifth of its own clean "
-    "shapes are called noise. Without --model tiny a real one decides, ViT-B-16."
+    "shapes are unsure. Without --model tiny a real one decides, ViT-B-16."
 )
 _DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
 
@@ -60,19 +58,13 @@ def line(row: VerdictRow) -> str:
     return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {row['source']}"
 
 
-_KINDS = {
-    "another kind": "Another kind of image shows",
-    "rare and far": "A rare kind of image, far from all others, shows",
-}
-
-
 @dataclass
 class Tally:
     """The counts of all rows, and the sentences about them.
 
-    Only evidence says whether images are beyond the classes. The summary does not say so if the
-    user's own flag decides, if the method has no evidence, or if fewer images differ than its own
-    rule needs to begin (pictures that are all alike fit in with each other, whatever they show).
+    Only an image's own evidence says that it is beyond the classes. The summary does not say so if
+    the user's own flag decides, if the method has no evidence, or if fewer images differ than its
+    own rule needs to begin (pictures that are all alike fit in with each other).
     """
 
     method: str
@@ -82,10 +74,9 @@ class Tally:
     is_asked: bool = False  # a flag of one's own decides
     left_out: LeftOut = field(default_factory=LeftOut)  # of the folders that were looked through
     is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
-    counts: Counter[str] = field(default_factory=Counter)  # by answer, kind, and what else
+    counts: Counter[str] = field(default_factory=Counter)  # by answer, and what else
     _unread: dict[str, list[str]] = field(default_factory=dict)  # places by the reason
     _different: set[float] = field(default_factory=set)  # scores, as many as matter
-    _sure: deque[bool] = field(default_factory=partial(deque, maxlen=_LATEST))
 
     @classmethod
     def of(cls, run: DetectRun) -> "Tally":
@@ -115,10 +106,9 @@ class Tally:
         self.counts["warm-up"] += row["stage"] == WARM_UP
         if len(self._different) < self.warm_up:
             self._different.add(round(row["score"], _DIGITS))
-        if row["stage"] == ADAPTED and row["evidence"] is not None:
-            self._sure.append(row["evidence"] >= SURE)
-            if row["noise"]:
-                self.counts[row["kind"] or ""] += 1
+        if row["evidence"] is not None and row["level"] is not None:
+            self.counts["measured"] += row["stage"] == ADAPTED
+            self.counts["unfit"] += row["evidence"] < row["level"]
 
     def lines(self, shown: int = 0, is_page: bool = False) -> list[str]:
         """What was decided, and what cannot be known.
@@ -197,8 +187,19 @@ class Tally:
             yield f"Shown are the {shown} most suspicious."
 
     def _evidence(self) -> Iterator[str]:
-        """What the evidence says for or against noise."""
-        if self.is_asked or self.is_embedded or not self._sure:
+        """What is to be said of the folder as a whole."""
+        if self.is_asked or self.is_embedded:
+            return
+        if self.judged < _FEW:
+            pass
+        elif 2 * self.counts["unfit"] > self.judged and self.hindsight:
+            yield (
+                "Most images show none of your classes. Ranks are by how well an image fits one: "
+                "those that fit best come last."
+            )
+        elif 2 * (self.counts[NOISE] + self.counts[UNSURE]) > self.judged:
+            yield "Most images do not seem to be of your classes."
+        if not self.counts["measured"]:
             return
         if len(self._different) < self.warm_up:
             yield (
@@ -206,19 +207,10 @@ class Tally:
                 f"your classes."
             )
             return
-        how = "clearly" if 2 * sum(self._sure) >= len(self._sure) else "at times"
-        for kind, words in _KINDS.items():
-            if count := self.counts[kind]:
-                yield f"{words} {how}: {count:,} ({_percent(count, self.judged)})."
-        if not self.counts[NOISE] and not any(self._sure):
-            yield "No kind of image beyond your classes shows."
+        if not self.counts[NOISE]:
+            yield "Every image fits one of your classes better than other words."
 
     @property
     def judged(self) -> int:
         """How many images have a verdict."""
         return self.counts["images"] - self.counts["errors"]
-
-
-def _percent(count: int, of: int) -> str:
-    share = 100 * count / of
-    return f"{share:.0f} %" if share >= 1 else "less than 1 %"

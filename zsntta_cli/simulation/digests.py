@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import MoreText
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources
@@ -42,6 +43,8 @@ class Foreseen:
     def digests(self, run: RunSettings) -> dict[str, str] | None:
         """The digests of a run; None if the run would fail, which then reports the reason."""
         try:
-            return run_digests(run, self.described.sources(run), self._whole.more_text(run))
+            # Only words are read as a whole.
+            texts = self._whole if METHODS[run.method].needs else self.described
+            return run_digests(run, self.described.sources(run), texts.more_text(run))
         except (ZsnttaError, ValueError, KeyError, TypeError):
             return None

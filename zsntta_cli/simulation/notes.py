@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
@@ -15,7 +16,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.ratios import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library
+from zsntta_cli.simulation.sources import Library, generic_of
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
@@ -50,13 +51,13 @@ class RunNote:
 
 @dataclass(frozen=True)
 class SetSizes:
-    """The sizes of a run's sets: images of the ID set, OOD set, injected noise; classes, dims."""
+    """The images of a run's sets: ID set, OOD set, injected noise; and what is known of texts."""
 
     id_images: int
     ood_images: int
     noise_images: int
-    classes: int
-    dim: int
+    has_generic: bool = False  # a generic text of the encoder
+    is_level_known: bool = False  # how far logits of fitting texts stand above it
 
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
@@ -67,9 +68,14 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
             sources = described.sources(run)
         except ZsnttaError:  # the run itself says it better
             continue
-        id_set = sources.id_set
-        notes += run_notes(run, SetSizes(*sources.sizes, len(id_set.class_names), id_set.dim))
+        notes += run_notes(run, SetSizes(*sources.sizes, *of_texts(sources.id_set, run.prompt)))
     return [f"note: {text}" for text in strongest(notes)]
+
+
+def of_texts(id_set: Features, prompt: str) -> tuple[bool, bool]:
+    """Whether there is a generic text for a set's classes, and whether their level is known."""
+    more = generic_of(id_set, prompt) if prompt in id_set.texts else None
+    return (more.generic is not None, more.is_level_known) if more else (False, False)
 
 
 def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str]:
@@ -121,8 +127,8 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)
-    if phrase := run.options.note(sizes.classes, sizes.dim):
-        yield RunNote("method", name, f"{name} {phrase}.", sizes.classes)
+    if phrase := run.options.note(sizes.has_generic, sizes.is_level_known):
+        yield RunNote("method", name, f"{name} {phrase}.")
     items = tests + injected
     if 0 < items <= (first := run.options.warm_up):
         injects = "noise" in method.defaults  # by itself; then it enters its threshold

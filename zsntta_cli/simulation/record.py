@@ -36,7 +36,7 @@ from zsntta_cli.methods import BY_SCORE, METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import RunNote, SetSizes, run_notes
+from zsntta_cli.simulation.notes import RunNote, SetSizes, of_texts, run_notes
 from zsntta_cli.simulation.recorded import run_from_record, run_key
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
@@ -295,7 +295,7 @@ class Replay:
         counts = {kind: int((self.stream.kind == code).sum()) for kind, code in _KINDS.items()}
         shown = (sources.ood_set, counts["ood"]), (sources.noise, counts["noise"])
         times = {source.name: count / len(source) for source, count in shown if source}
-        sizes = SetSizes(*sources.sizes, len(id_set.class_names), id_set.dim)
+        sizes = SetSizes(*sources.sizes, *of_texts(id_set, settings.prompt))
         return Record(
             settings=settings,
             **measure(self.judged),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.identity import check_same
+from zsntta_cli.cache.identity import check_same, is_level_known
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
@@ -55,6 +55,19 @@ class Sources:
         return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
 
 
+def generic_of(id_set: Features, prompt: str) -> MoreText | None:
+    """The generic text of a set's file, and whether its encoder's level is known, if either is.
+
+    Classes that are made of photos stand at another distance from texts than texts do.
+    """
+    if id_set.texts[prompt].logit_scale is not None:
+        return None
+    is_known = is_level_known(id_set.identity)
+    if id_set.generic is None and not is_known:
+        return None
+    return MoreText(generic=id_set.generic, is_level_known=is_known)
+
+
 class Library:
     """The feature files in one folder, each of which is read once."""
 
@@ -63,6 +76,7 @@ class Library:
         self._root, self._rows = root, rows
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
+        self._generic = functools.lru_cache(maxsize=16)(self._read_generic)
 
     def sources(self, settings: RunSettings) -> Sources:
         """The files of a run's stream, checked to fit each other and the settings.
@@ -115,7 +129,12 @@ class Library:
         if needs == NO_TEXT:
             names = self.text(settings.encoder, settings.prompt, settings.id_set)
             return MoreText(_read_no_text(settings.flat()["no_text"], names.shape))
+        if METHODS[settings.method].reads_generic:
+            return self._generic(settings.encoder, settings.prompt, settings.id_set)
         return None
+
+    def _read_generic(self, encoder: str, prompt: str, id_set: str) -> MoreText | None:
+        return generic_of(self.read(encoder, id_set), prompt)
 
     def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""

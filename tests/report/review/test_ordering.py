@@ -50,7 +50,7 @@ FOLDER = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(
 def test_they_are_those_of_the_command_without_an_answer():
     asked = to_ask(FOLDER)
     assert len(set(asked)) == 10
-    known = verdicts([row["margin"] for row in FOLDER], evidence=1.0)
+    known = verdicts([row["margin"] for row in FOLDER], sure=True)
     assert asked == Questions(known).next(10)
 
 

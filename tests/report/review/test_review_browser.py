@@ -205,7 +205,7 @@ def test_the_mouse_corrects_and_takes_back(opened):
         "stage",
         "evidence",
     )
-    row = {name: ROWS[29][name] for name in (*names, "kind", "encoder")}
+    row = {name: ROWS[29][name] for name in (*names, "level", "encoder")}
     found = review.corrections()
     assert found[1] == {
         "format": 1, "source": "photos/29.png", "content": None, "noise": False,

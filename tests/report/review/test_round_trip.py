@@ -47,7 +47,7 @@ def test_the_ten_questions_are_answered_in_the_browser_and_learned_from(browser,
     assert all(after[source]["noise"] == is_letter(source) for source in asked)
     others = [{s: rows[s] for s in rows if s not in asked} for rows in (before, after)]
     print(f"right before {right(before)}, after {right(after)}, of others {[*map(right, others)]}")
-    assert right(others[0]) < right(others[1])
+    assert right(others[0]) <= right(others[1])
     assert watched.said == []
     watched.context.close()
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
-from zsntta_cli.cache.identity import check_same
+from zsntta_cli.cache.identity import check_same, is_level_known
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
@@ -31,6 +31,8 @@ from zsntta_cli.errors import (
     first_of,
     short,
 )
+from zsntta_cli.methods import METHODS
+from zsntta_cli.settings import is_tiny
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to be compared
@@ -163,10 +165,16 @@ def detect_run(
     else:
         names, text = _named_classes(request, encoding, cached)
         scale, bias = identity.get("logit_scale", math.nan), identity.get("logit_bias")
+    is_known = is_level_known(identity) and not photos
+    reads_generic = is_known and METHODS[request.method].reads_generic
+    generic = _generic_text(encoding, cached) if reads_generic else None
     detector = OnlineDetector(
         text, scale, request.method, class_names=names,
         normalized=bool(cached and cached.normalized), logit_bias=bias,
+        generic_text=generic, is_level_known=is_known,
     )  # fmt: skip
+    if (note := detector.note) and not is_tiny(encoding.name):  # of which the summary says more
+        encoding.reporter.note(f"note: {note}")
     return DetectRun(request, encoding, detector, cached, photos, corrected)
 
 
@@ -215,6 +223,11 @@ def _text(
     text = encoding.texts(names, template)
     check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
     return text
+
+
+def _generic_text(encoding: Encoding, cached: Features | None) -> NDArray[np.float32] | None:
+    """The encoder's generic text (D,); of a cached set what its file has, if it has any."""
+    return encoding.generic_text() if cached is None else cached.generic
 
 
 def _cached_set(name: str, encoding: Encoding) -> Features:

@@ -14,7 +14,7 @@ from zsntta_cli.errors import printable
 # What is given of each row, and put into a correction. A page is known by these and its classes.
 _COLUMNS = (
     "source", "content", "class", "answer", "noise", "rank", "score", "threshold",
-    "margin", "stage", "evidence", "kind", "encoder",
+    "margin", "stage", "evidence", "level", "encoder",
 )  # fmt: skip
 
 

@@ -12,11 +12,10 @@ from itertools import chain, zip_longest
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 from markupsafe import Markup
 
-from zsntta_cli.detection import asking
 from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
+from zsntta_cli.detection.questions import nearest
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, UNSURE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import printable
@@ -121,20 +120,13 @@ def borderline(count: int) -> int:
 
 
 def to_ask(rows: Sequence[VerdictRow], most: int = QUESTIONS) -> list[int]:
-    """Places of rows that were decided in hindsight and not judged, the most informative first.
+    """Places of rows that were not judged, those nearest to their threshold first.
 
-    This is one plan for all answers; `OnlineDetector.questions` plans each question by the answers
-    so far.
+    Of files with the same content one is asked about.
     """
-    if not rows:
-        return []
-    order = np.argsort([-row["margin"] for row in rows], kind="stable")
-    evidence = float(np.mean([row["evidence"] or 0.0 for row in rows]))
-    flagged = float(np.mean([row["answer"] != CLEAN for row in rows]))
-    cells = asking.grid().cells(len(rows))
-    is_open = np.array([rows[i]["stage"] != JUDGED for i in order.tolist()])
-    belief = asking.prior(evidence, flagged)
-    return order[is_open][asking.most_telling(belief, cells[is_open], most)].tolist()
+    images = [row["content"] or row["source"] for row in rows]
+    is_open = [row["stage"] != JUDGED for row in rows]
+    return nearest([row["margin"] for row in rows], images, is_open)[:most]
 
 
 def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) -> list[int]:
