@@ -173,16 +173,6 @@ def test_both_results_are_rows_for_programs(recorded):
     assert json.loads(as_json.stdout)[0].keys() == row.keys()
 
 
-def test_of_records_without_metrics_it_is_said_that_nothing_old_can_be_shown(recorded):
-    bare = [{"settings": r["settings"], "digests": r["digests"]} for r in records()]
-    Path("r.json").write_text(json.dumps(bare))
-    make_elsewhere()
-    result = recorded("simulate", "--from", "r.json")
-    assert result.exit_code == 0, result.output
-    assert "4 of 4 records do not say what their runs gave" in " ".join(result.stdout.split())
-    assert "glyphs" in result.stdout
-
-
 @pytest.mark.slow
 def test_features_of_one_and_of_two_threads_say_so(zsntta):
     """Two real extractions: whether the bits differ is the machine's affair, the words are ours."""

@@ -61,7 +61,7 @@ def test_a_file_is_run_and_its_tables_and_figures_are_written(cached, write, tmp
     assert "zs-clip" not in text
     assert "AUROC" in text
     figure = list(csv.DictReader(io.StringIO((tmp_path / "out" / "ratio.csv").read_text())))
-    assert {r["ratio"] for r in figure} == {"0.25", "0.5"}
+    assert {r["x"] for r in figure} == {"25", "50"}
     again = cached("run", "e.toml")
     assert "24 of 24 runs were kept from before" in again.stderr
 

@@ -331,18 +331,3 @@ def test_features_are_numbered_by_how_many_runs_have_them():
     assert numbers == {
         "zs-clip": "", "tda": "", "bca": "", "adand": "1.1.2", "oga": "1.1.2", "cull": "1.1.3",
     }  # fmt: skip
-
-
-def test_the_worst_tenth_of_runs_by_hand():
-    many = {
-        "glyphs": {s: 0.5 + s / 100 for s in range(10)},
-        "digits": dict.fromkeys(range(10), 0.9),
-    }
-    assert frame.worst_tenth(many, METRICS["acc_h"]) == pytest.approx((0.50 + 0.51) / 2)
-    assert frame.worst_tenth(many, METRICS["fpr95"]) == pytest.approx(0.9), "of errors the largest"
-    few = {"glyphs": {0: 0.7, 1: 0.6}, "digits": {0: 0.8, 1: 0.9, 2: 0.1}}
-    assert frame.worst_tenth(few, METRICS["acc_h"]) == 0.6, "of the seeds that the average is of"
-    eleven = {"glyphs": {seed: seed / 100 for seed in range(11)}}
-    assert frame.worst_tenth(eleven, METRICS["acc_h"]) == pytest.approx(0.005), "of eleven two"
-    lacking = {"glyphs": {0: 0.7}, "digits": {}}
-    assert math.isnan(frame.worst_tenth(lacking, METRICS["acc_h"]))

@@ -102,19 +102,6 @@ def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]
     return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
 
 
-def worst_tenth(by_set: Mapping[T, Mapping[int, float]], metric: Metric) -> float:
-    """The mean of the worst tenth, at least one, of the runs behind an average over sets.
-
-    It is nan where there is no average.
-    """
-    whole = average(by_set)
-    if math.isnan(whole.mean):
-        return math.nan
-    values = [by_seed[seed] for by_seed in by_set.values() for seed in whole.seeds]
-    worst_first = sorted(values, reverse=metric.lower_is_better)
-    return _mean(worst_first[: math.ceil(len(values) / 10)])
-
-
 def _mean(values: Collection[float]) -> float:
     return math.fsum(values) / len(values)
 
@@ -214,10 +201,6 @@ class ResultRow:
         """A metric's average over the OOD sets of its table."""
         return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
 
-    def worst_tenth(self, ood_sets: Sequence[str], metric: Metric) -> float:
-        """The mean of the worst tenth of the runs behind its average over the OOD sets."""
-        return worst_tenth({name: self.by_seed(name, metric.name) for name in ood_sets}, metric)
-
     def average_by_seed(self, ood_sets: Sequence[str], metric: str) -> dict[int, float]:
         """The values behind `average`: the mean over OOD sets for each common seed."""
         return average_by_seed({name: self.by_seed(name, metric) for name in ood_sets})
@@ -243,18 +226,6 @@ class ResultTable:
         names = {name for of_method in varying(self.rows).values() for name in of_method}
         in_order = [name for name in self.rows[0].settings if name in names]
         return in_order + sorted(names - {*in_order})
-
-    def by_stream(self) -> dict[ResultStream, list[ResultRow]]:
-        """The rows by their kind of stream, each group by ratio."""
-        groups: dict[ResultStream, list[ResultRow]] = {}
-        for row in sorted(self.rows, key=lambda row: ratio_place(row.ratio)):
-            groups.setdefault(row.stream, []).append(row)
-        return groups
-
-    def sets_of(self, rows: Iterable[ResultRow]) -> list[str]:
-        """The OOD sets of some rows, in order; CLEAN, last, for clean streams."""
-        present = {name for row in rows for name in row.runs}
-        return [name for name in (*self.ood_sets, CLEAN) if name in present]
 
     def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""

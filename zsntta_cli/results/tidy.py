@@ -4,17 +4,16 @@ docs/results.md lists the columns. All metrics are fractions.
 """
 
 import functools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.results.frame import CLEAN, SEEDS, ResultRow, ResultTable, Value
+from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable, Value
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
 
-OVER_OOD_SETS, OVER_PAIRS = "ood_sets", "pairs"  # what an average is over: column `aggregate`
+OVER_OOD_SETS = "ood_sets"  # what an average is over: column `aggregate`
 MEASURED, PUBLISHED = "measured", "published"
 
 _BEFORE = (
@@ -33,66 +32,46 @@ def columns() -> tuple[str, ...]:
     return (*_BEFORE, *METRICS, *deviations, *_BEHIND)
 
 
-def tidy_row(**values: Any) -> TidyRow:
+def _row(facts: Mapping[str, Any]) -> TidyRow:
     """A row with some values; columns without a value are None."""
-    unknown = set(values) - set(columns())
-    assert not unknown, unknown
-    return {name: _plain(values.get(name)) for name in columns()}
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+    found = ((name, facts.get(name)) for name in columns())
+    return {name: None if value != value else value for name, value in found}
 
 
 def run_rows(records: Iterable[Record]) -> list[TidyRow]:
     """A row for each run, in order."""
-    return [_run_row(record) for record in records]
-
-
-def _run_row(record: Record) -> TidyRow:
-    seed = record.settings.stream.seed
-    values = {name: record.metric(name) for name in METRICS}
-    return tidy_row(**common_facts([record]), ood_set=record.settings.ood_set, seed=seed, **values)
+    return [
+        _row({
+            **common_facts([record]), "ood_set": record.settings.ood_set,
+            "seed": record.settings.stream.seed, **{m: record.metric(m) for m in METRICS},
+        })
+        for record in records
+    ]  # fmt: skip
 
 
 def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyRow]:
     """The rows of tables: one for each cell, averaged over seeds, and for each average."""
-    return [row for table in tables for row in _table_rows(table, spread)]
-
-
-def _table_rows(table: ResultTable, spread: str) -> list[TidyRow]:
     rows = []
-    for row in table.rows:
-        rows += [_cell_row(row, name) for name in ([CLEAN] if CLEAN in row.runs else row.runs)]
-        if len(table.ood_sets) > 1 and CLEAN not in row.runs:
-            rows.append(_average_row(table, row, spread))
+    for table in tables:
+        for row in table.rows:
+            for ood_set in [CLEAN] if CLEAN in row.runs else row.runs:
+                cell = {name: row.value(ood_set, name) for name in METRICS}
+                rows.append(_folded(list(row.on(ood_set).values()), cell, ood_set=ood_set or None))
+            if len(table.ood_sets) > 1 and CLEAN not in row.runs:
+                mean = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
+                rows.append(_folded(row.records, mean, aggregate=OVER_OOD_SETS))
     return rows
 
 
-def _cell_row(row: ResultRow, ood_set: str) -> TidyRow:
-    """A row of results on one OOD set, averaged over seeds."""
-    values = {name: row.value(ood_set, name) for name in METRICS}
-    records = list(row.on(ood_set).values())
-    return folded_row(records, values, ood_set=ood_set or None)
-
-
-def _average_row(table: ResultTable, row: ResultRow, spread: str) -> TidyRow:
-    values = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
-    return folded_row(row.records, values, aggregate=OVER_OOD_SETS)
-
-
-def folded_row(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
+def _folded(records: Sequence[Record], values: Mapping[str, Value], **facts: Any) -> TidyRow:
     """A row of means over the seeds of some runs; `facts` describe the mean, not each run."""
-    means = {name: value.mean for name, value in values.items()}
-    deviations = {f"{name}_std": value.std for name, value in values.items()}
-    every = list(values.values())
-    seeds = " ".join(map(str, every[0].seeds))
-    is_whole = all(value.is_whole for value in every)
-    return tidy_row(
-        **{**common_facts(records), "seeds": seeds, "complete": is_whole, **facts},
-        **means,
-        **deviations,
-    )
+    first = next(iter(values.values()))
+    return _row({
+        **common_facts(records), "seeds": " ".join(map(str, first.seeds)),
+        "complete": all(value.is_whole for value in values.values()), **facts,
+        **{name: value.mean for name, value in values.items()},
+        **{f"{name}_std": value.std for name, value in values.items()},
+    })  # fmt: skip
 
 
 def common_facts(records: Sequence[Record]) -> dict[str, Any]:
