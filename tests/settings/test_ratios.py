@@ -35,7 +35,7 @@ def test_what_is_no_ratio(text):
     assert "\n" not in str(error.value)
 
 
-def test_places_in_lists():
-    mixed = ["natural", 0.75, "0.1..0.7", 0.0, 0.25]  # the third is of a record of 0.2
-    assert sorted(mixed, key=ratio_place) == [0.0, 0.25, 0.75, "0.1..0.7", "natural"]
-    assert all(map(math.isnan, map(ood_share, ("natural", "0.1..0.7"))))
+def test_natural_comes_after_all_numbers_and_has_no_share_of_its_own():
+    mixed = ["natural", 0.75, 0.0, 0.25]
+    assert sorted(mixed, key=ratio_place) == [0.0, 0.25, 0.75, "natural"]
+    assert math.isnan(ood_share("natural"))

@@ -20,7 +20,7 @@ SECRET = "root:x:0:0:do-not-tell"
 SIMULATE = ("simulate", *SETS, "--method", "zs-clip", "--format", "markdown", "--fresh")
 
 COMMANDS = (SIMULATE, ("cache", "verify", "pets"), ("cache", "show", "pets"))
-DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features")
+DATA = ("image_features", "labels", "sample_ids", "class_names", "text_features", "generic_text")
 ATTRIBUTES = ("format", "kind", "name", "digest", "encoder", "source", "created", "normalized",
               "template", "text digest")  # fmt: skip
 
@@ -33,7 +33,7 @@ def good() -> dict[str, np.ndarray]:
     return {
         "image_features": rows.astype(np.float16), "labels": labels, "text_features": text,
         "sample_ids": np.array([f"{i}.png" for i in range(IMAGES)], "S"),
-        "class_names": np.array(NAMES, "S"),
+        "class_names": np.array(NAMES, "S"), "generic_text": text.mean(axis=0),
     }  # fmt: skip
 
 
@@ -210,6 +210,8 @@ def build(place, changes) -> None:
             group = text if name in ("template", "text digest") else file
             if value is not None:
                 group.attrs[name.removeprefix("text ")] = of_fixed_length(value)
+        with contextlib.suppress(KeyError):
+            file["generic_text"].attrs["source"] = of_fixed_length("some words")
         rearrange(file, changes.get("text", ("", None))[0], place)
         with contextlib.suppress(Exception):  # of what is none, or cannot be read
             reseal(file)

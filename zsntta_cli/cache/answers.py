@@ -6,23 +6,21 @@ question, `features/<encoder>/<set>.<digest>.tpt`, and hold the digest of the fe
 written whole, one process at a time, with what others have kept meanwhile.
 """
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock
 from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
+from zsntta_cli.cache.folder import locked
 from zsntta_cli.cache.identity import ENCODING, machine_facts
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import whole_file, writing
+from zsntta_cli.files import whole_file
 
 SUFFIX = ".tpt"
 _DIGITS = 12  # digits of the question's digest in a file's name
@@ -78,24 +76,15 @@ class AnswerFile:
         Raises:
             StoreError: the file cannot be written, or is broken.
         """
-        with self._alone():
+        with locked(self.path, lambda _: None):  # for the moment that a file takes
             kept = self.read()
             both = np.where(is_known(kept)[:, None], kept, answers)
             header = self._identity | {
                 "id_set": self._id_set, "answered": int(is_known(both).sum()),
-                "machine": machine_facts(ENCODING),
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                "machine": machine_facts(ENCODING), "created": store.now(),
             }  # fmt: skip
             with whole_file(self.path) as temporary, temporary.open("wb") as file:
                 np.savez(file, header=np.array(json.dumps(header)), answers=both)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let one process write at a time."""
-        with writing(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.path.with_name(f".{self.path.name}.lock")):
-                yield
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Answers]:

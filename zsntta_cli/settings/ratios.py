@@ -37,6 +37,6 @@ def ratio_text(ratio: Ratio) -> str:
     return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
 
 
-def ratio_place(ratio: Ratio) -> tuple[bool, float, str]:
-    """The sort key of a ratio: numbers come first in rising order, and then texts."""
-    return (True, 0.0, ratio) if isinstance(ratio, str) else (False, ratio, "")
+def ratio_place(ratio: Ratio) -> float:
+    """The sort key of a ratio: numbers come first in rising order, and then `natural`."""
+    return float("inf") if isinstance(ratio, str) else ratio
