@@ -1,4 +1,4 @@
-"""Draw a stream as `cull` sees it: scores of clean and noisy items, threshold, evidence.
+"""Draw a stream as `cull` sees it: scores of clean and noisy items, and the threshold.
 
     zsntta demo && pip install matplotlib
     python tools/draw_detector.py features docs/detector.png
@@ -40,9 +40,7 @@ def main(root: Path, target: Path) -> None:
     scores[np.isnan(thresholds)] = np.nan  # as long as ZS-CLIP decides
     drawn = np.sort(np.random.default_rng(0).permutation(len(index))[:_ITEMS])
     matplotlib.rcParams.update({"svg.hashsalt": "zsntta", "font.size": 9})
-    figure, (above, below) = pyplot.subplots(
-        2, 1, sharex=True, figsize=(7.2, 4.4), height_ratios=(3, 1), layout="constrained"
-    )
+    figure, above = pyplot.subplots(figsize=(7.2, 3.4), layout="constrained")
     for is_id, colour, marker, label in (
         (True, _CLEAN, ".", "clean"),
         (False, _NOISY, "x", "noisy"),
@@ -53,10 +51,7 @@ def main(root: Path, target: Path) -> None:
     above.set_ylim(-3, 6)
     above.set_ylabel("noise score s")
     above.legend(loc="upper left", ncols=3, markerscale=3)
-    below.plot(decided.evidence, color=_LINE, linewidth=1.2)
-    below.set_ylim(-0.05, 1.05)
-    below.set_ylabel("evidence")
-    below.set_xlabel("item of the stream")
+    above.set_xlabel("item of the stream")
     figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
 
 

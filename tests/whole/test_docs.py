@@ -55,7 +55,7 @@ OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, too
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
-    "--pairs", "--lists", "--uneven", "--online", "--rivals", "--items",
+    "--far", "--near", "--low", "--lists", "--uneven", "--online", "--items",
     "--array", "--gres", "--time", "--no-deps",
 }  # fmt: skip
 
