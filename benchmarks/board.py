@@ -36,7 +36,8 @@ DTD and SUN397 as OOD sets. Streams are shuffled by seed 0, and values are means
 pairs, in percent. Nothing is injected, because this model's noise images were not available, so
 AdaND lacks what it learns from in the paper. Methods that need words have the class names of the
 other sets; `cma` and `csp`, which have texts of their own, are left out. `cull`'s constants were
-looked at on these sets.
+looked at on these sets; its generic text is the mean of ImageNet's class texts, and of imported
+features its level has to be set.
 
 `python benchmarks/board.py FOLDER` wrote this page, after
 `benchmarks/real_features.py` had made the feature files, by these commands:
@@ -72,8 +73,8 @@ def command(id_set: str) -> str:
     """What is typed for all runs of an ID set."""
     return (
         f"zsntta simulate --method all --id {id_set} --ood {','.join(OOD_SETS)} --encoder real "
-        f"--set words=not-{id_set} --noise none --ratio 0,{LITTLE},{MUCH} --seed 0 "
-        "--format csv --aggregate"
+        f"--set words=not-{id_set} --set cull-low=2 --noise none --ratio 0,{LITTLE},{MUCH} "
+        "--seed 0 --format csv --aggregate"
     )
 
 
