@@ -4,8 +4,8 @@
 
 reads feature files as `zsntta extract` and `zsntta cache import` make them. A draw takes some
 classes of the ID set and some of their images; noise is of the OOD set, and, as "near", of the ID
-set's other classes. What is above the threshold counts as noise, as in `simulate`, whether there is
-evidence or not. Cells, in Markdown: mean of the draws of Acc_H, at 0 % noise of Acc_S; bold is as
+set's other classes. What is above the threshold counts as noise, as in `simulate`, whether noise
+or unsure. Cells, in Markdown: mean of the draws of Acc_H, at 0 % noise of Acc_S; bold is as
 often as a folder of so many images is shown.
 """
 
