@@ -92,7 +92,5 @@ def curves(points=64, bins=50):
         "scores": {
             "low": 0.0, "high": 1.0, "id": [*range(bins)], "ood": [*range(bins, 0, -1)],
         },
-        "running": {"item": items, "acc_s": rising, "acc_n": [None, *rising[1:]]},
-        "windows": {"item": items[:20], "acc_s": rising[:20], "acc_n": [None, *rising[1:20]]},
         "thresholds": {"item": items, "zero_shot": rising, "detector": [None, *rising[:-1]]},
     }  # fmt: skip

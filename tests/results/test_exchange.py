@@ -65,11 +65,12 @@ WRONG = [
     ({"digests": {"pets": ["x"]}}, "digests.pets: Input should be an instance of str"),
     ({"curves": {"scores": [1]}}, "curves.scores: Input should be a valid dict"),
     ({"curves": {"x": {}}}, "curves.x: Extra inputs are not permitted"),
-    ({"curves": {"running": {"item": [1, 2], "acc_s": ["<img>", 1]}}}, "curves.running.acc_s.1: "),
-    ({"curves": {"running": {"item": [1, 2], "acc_s": [0.5, 0.5], "acc_n": [0.5]}}},
-     "curves.running: must be lists of one length"),
-    ({"curves": {"running": {"item": [2, 1], "acc_s": [0.5, 0.5], "acc_n": [0.5, 0.5]}}},
-     "curves.running: must have points in ascending order"),
+    ({"curves": {"thresholds": {"item": [1, 2], "detector": ["<img>", 1]}}},
+     "curves.thresholds.detector.1: "),
+    ({"curves": {"thresholds": {"item": [1, 2], "detector": [0.5, 0.5], "zero_shot": [0.5]}}},
+     "curves.thresholds: must be lists of one length"),
+    ({"curves": {"thresholds": {"item": [2, 1], "detector": [0.5, 0.5], "zero_shot": [0.5, 0.5]}}},
+     "curves.thresholds: must have points in ascending order"),
     ({"curves": {"scores": {"low": 1.0, "high": 0.0}}}, "curves.scores: must have points"),
 ]  # fmt: skip
 

@@ -31,7 +31,7 @@ def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta
     with RecordStore(path, create=True) as store:
         store.add([kept, other])
         assert store.find([other.key])[other.key] == other
-    assert "caf\\udce9" in zsntta("records", "--records", path).stdout
+    assert "caf\\udce9" in zsntta("records", "list", "--records", path).stdout
     lines = tmp_path / "other.jsonl"
     lines.write_text(to_line(other))
     assert read_records(lines)[0] == other
@@ -56,7 +56,7 @@ def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path,
             "UPDATE contents SET record = ? WHERE key = ?", (record, other.key)
         )
         assert [kept.settings.method for kept in store.all()] == ["zs-clip"]
-    listed = zsntta("records", "--records", path)
+    listed = zsntta("records", "list", "--records", path)
     assert listed.exit_code == 0, listed.stderr
     assert zsntta("records", "remove", "--all", "--records", path).stdout == "removed 2 runs\n"
 
@@ -100,18 +100,18 @@ def add_and_die(path, kept, statements):
 
 
 def test_files_that_are_no_store(tmp_path, zsntta):
-    missing = zsntta("records")
+    missing = zsntta("records", "list")
     fails(missing, "there are no kept results at features/records.sqlite", "zsntta simulate")
     (tmp_path / "text").write_text("no database" * 100)
-    fails(zsntta("records", "--records", "text"), "the results in text: file is not a database")
+    fails(zsntta("records", "list", "--records", "text"), "in text: file is not a database")
     with sqlite3.connect(tmp_path / "other") as other:
         other.execute("CREATE TABLE runs (key)")
     other.close()
-    fails(zsntta("records", "--records", "other"), "other is a database of another program")
+    fails(zsntta("records", "list", "--records", "other"), "other is a database of another program")
     (tmp_path / "folder").mkdir()
-    fails(zsntta("records", "--records", "folder"), "it is a folder")
+    fails(zsntta("records", "list", "--records", "folder"), "it is a folder")
     os.mkfifo(tmp_path / "pipe")
-    fails(zsntta("records", "--records", "pipe"), "pipe is no regular file")
+    fails(zsntta("records", "list", "--records", "pipe"), "pipe is no regular file")
 
 
 def test_a_store_of_another_format_is_left_alone(features, tmp_path, zsntta):
@@ -120,7 +120,7 @@ def test_a_store_of_another_format_is_left_alone(features, tmp_path, zsntta):
         store._connection.execute(f"PRAGMA user_version={KIND.format - 1}")
     before = path.read_bytes()
     said = "kept.sqlite was made by another version of zsntta: name another file"
-    fails(zsntta("records", "--records", "kept.sqlite"), said)
+    fails(zsntta("records", "list", "--records", "kept.sqlite"), said)
     arguments = ("simulate", "--encoder", "made", "--features-dir", features, "--method", "zs-clip")
     fails(zsntta(*arguments, *PAIR, "--records", "kept.sqlite"), said)
     assert path.read_bytes() == before
@@ -130,10 +130,16 @@ def test_an_empty_file_is_an_empty_store(features, tmp_path, zsntta):
     """As a maker that was killed at once leaves it."""
     path = tmp_path / "kept.sqlite"
     path.touch()
-    assert len(zsntta("records", "--records", path).stdout.splitlines()) == 1
+    assert (
+        len(zsntta("records", "list", "--format", "csv", "--records", path).stdout.splitlines())
+        == 1
+    )
     assert path.stat().st_size == 0
     run_all(features, grid(features), keeping=Keeping(path))
-    assert len(zsntta("records", "--records", path).stdout.splitlines()) == 2
+    assert (
+        len(zsntta("records", "list", "--format", "csv", "--records", path).stdout.splitlines())
+        == 2
+    )
 
 
 def test_a_store_that_is_cut_off_is_one_line(features, tmp_path, zsntta):

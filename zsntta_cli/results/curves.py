@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.simulation.metrics import Judged
 from zsntta_cli.simulation.record import Replay
 from zsntta_cli.simulation.stream import NOISE
 
 BINS = 50  # of a histogram
 POINTS = 64  # of a curve over the stream
-WINDOWS = 12  # of the stream's time: 800 samples each in a stream of 10,000
 
 Curves = dict[str, Any]
 _BEFORE = "zero_shot_id_score"  # a live method's column
@@ -24,17 +22,14 @@ def curves_of(replay: Replay) -> Curves:
     """The curves of a run.
 
     `scores`: a histogram of the ID score for ID and OOD samples, {"low", "high", "id", "ood"} with
-    counts in BINS equal cells. `running`: {"item", "acc_s", "acc_n"}, accuracies up to some items,
-    None where no sample of the kind had come yet. `windows`: the same over the items since the
-    point before, in WINDOWS parts of the stream. `thresholds`: {"item", "zero_shot", "detector"} on
-    the ID score, None where there was none. A live method also has `before` (scores before
+    counts in BINS equal cells. `thresholds`: {"item", "zero_shot", "detector"} on the ID score
+    after some items, None where there was none. A live method also has `before` (scores before
     adaptation), `difference` (after minus before), and if gradients were asked for `gradients`:
     {"item", "clean", "noisy"}, norms at each step.
     """
     tests, judged = replay.stream.kind != NOISE, replay.judged
     is_id, score = judged.labels >= 0, judged.id_score
-    curves = {"scores": histogram(score, is_id), **accuracy_curves(judged)}
-    curves |= _thresholds(replay, tests)
+    curves = {"scores": histogram(score, is_id), **_thresholds(replay, tests)}
     if _BEFORE in replay.columns:
         before = replay.columns[_BEFORE][tests]
         curves["before"] = histogram(before, is_id)
@@ -57,28 +52,9 @@ def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> Curves:
     return {"low": round(low, 6), "high": round(high, 6), **counts}
 
 
-def _points(total: int, most: int = POINTS) -> NDArray[np.int64]:
-    """At most this many item counts, evenly along the stream; the last one is all items."""
-    return np.linspace(0, total, min(most, total) + 1).round().astype(np.int64)[1:]
-
-
-def accuracy_curves(judged: Judged) -> Curves:
-    """The `running` and `windows` accuracies; a window counts from the point before."""
-    total = len(judged.labels)
-    if judged.is_noise is None or not total:
-        return {}
-    is_id, is_noise = judged.labels >= 0, judged.is_noise
-    is_named = judged.class_index == judged.labels
-    is_right = np.where(is_id, ~is_noise & is_named, is_noise)
-    running, windows = _points(total), _points(total, WINDOWS)
-    curves: Curves = {"running": {"item": running}, "windows": {"item": windows}}
-    for name, mask in (("acc_s", is_id), ("acc_n", ~is_id)):
-        seen, right = np.cumsum(mask), np.cumsum(is_right & mask)
-        in_window = (np.diff(counts[windows - 1], prepend=0) for counts in (right, seen))
-        with np.errstate(invalid="ignore"):
-            curves["running"][name] = _plain(right[running - 1] / seen[running - 1])
-            curves["windows"][name] = _plain(np.divide(*in_window))
-    return {name: curve | {"item": curve["item"].tolist()} for name, curve in curves.items()}
+def _points(total: int) -> NDArray[np.int64]:
+    """At most POINTS item counts, evenly along the stream; the last one is all items."""
+    return np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
 
 
 def _thresholds(replay: Replay, tests: NDArray[np.bool_]) -> Curves:

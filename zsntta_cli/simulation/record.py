@@ -143,8 +143,6 @@ class RunCurves(TypedDict, total=False):
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
 
     scores: Annotated[Cells, _about("of the ID score")]
-    running: Annotated[Line, _about("acc_s, acc_n of the items so far")]
-    windows: Annotated[Line, _about("acc_s, acc_n of the items since the last one")]
     thresholds: Annotated[Line, _about("zero_shot, detector, on the ID score")]
     before: Annotated[Cells, _about("of the ID score before adaptation")]
     difference: Annotated[Cells, _about("after minus before")]
