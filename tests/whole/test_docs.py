@@ -44,7 +44,7 @@ PACKAGE = {path.read_text(encoding="utf-8") for path in (ROOT / "zsntta_cli").rg
 
 # What stands above a block: run on the built-in sets and the embedded encoder, or not at all.
 DATA, UNRUN = "data", ("gpu", "hours", "network")
-PLAIN = ("pip", "uv", "make")  # shell lines that install
+PLAIN = ("cd", "git", "make", "pip", "source", "uv")  # lines that install
 STAND_INS = {
     "cifar10": "shapes", "cifar100": "digits", "svhn": "digits", "lsun": "glyphs",
     "places": "textures", "texture": "textures", "ninco": "other-shapes",
