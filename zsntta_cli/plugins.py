@@ -187,17 +187,20 @@ def _load_all(paths: tuple[str, ...]) -> LoadedScripts:
 
 def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
     """Add the lines that installed distributions declare, once; `tell` why some are left out."""
-    waiting = [table for table in _tables.values() if not table.is_asked]
+    waiting = []
+    for table in _tables.values():
+        if not table.is_asked:
+            table.is_asked = True  # before any of them loads what may ask again
+            waiting.append(table)
     if not waiting:
         return
     from importlib.metadata import entry_points
 
     declared = entry_points()  # of all distributions: it takes 4 ms
     for table in waiting:
-        table.is_asked = True
-    for table in waiting:
-        for problem in _add_declared(table, list(declared.select(group=table.group))):
-            tell(f"{problem}.")
+        if points := list(declared.select(group=table.group)):
+            for problem in _add_declared(table, points):
+                tell(f"{problem}.")
 
 
 def _add_declared(table: _Table, points: "Sequence[EntryPoint]") -> Iterator[str]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import StreamSettings
-from zsntta_cli.settings.ratios import ood_share, parse_ratio, ratio_place, ratio_text
+from zsntta_cli.settings import StreamSettings, ood_share, parse_ratio, ratio_place, ratio_text
 
 SHARES = st.integers(0, 99).map(lambda percent: percent / 100)
 

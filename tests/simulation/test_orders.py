@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError, UnknownName
-from zsntta_cli.settings import StreamSettings
-from zsntta_cli.settings.orders import PLAIN, parse_order
+from zsntta_cli.settings import PLAIN, StreamSettings, parse_order
 from zsntta_cli.simulation.orders import arrival_order
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
 

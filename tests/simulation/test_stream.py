@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import StreamSettings
-from zsntta_cli.settings.ratios import ood_share
+from zsntta_cli.settings import StreamSettings, ood_share
 from zsntta_cli.simulation.stream import (
     ID,
     NOISE,

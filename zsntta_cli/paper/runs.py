@@ -19,8 +19,8 @@ from zsntta_cli.paper.printed.tables import TABLES, PaperTable
 from zsntta_cli.results import planning
 from zsntta_cli.results.frame import shown
 from zsntta_cli.results.planning import NeededFile
+from zsntta_cli.settings import Ratio
 from zsntta_cli.settings.options import value_type
-from zsntta_cli.settings.ratios import Ratio
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
 from zsntta_cli.simulation.stream import stream_sizes
 

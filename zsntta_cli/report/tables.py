@@ -17,8 +17,7 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.results.tidy import differing_settings
-from zsntta_cli.settings import StreamSettings
-from zsntta_cli.settings.ratios import ratio_text
+from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record

@@ -32,9 +32,8 @@ from zsntta_cli.results.every import EVERY
 from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
 from zsntta_cli.results.grid import Axes, Grid
-from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
-from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
 
 _LARGEST = 2**22  # bytes of a file

@@ -29,9 +29,8 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, method_place
-from zsntta_cli.settings import StreamSettings
+from zsntta_cli.settings import NATURAL, Ratio, StreamSettings, ood_share, ratio_place
 from zsntta_cli.settings.prompts import prompt_label
-from zsntta_cli.settings.ratios import NATURAL, Ratio, ood_share, ratio_place
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 

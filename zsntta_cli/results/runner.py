@@ -28,9 +28,8 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
 from zsntta_cli.results.keeping import Keeper, Keeping, judged, kept_before
-from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings
+from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
-from zsntta_cli.settings.ratios import ratio_text
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay

@@ -4,15 +4,15 @@ options.py has the declaration of a setting, and prompts.py has prompts and word
 """
 
 import functools
+import math
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from zsntta_cli.errors import SettingsError, UnknownName, short
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
-from zsntta_cli.settings.orders import ORDERS, parse_order
-from zsntta_cli.settings.ratios import parse_ratio
 
 TINY, OPENAI = "tiny", "openai"
 RANDOM_WEIGHTS = "none"
@@ -147,6 +147,73 @@ NOISE_TYPES = ("gaussian", "uniform", "salt-and-pepper", "poisson")
 NO_NOISE = "none"
 LARGEST_QUEUE = 1 << 20
 MCM, MATCH = SCORES = ("mcm", "match")
+
+
+# The OOD share of a stream, or `natural`, which takes every image of both sets once.
+Ratio = float | str
+NATURAL = "natural"
+_SHARE = re.compile(r"\d+(\.\d*)?(e-?\d+)?|\.\d+(e-?\d+)?")
+
+
+def parse_ratio(text: str) -> Ratio:
+    """Parse a ratio.
+
+    Raises:
+        SettingsError: the text is no ratio.
+    """
+    if text == NATURAL:
+        return NATURAL
+    if not _SHARE.fullmatch(text):
+        raise SettingsError(
+            f"ratio is {short(ascii(text))}, must be a number in [0, 1) or {NATURAL}."
+        )
+    return float(text)
+
+
+def ood_share(ratio: Ratio) -> float:
+    """The OOD share that a ratio asks for; nan where it depends on the sets, as for `natural`."""
+    return float("nan") if isinstance(ratio, str) else ratio
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """A ratio as messages show it, which can be typed."""
+    return ratio if isinstance(ratio, str) else f"{ratio:.4g}"
+
+
+def ratio_place(ratio: Ratio) -> float:
+    """The sort key of a ratio: numbers come first in rising order, and then `natural`."""
+    return float("inf") if isinstance(ratio, str) else ratio
+
+
+# The orders of a stream by their names, some of which have a number behind a colon.
+PLAIN = ("shuffled", "class", "burst", "late", "first")
+DIRICHLET, PARTS = "dirichlet", "parts"
+ORDERS = (*PLAIN, f"{DIRICHLET}:G", f"{PARTS}:N")  # the names in help texts
+_CONCENTRATION = re.compile(r"(\d+(\.\d*)?|\.\d+)(e-?\d+)?|inf")
+_LARGEST_CONCENTRATION = 1e6  # the largest concentration beside `inf`
+_PARTS = re.compile(r"[1-9]\d{0,5}")
+
+
+def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
+    """Parse the name of an order: the name, and the concentration or the parts of one with any.
+
+    Raises:
+        UnknownName: there is no such order.
+        SettingsError: the order does not take this number.
+    """
+    name, colon, rest = text.partition(":")
+    if name in PLAIN and not colon:
+        return name, ()
+    if name == PARTS:
+        if not _PARTS.fullmatch(rest):
+            raise SettingsError(f"order is {short(ascii(text))}, must be as {PARTS}:15.")
+        return name, (int(rest),)
+    if name != DIRICHLET:
+        raise UnknownName("order", text, ORDERS)
+    concentration = float(rest) if _CONCENTRATION.fullmatch(rest) else math.nan
+    if not (0 < concentration <= _LARGEST_CONCENTRATION or math.isinf(concentration)):
+        raise SettingsError(f"order is {short(ascii(text))}, must be as {DIRICHLET}:0.1.")
+    return name, (concentration,)
 
 
 @dataclass(frozen=True)

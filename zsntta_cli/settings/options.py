@@ -100,31 +100,29 @@ class Settings:
 
     def __post_init__(self) -> None:
         for declared in dataclasses.fields(self):  # type: ignore[arg-type]
-            _check(declared, getattr(self, declared.name))
-
-
-def _check(declared: "Field[Any]", value: Any) -> None:
-    """Raise SettingsError unless a setting may have this value."""
-    name, metadata = option_name(declared), declared.metadata
-    kind, optional = value_type(declared)
-    if value is None and optional:
-        return
-    if isinstance(value, str) and metadata.get("checked_by"):
-        metadata["checked_by"](value)
-        return
-    wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
-    if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
-        words = "true or false" if kind is bool else words
-        raise SettingsError(f"{name} is {_value_text(value)}, must be {words}.")
-    if metadata.get("choices") and value not in metadata["choices"]:
-        raise UnknownName(name, str(value), metadata["choices"])
-    if metadata.get("within") is not None and value not in metadata["within"]:
-        example = f": {metadata['example']}" if metadata["example"] else ""
-        if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
-            example = f", and at most {_LARGEST:,}"
-        raise SettingsError(
-            f"{name} is {_value_text(value)}, must be {metadata['within']}{example}."
-        )
+            value, metadata = getattr(self, declared.name), declared.metadata
+            kind, optional = value_type(declared)
+            if value is None and optional:
+                continue
+            if isinstance(value, str) and metadata.get("checked_by"):
+                metadata["checked_by"](value)
+                continue
+            wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
+            if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
+                words = "true or false" if kind is bool else words
+            elif metadata.get("choices") and value not in metadata["choices"]:
+                raise UnknownName(option_name(declared), str(value), metadata["choices"])
+            elif metadata.get("within") is None or value in metadata["within"]:
+                continue
+            else:
+                words = f"{metadata['within']}"
+                if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
+                    words += f", and at most {_LARGEST:,}"
+                elif metadata["example"]:
+                    words += f": {metadata['example']}"
+            raise SettingsError(
+                f"{option_name(declared)} is {_value_text(value)}, must be {words}."
+            )
 
 
 def _value_text(value: Any) -> str:

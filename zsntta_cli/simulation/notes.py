@@ -13,8 +13,7 @@ from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS
-from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.settings.ratios import NATURAL, ood_share
+from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, generic_of
 from zsntta_cli.simulation.stream import ood_count, stream_sizes

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.settings.orders import DIRICHLET, PARTS, parse_order
+from zsntta_cli.settings import DIRICHLET, PARTS, parse_order
 
 _CLEAN_HEAD = 0.6  # of the ID samples, before a `late` stream's noise
 _SLOT = 128  # ID samples for which there is a slot at most: StatA's online batches

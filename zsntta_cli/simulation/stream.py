@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import NO_NOISE, StreamSettings
-from zsntta_cli.settings.ratios import NATURAL, ood_share, ratio_text
+from zsntta_cli.settings import NATURAL, NO_NOISE, StreamSettings, ood_share, ratio_text
 from zsntta_cli.simulation.orders import arrival_order
 
 OOD_CHOICE_SEED = 20_250_224  # fixed: seeds of a run change the order only

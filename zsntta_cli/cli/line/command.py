@@ -4,6 +4,7 @@ import functools
 import inspect
 import itertools
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
@@ -54,8 +55,8 @@ def command(app: typer.Typer, name: str | None = None, panel: str | None = None)
     """Register a function as a command, by its own name or another one."""
 
     def register(function: Callable[..., None]) -> Callable[..., None]:
-        paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-        words = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+        lines = inspect.cleandoc(function.__doc__ or "")
+        words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
         app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(
             _guarded(function)
         )
@@ -72,7 +73,9 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def call(**values: Any) -> None:
-        values = {name: _flat(value) for name, value in values.items()}
+        for name, value in values.items():
+            if isinstance(value, list) and isinstance(next(iter(value), None), Several):
+                values[name] = [*itertools.chain(*value)]
         try:
             function(**values)
         except ZsnttaError as error:
@@ -92,12 +95,6 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             end(f"error: {foreign(error)}", 1, error)
 
     return call
-
-
-def _flat(value: Any) -> Any:
-    if isinstance(value, list) and all(isinstance(one, Several) for one in value):
-        return [*itertools.chain(*value)]
-    return value
 
 
 def usage(error: typer.TyperException, words: "Mapping[str, Any]") -> str:

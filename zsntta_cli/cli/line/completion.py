@@ -1,6 +1,6 @@
 """What a shell completes: names from the tables, and from the features folder by its files."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,6 @@ def _starting(names: Iterable[str], incomplete: str) -> list[str]:
     return sorted({name for name in names if name.startswith(incomplete)})
 
 
-def _among(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """What completes one of some names, those that there are by then."""
-
-    def complete(incomplete: str) -> list[str]:
-        return _starting(names, incomplete)
-
-    return complete
-
-
 def methods(incomplete: str) -> list[str]:
     """Methods, and pairs of a detector and a classifier once there is a plus."""
     if "+" not in incomplete:
@@ -34,10 +25,24 @@ def methods(incomplete: str) -> list[str]:
     return _starting([*METHODS, *filter(find_method, pairs)], incomplete)
 
 
-presets = _among(PRESETS)
-precisions = _among(PRECISIONS)
-known_sets = _among(CATALOGUE)
-word_sets = _among(WORD_SETS)
+def presets(incomplete: str) -> list[str]:
+    """Presets."""
+    return _starting(PRESETS, incomplete)
+
+
+def precisions(incomplete: str) -> list[str]:
+    """Precisions of an encoder."""
+    return _starting(PRECISIONS, incomplete)
+
+
+def known_sets(incomplete: str) -> list[str]:
+    """Sets of the catalogue."""
+    return _starting(CATALOGUE, incomplete)
+
+
+def word_sets(incomplete: str) -> list[str]:
+    """Built-in sets of words."""
+    return _starting(WORD_SETS, incomplete)
 
 
 def methods_or_all(incomplete: str) -> list[str]:

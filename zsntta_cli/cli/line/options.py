@@ -36,9 +36,9 @@ from zsntta_cli.settings import (
     LiveSettings,
     StreamSettings,
     ThresholdSettings,
+    parse_ratio,
 )
 from zsntta_cli.settings.options import check, check_choice, option_name, value_type
-from zsntta_cli.settings.ratios import parse_ratio
 from zsntta_cli.simulation.runs import (
     declared,
     no_setting,
@@ -56,20 +56,17 @@ def option(*names: str, help: str, panel: str | None = None, **rules: Any) -> An
 
     A text may end with its default in brackets, where the value of the parameter does not say it.
     """
-    text, default = _text_and_default(help)
+    match = _DEFAULT.fullmatch(help)
+    text, default = match.groups() if match else (help, "")
+    text = text.replace("[", r"\[")
+    default = default or True
     return typer.Option(*names, help=text, show_default=default, rich_help_panel=panel, **rules)
 
 
 def argument(*, help: str, **rules: Any) -> Any:  # noqa: A002
     """An argument; its text may end with its default, as that of an option."""
-    text, default = _text_and_default(help)
-    return typer.Argument(help=text, **{"show_default": default} | rules)
-
-
-def _text_and_default(help_text: str) -> tuple[str, str | bool]:
-    match = _DEFAULT.fullmatch(help_text)
-    text, default = match.groups() if match else (help_text, "")
-    return text.replace("[", r"\["), default or True
+    said = option(help=help)
+    return typer.Argument(help=said.help, **{"show_default": said.show_default} | rules)
 
 
 def under(panel: str | None, text: str, *names: str, **rules: Any) -> Any:
@@ -273,29 +270,34 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     Its `**settings` stand for an option for every setting of streams and thresholds: by name, the
     values given, or none. An option of several parameters stands at the first of them.
     """
-    groups: dict[str, Any] = {}
+    groups: dict[str, tuple[Any, list[str]]] = {}  # with the names of their options
     own: list[str] = []  # names of the options whose values the command gets one by one, in order
     options: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            parts = [_part(f.name, _typed(f), f.default) for f in dataclasses.fields(groups[name])]
+            groups[name] = parameter.annotation, []
+            for field in dataclasses.fields(parameter.annotation):
+                groups[name][1].append(field.name)
+                part = inspect.Parameter(
+                    field.name, _BY_NAME, default=field.default, annotation=_typed(field)
+                )
+                options.setdefault(field.name, part)
         elif parameter.kind is parameter.VAR_KEYWORD:
-            parts = _stream_settings()
-            own += [part.name for part in parts]
+            for part in _stream_settings():
+                own.append(part.name)
+                options.setdefault(part.name, part)
         else:
-            parts = [parameter]
             own.append(name)
-        for part in parts:
-            options.setdefault(part.name, part)
+            options.setdefault(name, parameter)
 
     @functools.wraps(command, assigned=("__module__", "__name__", "__doc__"))
     def call(**values: Any) -> None:
-        grouped = {
-            name: group(**{field.name: values[field.name] for field in dataclasses.fields(group)})
-            for name, group in groups.items()
-        }
-        command(**grouped, **{name: values[name] for name in own})
+        given: dict[str, Any] = {}
+        for name in own:
+            given[name] = values[name]
+        for name, (group, parts) in groups.items():
+            given[name] = group(*map(values.__getitem__, parts))
+        command(**given)
 
     call.__signature__ = inspect.Signature(list(options.values()))  # type: ignore[attr-defined]
     return call
@@ -310,24 +312,19 @@ def _typed(field: "dataclasses.Field[Any]") -> Any:
     return Annotated[field.type, option(help=said["about"], metavar=metavar, panel="How it runs")]
 
 
-def _part(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
+_BY_NAME = inspect.Parameter.KEYWORD_ONLY
 _ADAPTIVE = "adaptive"  # of thresholds: none is fixed
 
 
 @functools.cache
 def _stream_settings() -> list[inspect.Parameter]:
     """The options of the settings of streams and thresholds, which all methods have."""
-    panels = {"Stream": StreamSettings, "Threshold": ThresholdSettings}
-    parts = [
-        _part(field.name, Annotated[list[Any] | None, _setting_option(field, panel)], None)
-        for panel, group in panels.items()
-        for field in dataclasses.fields(group)
-    ]
-    return [*parts, _part("seeds", Seeds, None)]
+    parts = []
+    for panel, group in (("Stream", StreamSettings), ("Threshold", ThresholdSettings)):
+        for field in dataclasses.fields(group):
+            kind = Annotated[list[Any] | None, _setting_option(field, panel)]
+            parts.append(inspect.Parameter(field.name, _BY_NAME, default=None, annotation=kind))
+    return [*parts, inspect.Parameter("seeds", _BY_NAME, default=None, annotation=Seeds)]
 
 
 Seeds = Annotated[
@@ -345,17 +342,15 @@ def _setting_option(field: "dataclasses.Field[Any]", panel: str) -> Any:
     metavar = _KINDS.get(reader, "NUMBERS")
     if choices := "|".join(field.metadata["choices"]):
         metavar, about = (choices, about) if len(choices) < 20 else ("NAMES", f"{about} {choices}.")
-    default = field.metadata["shown"] or _shown(field.default)
+    default = field.metadata["shown"] or field.default
+    if default in (None, ""):
+        default = "none"
+    elif isinstance(default, bool):
+        default = "true" if default else "false"
     return option(
         f"--{option_name(field)}", help=f"{about} [{default}]", panel=panel, parser=reader,
         metavar=metavar,
     )  # fmt: skip
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return "none" if value in (None, "") else str(value)
 
 
 def ratios(text: str) -> Several:
@@ -434,7 +429,10 @@ def _values(field: "dataclasses.Field[Any]", text: str) -> list[Any]:
 
 def given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of streams and thresholds that were given at least one value, by name."""
-    given = {name: list(values) for name, values in settings.items() if values}
+    given: dict[str, Any] = {}
+    for name, values in settings.items():
+        if values:
+            given[name] = list(values)
     if seeds := given.pop("seeds", None):
         given["seed"] = [*given.get("seed", ()), *seeds]
     return given

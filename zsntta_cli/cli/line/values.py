@@ -26,10 +26,10 @@ def texts(text: str) -> Several:
     Raises:
         BadParameter: a part is empty.
     """
-    parts = [part.strip() for part in text.split(",")]
+    parts = Several(map(str.strip, text.split(",")))
     if not all(parts):
         raise typer.BadParameter(f"'{short(text)}' has an empty part: type a list such as a,b.")
-    return Several(parts)
+    return parts
 
 
 def whole_numbers(text: str) -> Several:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.settings.ratios import Ratio
+from zsntta_cli.settings import Ratio
 
 _FILE = Path(__file__).with_name("published.csv")
 USUAL_ENCODER = "ViT-B-16"
