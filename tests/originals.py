@@ -23,7 +23,6 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets import imagenet
 from zsntta_cli.datasets.catalogue import BUILTIN, CATALOGUE
 
-Tree = dict[str, bytes]
 NAMES = [name for name in CATALOGUE if name not in BUILTIN]
 WNIDS = ("n01440764", "n01443537", "n01498041")  # the first is no class of ImageNet-A and -R
 TRUTH = "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"

@@ -16,8 +16,6 @@ from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import EncoderError, StoreError
 from zsntta_cli.settings import EncoderChoice
 
-OLD = 1_000_000_000  # seconds: long ago
-
 
 @pytest.fixture
 def folder(tmp_path):

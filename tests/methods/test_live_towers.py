@@ -9,8 +9,6 @@ from towers import BATCH_NORM, batch_norms, decided, live_data, live_run
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import adaptation, sotta
 
-ATOL = 1e-4  # of ID scores: what Adam makes of rounding, with batch statistics
-
 
 @pytest.fixture
 def resnet(encoders):

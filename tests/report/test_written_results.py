@@ -11,9 +11,6 @@ import pytest
 PAIR = ("--id", "pets", "--ood", "sky")
 
 
-SHORT = ("--set", "update-every=16", "--set", "warmup=3")
-
-
 def test_score_files_agree_with_each_other_and_with_the_metrics(simulate, tmp_path):
     command = (
         "--method",

@@ -125,11 +125,6 @@ def test_low_fpr95_is_best():
         assert marked(made, metric) == [{"mcm"}, set()], metric
 
 
-# A sweep's settings, the wild one last, as its seeds came out.
-SWEEP = [(78.2 + 0.2 * i, 78.4 + 0.2 * i, 78.6 + 0.2 * i) for i in range(12)]
-WILD = (80.5, 43.1, 57.2)
-
-
 def places_of(by_row):
     """Which rows are the best, and which are close."""
     by_seed = [{s: value / 100 for s, value in enumerate(row)} for row in by_row]

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +16,6 @@ from zsntta_cli.simulation.recorded import run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
 CHOICE = EncoderChoice(folder="made")
-ROOT = Path(__file__).parents[2]
 PAIR = ("--id", "pets", "--ood", "sky")
 
 

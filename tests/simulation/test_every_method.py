@@ -26,7 +26,6 @@ from zsntta_cli.simulation.simulator import Simulator
 STREAM = ("--id", "pets", "--ood", "sky", "--limit", 60)
 ALL = ("--method", "all", *STREAM)
 BY_WORDS = {"neglabel", "adaneg", "tanl", "dde"}  # whose list is any
-NEVER = {"clipn", *(name for name in METHODS if METHODS[name].live)}
 
 
 def singles():
