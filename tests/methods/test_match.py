@@ -134,10 +134,10 @@ def test_one_class_asks_for_match(zsntta, tmp_path):
     assert zsntta(*RUN, "--method", "max-logit").exit_code == 0  # it decides nothing
 
 
-def test_an_imports_bias_is_part_of_its_encoder(zsntta, tmp_path):
+def test_an_import_may_have_a_bias(zsntta, tmp_path):
     assert import_cats(zsntta, tmp_path, "--logit-bias", "-13").exit_code == 0
-    unnamed = import_cats(zsntta, tmp_path, "--overwrite")
-    assert unnamed.exit_code == 0, "what is not named is the folder's"
     shown = zsntta(*RUN, "--method", "zs-clip", "--score", "match", "--format", "json")
     assert '"score": "match"' in shown.stdout
-    fails(import_cats(zsntta, tmp_path, "--logit-bias", "nan"), "logit bias is nan")
+    refused = import_cats(zsntta, tmp_path, "--logit-bias", "nan", "--overwrite")
+    assert refused.exit_code == 1
+    assert "logit bias is nan" in refused.stderr
