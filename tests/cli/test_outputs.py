@@ -30,14 +30,14 @@ OUTPUTS = {
     ("methods show", "--output"): (("methods", "show", "magic"), TABLES),
     ("methods check", "--output"): (("methods", "check", "magic.py"), TABLES),
     ("cite", "--output"): (("cite",), (".bib",)),
-    ("cache export", "--output"): (
-        ("cache", "export", "shapes"),
-        (".npz",),
-    ),
+    ("cache export", "--output"): (("cache", "export", "shapes"), (".npz",)),
+    ("cache list", "--output"): (("cache", "list"), TABLES),
+    ("datasets list", "--output"): (("datasets", "list"), TABLES),
+    ("encoders", "--output"): (("encoders",), TABLES),
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
-NEEDS_NOTHING = {"methods list"}  # and is written, where there are neither features nor records
+NEEDS_NOTHING = {"methods list", "datasets list", "encoders"}  # and is written, where there are neither features nor records
 FIGURE = ("paper", "fig2", "--output"), (("paper", "fig2", *TINY), FIGURES)
 ENDINGS = sorted(
     {".xlsx", ".tsv", ".gz", ".", *(one for _, known in OUTPUTS.values() for one in known)}
@@ -81,7 +81,7 @@ def test_an_ending_is_known_or_refused_before_any_work(zsntta, tmp_path, output,
         return
     assert not list(tmp_path.glob("x*")), "nothing is there to be written"
     assert result.exit_code in (1, 2), "features and records are missing, whatever the ending"
-    refusal = re.search(r"must end in one of (\S+(?:, \S+)*)\.\n", result.stderr)
+    refusal = re.search(r"must end in one of (\S+(?:, \S+)*)\.(?:\n| See )", result.stderr)
     assert (refusal is None) == (ending.lower() in known), result.stderr
     if refusal:
         assert result.exit_code == 2

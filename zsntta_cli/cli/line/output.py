@@ -38,7 +38,17 @@ ListForm = Annotated[
     ),
 ]  # fmt: skip
 
-ListOutput = Annotated[Path | None, option(help="File to write.")]
+
+def _table_file(output: Path | None) -> Path | None:
+    """The file of a table, whose ending is that of a form, before any work is done for it."""
+    if output and output.suffix:
+        form_of(output, ENDINGS, refusal=typer.BadParameter)
+    return output
+
+
+ListOutput = Annotated[
+    Path | None, option(help="File to write.", panel="What comes out", callback=_table_file)
+]
 
 
 def form_of(
