@@ -75,9 +75,9 @@ def imported(features, name="pets", root="features", **plan):
     return store.read(new.path), " ".join(notes)
 
 
-def not_imported(*parts, features, error=StoreError, remedy="", **plan):
+def not_imported(*parts, features, error=StoreError, **plan):
     """An import is refused in one line that says all of `parts`, and changes no file."""
     before = {path: path.read_bytes() for path in Path().rglob("*.h5")}
-    with refused(*parts, error=error, remedy=remedy):
+    with refused(*parts, error=error):
         imported(features, **plan)
     assert {path: path.read_bytes() for path in Path().rglob("*.h5")} == before

@@ -5,6 +5,7 @@ adds lines to them. `load_declared` adds the entry points of installed distribut
 each. No line replaces another one.
 """
 
+import contextlib
 import re
 import sys
 import warnings
@@ -16,7 +17,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import PluginError, first_line, short
+from zsntta_cli.errors import SettingsError, first_line, short
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -38,18 +39,18 @@ class _Table:
         """Refuse new lines of a wrong type, and lines that replace others.
 
         Raises:
-            PluginError: a line is refused; the message names it and says why.
+            SettingsError: a line is refused; the message names it and says why.
         """
         for name, line in self.lines.items():
             if name in self.before and self.before[name] is line:
                 continue
             if name in self.before:
-                raise PluginError(
+                raise SettingsError(
                     f"{whose} adds the {self.what} '{short(name)}', and there is one of this name: "
                     f"give it another one."
                 )
             if fault := self.fault(line):
-                raise PluginError(f"{whose} adds the {self.what} '{short(name)}': {fault}.")
+                raise SettingsError(f"{whose} adds the {self.what} '{short(name)}': {fault}.")
 
 
 _tables: dict[str, _Table] = {}
@@ -76,7 +77,7 @@ def _adding(whose: str) -> Iterator[None]:
     """Check what is added to the tables within; if something fails, nothing is added.
 
     Raises:
-        PluginError: a line is refused.
+        SettingsError: a line is refused.
     """
     for table in _tables.values():
         table.before = dict(table.lines)
@@ -97,18 +98,18 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
     """Execute a script once, as a module, and return the names that it adds to each table.
 
     Raises:
-        PluginError: the script fails, or adds a wrong line; the message says where.
+        SettingsError: the script fails, or adds a wrong line; the message says where.
     """
     path = script.resolve()
     if _loading:
-        raise PluginError(
+        raise SettingsError(
             f"{_loading[-1].name} runs zsntta while it is loaded: put main() at its end under "
             f"if __name__ == '__main__'."
         )
     if path in _added:
         return _added[path]
     if path.suffix != ".py" or not path.is_file():
-        raise PluginError(f"plugin is {short(str(script))}, must be a Python file that is there.")
+        raise SettingsError(f"plugin is {short(str(script))}, must be a Python file that is there.")
     name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
     _loading.append(path)
     try:
@@ -138,10 +139,10 @@ def _execute(name: str, path: Path) -> None:
     sys.path.insert(0, folder := str(path.parent))
     try:
         spec.loader.exec_module(module)
-    except PluginError:
+    except SettingsError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{path.name}{_place(error, path)}: {_words(error)}.") from error
+        raise SettingsError(f"{path.name}{_place(error, path)}: {_words(error)}.") from error
     finally:
         sys.path.remove(folder)
         if folder not in sys.path:
@@ -183,6 +184,18 @@ def _load_all(paths: tuple[str, ...]) -> LoadedScripts:
     for path in paths:
         load_script(Path(path))
     return LoadedScripts()
+
+
+def script_with(method: str) -> str:
+    """The script of this folder that names a method, or a part of A+B; nothing where none does."""
+    parts = "|".join(map(re.escape, method.split("+")))
+    names = re.compile(rf"""["'](?:{parts})["']""")
+    for script in sorted(Path().glob("*.py")):
+        with contextlib.suppress(OSError):
+            text = script.read_text("utf-8", "replace")
+            if "zsntta_cli" in text and names.search(text):
+                return script.name
+    return ""
 
 
 def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:

@@ -19,7 +19,7 @@ from zsntta_cli.cache.identity import names_a_folder, public_identity
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
-from zsntta_cli.errors import MissingFeatures, StoreError, first_line, first_of, short
+from zsntta_cli.errors import StoreError, first_line, first_of, short
 from zsntta_cli.files import scratch_folder, whole_file
 from zsntta_cli.settings.prompts import set_of
 
@@ -113,7 +113,10 @@ def _take(file: Path, root: Path, note: Callable[[str], None]) -> tuple[Features
     with locked(path, note):
         if path.exists():
             if store.read(path, rows=False).digest != features.digest:
-                raise StoreError(f"{path} holds other features than these", remedy="other-folder")
+                raise StoreError(
+                    f"{path} holds other features than these: "
+                    "delete it, or take another --features-dir"
+                )
             return features, False
         with whole_file(path) as temporary:
             shutil.copyfile(file, temporary)
@@ -133,7 +136,10 @@ def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
 
     paths, api = find(plan.root, plan.names, plan.encoder), HfApi()
     if not paths:
-        raise MissingFeatures("any set", plan.encoder or "", str(plan.root))
+        raise StoreError(
+            f"there are no features in {plan.root / (plan.encoder or '')}: type zsntta extract "
+            "--dataset NAME"
+        )
     if not plan.may:
         _check_terms([path.stem for path in paths])
     with scratch_folder(plan.root) as staging:

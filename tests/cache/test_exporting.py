@@ -151,7 +151,7 @@ def test_what_is_there_is_replaced_on_demand_alone(folder):
     made()
     there = exported()
     size = len([*folder.rglob("*")])
-    with refused("is there already", error=StoreError, remedy="overwrite-output"):
+    with refused("is there already", "--overwrite replaces it", error=StoreError):
         exported()
     made(count=3)
     assert exported(overwrite=True) == there

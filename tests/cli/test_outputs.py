@@ -37,7 +37,12 @@ OUTPUTS = {
     ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
-NEEDS_NOTHING = {"methods list", "datasets list", "encoders"}  # and is written, where there are neither features nor records
+# What is written where there are neither features nor records.
+NEEDS_NOTHING = {
+    "methods list",
+    "datasets list",
+    "encoders",
+}
 FIGURE = ("paper", "fig2", "--output"), (("paper", "fig2", *TINY), FIGURES)
 ENDINGS = sorted(
     {".xlsx", ".tsv", ".gz", ".", *(one for _, known in OUTPUTS.values() for one in known)}

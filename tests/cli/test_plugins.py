@@ -265,4 +265,4 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
         "'nothing_there').",
     ):
         assert f"{words}\n" in stderr
-    assert "'three' of other is left out (PluginError: " in stderr
+    assert "'three' of other is left out (SettingsError: " in stderr

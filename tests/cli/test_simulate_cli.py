@@ -195,7 +195,7 @@ def test_what_stands_beside_a_record_is_refused(cached):
 
 def test_debug_shows_the_traceback(zsntta):
     result = zsntta("--debug", "simulate", "--method", "magic")
-    assert type(result.exception).__name__ == "UnknownName"
+    assert type(result.exception).__name__ == "SettingsError"
 
 
 def test_completion_knows_methods_sets_encoders_and_words(cached):

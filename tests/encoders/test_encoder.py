@@ -10,7 +10,7 @@ import torch
 from made import CONFIG, refused
 
 from zsntta_cli.cache import store
-from zsntta_cli.cli.line.hints import encoder_options
+from zsntta_cli.cache.lacking import encoder_options
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError

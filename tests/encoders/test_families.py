@@ -16,7 +16,6 @@ from PIL import Image
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.identity import difference
-from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.text import TextTower, load_tokenizer
 from zsntta_cli.encoders.weights import _preprocessing
@@ -156,7 +155,7 @@ def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_weights", None)
     with pytest.raises(EncoderError, match="the tokenizer of ViT-B-16-SigLIP") as caught:
         load_encoder(EncoderChoice("ViT-B-16-SigLIP", "webli"), "cpu")
-    assert worded(caught.value, {}).endswith(": pip install 'zsntta[transformers]' reads it")
+    assert str(caught.value).endswith(": pip install 'zsntta[transformers]' reads it")
 
 
 def test_a_tokenizer_that_is_out_of_reach_names_the_files(monkeypatch):

@@ -69,7 +69,7 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     path = made(extractor, tmp_path, 2, glyphs())
     again = extractor(tmp_path, encoder=None)
     assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0, "no encoder is needed"
-    with refused("made from other images: images 70, now 40", remedy="overwrite"):
+    with refused("made from other images: images 70, now 40", "--overwrite replaces it"):
         extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
         extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
@@ -236,5 +236,5 @@ def test_ray_needs_parts_and_to_be_installed(pets, tmp_path, monkeypatch):
     with refused("parts is 0, must be 1 or more", error=SettingsError):
         list(cluster.extract_on_ray(*job, 0))
     monkeypatch.setattr("zsntta_cli.extraction.connection.find_spec", lambda name: None)
-    with refused("the engine ray needs Ray", remedy="install-ray"):
+    with refused("the engine ray needs Ray", "zsntta[ray]"):
         list(cluster.extract_on_ray(*job, 2))

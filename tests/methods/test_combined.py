@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from made import own_method
 from streams import stream
 
-from zsntta_cli.errors import UnknownName
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import (
     CLASSIFIERS,
     METHODS,
@@ -38,7 +38,7 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
     for name in names:
         with contextlib.suppress(KeyError):
             assert METHODS[name] == METHODS[name]
-        with contextlib.suppress(UnknownName):
+        with contextlib.suppress(SettingsError):
             check_method(name)
         assert (name in METHODS) == (name in before)
         method_place(name)
@@ -48,7 +48,7 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
 
 
 def test_no_method_stands_behind_itself():
-    with pytest.raises(UnknownName):
+    with pytest.raises(SettingsError):
         check_method("tda+tda")
 
 
@@ -119,7 +119,7 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
     "name", ["tda+zs-clip", "zs-clip+", "+tda", "tda+", "tent+tda", "mcm+tda", "adand+tda+tda", "x"]
 )
 def test_other_pairs_are_refused(name):
-    with pytest.raises(UnknownName, match="method is"):
+    with pytest.raises(SettingsError, match="method is"):
         check_method(name)
 
 

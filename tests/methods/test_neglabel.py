@@ -8,10 +8,10 @@ from feature_files import write_features
 from streams import decide
 
 from zsntta_cli.cache import store
+from zsntta_cli.cache.lacking import missing_text
 from zsntta_cli.cache.store import Text
-from zsntta_cli.cli.line.hints import worded
 from zsntta_cli.datasets.names import DATASET, WORDS
-from zsntta_cli.errors import DatasetError, MissingText, MissingWords
+from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.extraction.plan import ExtractPlan, named_words, steps
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
@@ -163,28 +163,28 @@ def test_the_record_tells_runs_on_other_text_features_apart(root):
     [
         ("cifar10", [DEFAULT_PROMPT],
          "the prompt 'the nice {}' is not cached for 'cifar10' (cached: 'a photo of a {}.'): type "
-         "zsntta cache import cifar10 --encoder e --features FILE --prompt 'the nice {}'"),
+         "zsntta cache import cifar10 --encoder e --features FILE"),
         ("words-adjectives", [DEFAULT_PROMPT],
-         "type zsntta extract --words adjectives.txt --prompt 'This is a {} photo'"),
+         "type zsntta extract --words adjectives.txt --features-dir"),
     ],
 )  # fmt: skip
 def test_missing_text_features_name_the_command_that_makes_them(root, name, prompts, line):
     kind = DATASET if name == "cifar10" else WORDS
     write(root, name, kind, 20 * (kind == DATASET), ["a", "b"], prompts)
-    with pytest.raises(MissingText) as error:
+    with pytest.raises(StoreError) as error:
         Simulator(root).run(run_of("official"))
-    assert line in worded(error.value, {})
+    assert line in str(error.value)
 
 
 def test_the_command_for_a_prompt_has_the_limit_of_the_set():
-    error = MissingText(NOUN_PROMPT, "cifar10", (), 20)
-    assert worded(error, {}).endswith("--dataset cifar10 --prompt 'the nice {}' --limit 20")
+    error = missing_text(NOUN_PROMPT, "cifar10", (), 20, "", Path("features"))
+    assert str(error).endswith("--dataset cifar10 --prompt 'the nice {}' --limit 20")
 
 
 def test_several_lists_and_none_named_name_both_ways(root):
-    with pytest.raises(MissingWords) as error:
+    with pytest.raises(StoreError) as error:
         Simulator(root).run(run_of(words=""))
-    line = worded(error.value, {})
+    line = str(error.value)
     assert (
         "(cached: adjectives, nouns): name one with --set words=NAME, or type zsntta extract"
         in line

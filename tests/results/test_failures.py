@@ -5,7 +5,7 @@ import sys
 import pytest
 from replayed import grid
 
-from zsntta_cli.errors import MissingFeatures
+from zsntta_cli.errors import StoreError
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -28,7 +28,7 @@ def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, job
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_without_anybody_to_report_to_it_ends_them_all(features, jobs):
-    with pytest.raises(MissingFeatures):
+    with pytest.raises(StoreError, match="no features of"):
         run_all(features, with_a_missing_set(features), jobs)
 
 

@@ -9,7 +9,7 @@ import pytest
 from made import fails
 from replayed import grid, kept_run
 
-from zsntta_cli.errors import StoreError, UnknownMethod
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.report.figures import plot
 from zsntta_cli.report.page.page import page
@@ -91,7 +91,7 @@ def test_without_its_code_a_run_is_refused_in_a_file_and_counted_in_a_store(
     )
     for command in (("records", "import"), ("cite", "--from"), ("simulate", "--from")):
         fails(zsntta(*command, path), "the code of the method 'own' is not here", code=1)
-    with pytest.raises(UnknownMethod):
+    with pytest.raises(StoreError, match="is not here"):
         read_records(path)
 
 

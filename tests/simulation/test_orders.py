@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zsntta_cli.errors import SettingsError, UnknownName
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import PLAIN, StreamSettings, parse_order
 from zsntta_cli.simulation.orders import arrival_order
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
@@ -160,5 +160,5 @@ def test_numbers_that_an_order_does_not_take(order):
     ["", "shufled", "shuffled:1", "class:0.1", ":0.1", "separate", "note:0.1", "classes:1-4"],
 )
 def test_an_order_that_there_is_not(order):
-    with pytest.raises(UnknownName, match="must be one of: shuffled"):
+    with pytest.raises(SettingsError, match="must be one of: shuffled"):
         parse_order(order)

@@ -12,7 +12,7 @@ from made import ZSNTTA
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cli import demo
-from zsntta_cli.cli.line.hints import NEXT_STEPS
+from zsntta_cli.cli.demo import NEXT_STEPS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 NUMBER = r"\d+\.\d\d"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.names import DATASET, SetName, check_plain
-from zsntta_cli.errors import MissingFeatures, StoreError, first_line
+from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import sha256, writing
 from zsntta_cli.settings import EncoderChoice
 
@@ -174,13 +174,15 @@ def find(root: Path, names: Sequence[str] = (), encoder_name: str | None = None)
     """Find the feature files of some sets, or of all if none is named.
 
     Raises:
-        MissingFeatures: a set has no feature file.
+        StoreError: a set has no feature file.
     """
+    from zsntta_cli.cache.lacking import missing_features
+
     files = _files(root, encoder_name)
     cached_names = tuple(dict.fromkeys(path.stem for path in files))
     for name in names:
         if name not in cached_names:
-            raise MissingFeatures(name, encoder_name or "", str(root), cached_names)
+            raise missing_features(name, encoder_name or "", root, cached_names)
     return [path for path in files if not names or path.stem in names]
 
 
@@ -188,14 +190,16 @@ def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Pat
     """Find the parts of a set, of one encoder or of all, and give the paths to join them at.
 
     Raises:
-        MissingFeatures: the set has no parts.
+        StoreError: the set has no parts.
     """
+    from zsntta_cli.cache.lacking import missing_features
+
     check_plain("set", name)
     folders = [p for p in _entries(root, encoder_name) if p.suffix == ".parts" and p.is_dir()]
     folders = [folder for folder in folders if not folder.name.startswith(".")]
     if paths := [folder.with_suffix(".h5") for folder in folders if folder.stem == name]:
         return paths
-    raise MissingFeatures(name, encoder_name or "", str(root), tuple(f.stem for f in folders))
+    raise missing_features(name, encoder_name or "", root, tuple(f.stem for f in folders))
 
 
 def _files(root: Path, encoder_name: str | None) -> list[Path]:

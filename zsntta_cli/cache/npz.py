@@ -411,7 +411,9 @@ def export_features(
             cannot be written.
     """
     if not check_target(target) and not overwrite and _has_content(target):
-        raise StoreError(f"{target} is there already", remedy="overwrite-output")
+        raise StoreError(
+            f"{target} is there already: --overwrite replaces it, --output names another place"
+        )
     features, ids = store.read(path), store.read_sample_ids(path)
     if not len(features):
         raise StoreError(f"'{path.stem}' has no images, so there is nothing to export.")
@@ -444,7 +446,7 @@ def only_file(root: Path, name: str, encoder: str | None) -> Path:
     """The feature file of a set, by the only encoder that has it if none is named.
 
     Raises:
-        MissingFeatures: the set is not cached. StoreError: it is of several encoders.
+        StoreError: the set is not cached, or it is of several encoders.
     """
     paths = find(root, [name], encoder)
     if len(paths) > 1:

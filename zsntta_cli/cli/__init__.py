@@ -11,7 +11,7 @@ import typer
 
 from zsntta_cli import __version__, plugins
 from zsntta_cli.cli.line.command import HELP, Debugging, command, end, say, usage
-from zsntta_cli.errors import PluginError
+from zsntta_cli.errors import SettingsError
 
 # Where the commands are, by what they are for; a line imports those that it names, help all.
 COMMANDS = {
@@ -68,7 +68,7 @@ def _load_scripts(scripts: list[Path] | None) -> None:
     for script in scripts or ():
         try:
             plugins.load_script(script)
-        except PluginError as error:
+        except SettingsError as error:
             if "--debug" in sys.argv or plugins.is_loading():
                 raise
             end(f"error: {error}", 2, error)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.line.command import command, group, say
-from zsntta_cli.cli.line.hints import NOTHING_CACHED
 from zsntta_cli.cli.line.options import (
     EncoderName,
     EncoderOptions,
@@ -23,6 +22,10 @@ from zsntta_cli.settings import FEATURES
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
 
+_NOTHING_CACHED = (
+    "type zsntta demo, zsntta extract --dataset cifar10, "
+    "or zsntta cache import NAME --features FILE"
+)
 app = group("List, check, split, import, export and share features.")
 
 
@@ -290,4 +293,4 @@ command(app)(pull)
 
 
 def _say_nothing(features_dir: Path, encoder: str | None) -> None:
-    say(f"nothing in {features_dir / (encoder or '')}: {NOTHING_CACHED}.", err=True)
+    say(f"nothing in {features_dir / (encoder or '')}: {_NOTHING_CACHED}.", err=True)

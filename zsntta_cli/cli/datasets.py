@@ -1,6 +1,7 @@
 """What there is to take: `zsntta datasets` (where to get one, is it whole), `zsntta encoders`."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,6 +9,7 @@ from zsntta_cli.cli.line.command import command, group, say
 from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, argument, option
 from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.line.values import known_set
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
@@ -18,6 +20,9 @@ from zsntta_cli.settings import (
     ExtractSettings,
     known_folders,
 )
+
+if TYPE_CHECKING:
+    from zsntta_cli.datasets.catalogue import DatasetEntry
 
 app = group("List, show, fetch and verify the known data sets.", lists=True)
 
@@ -54,13 +59,12 @@ def show(
 
     It also shows its size, its terms and its layout on disk.
     """
-    from zsntta_cli.cli.line.hints import set_advice
     from zsntta_cli.datasets import known
     from zsntta_cli.report.lists import set_card
 
     name = known_set(name)
     entry = known(name)
-    advice = set_advice(name, entry, data_root)
+    advice = _advice(name, entry, data_root)
     put_list([set_card(name, entry, data_root, features_dir, advice)], [], None, None)
 
 
@@ -76,7 +80,6 @@ def get(
 
     A fetch goes on where it was cut off. The exit code is 1 if a set is not there.
     """
-    from zsntta_cli.cli.line.hints import worded
     from zsntta_cli.datasets import download, known
     from zsntta_cli.progress import ConsoleReporter
 
@@ -88,7 +91,7 @@ def get(
             for line in download.fetch(name, entry, data_root, ConsoleReporter(), mirror):
                 say(f"{name}: {line}")
         except ZsnttaError as error:
-            failures[name] = worded(error, {})
+            failures[name] = str(error)
             say(f"{name}: {failures[name]}", err=True)
     if failures:
         raise DatasetError(
@@ -144,7 +147,7 @@ def encoders(
     [bold]zsntta encoders[/bold]
     """
     from zsntta_cli.cache.folder import stored
-    from zsntta_cli.cli.line.hints import encoder_options
+    from zsntta_cli.cache.lacking import encoder_options
     from zsntta_cli.report.lists import list_sheet
 
     cached: dict[str, list[str]] = {}
@@ -161,3 +164,28 @@ def encoders(
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
     put_list([list_sheet(rows, heads)], rows, form, output)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
+
+
+def _advice(name: str, entry: "DatasetEntry", data_root: Path) -> dict[str, str]:
+    """What lies there of a known set, and what one types with it."""
+    place = entry.place(data_root)
+    there = f"{place}" if place else "not there" if entry.layout else "built in"
+    typed = name + ":fog:1" * (bool(entry.parameters) and not SetName.parse(name).parameters)
+    commands = [f"zsntta datasets verify {typed}", f"zsntta extract --dataset {typed}"]
+    if entry.role != "ood":
+        commands.append(f"zsntta simulate --method zs-clip,adand --id {typed}")
+    return {
+        "on disk": there,
+        "to get it": _way_to_get(name, entry, data_root) if not place else "",
+        "commands": "\n".join(commands),
+    }
+
+
+def _way_to_get(name: str, entry: "DatasetEntry", data_root: Path) -> str:
+    if not entry.layout:
+        return "nothing to do: it is built in"
+    if entry.downloads:
+        return f"nothing to do: verify and extract download it to {data_root}, with its checksum"
+    if entry.files:
+        return f"zsntta datasets get {name.partition(':')[0]}"
+    return "download it from its home and lay it out as above, then verify"

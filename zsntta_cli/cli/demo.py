@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.hints import NEXT_STEPS
 from zsntta_cli.cli.line.options import FeaturesDir, option
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
@@ -26,6 +25,10 @@ _METHODS = ("zs-clip", "adand", "cull")
 _NOISE_COUNT = 5_000  # enough for 75 % noise, which people try next: one every 8 of 40,000
 
 # AdaND's detector decides from its 1,280th item on, so the stream has to be longer than that.
+NEXT_STEPS = (
+    "Your images:    zsntta extract --model tiny --dataset mine=FOLDER\n"
+    "Another stream: zsntta simulate --model tiny --method zs-clip,adand --ratio 0.4"
+)
 LIVE_LIMIT = 2_000
 _LIVE_METHODS = ("zs-clip", "adand", "cull", "tent", "sotta", "tpt", "adand+tent")
 _AXES = {"ratio": _RATIOS}

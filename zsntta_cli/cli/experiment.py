@@ -10,7 +10,7 @@ from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.options import JobOptions, argument, option, with_groups
 from zsntta_cli.cli.line.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
-from zsntta_cli.errors import SettingsError, UnknownName
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import LiveSettings
 from zsntta_cli.simulation.runs import RunSettings
 
@@ -97,8 +97,8 @@ def _view(table: "TableRequest", file: Path) -> "View":
     check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
     try:
         _ = view.shown
-    except UnknownName as error:
-        raise UnknownName(f"{file}: {error.what}", error.value, error.choices) from error
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error}") from error
     return view
 
 

@@ -1,6 +1,7 @@
 """`zsntta extract`: sets, or one set in parts."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
-from zsntta_cli.cli.line.hints import simulate_command
 from zsntta_cli.cli.line.options import DataRoot, ModelOptions, option, several, with_groups
 from zsntta_cli.cli.line.values import names
+from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
     ENGINES,
+    FEATURES,
     LOCAL,
     RAY,
     EncoderChoice,
@@ -205,7 +207,7 @@ def extract(
     else:
         photos = _photo_classes(class_photos, choice, encoding, reporter)
         failures = _extract_sets(plan, choice, encoding, reporter, photos, class_photos)
-        if line := simulate_command(wanted.dataset or (), choice, encoding.features_dir):
+        if line := _simulate_command(wanted.dataset or (), choice, encoding.features_dir):
             reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
         for name, error in failures.items():
             reporter.note(f"not extracted: {name}: {first_line(error)}")
@@ -307,3 +309,25 @@ def _extract_parts(
     if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
         raise SettingsError(f"part is '{parts.part}', must be like 3/64, which is part 3 of 64.")
     say(summary(extract_part(plan, choice, settings, reporter, int(index), int(of))))
+
+
+def _simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: Path) -> str:
+    """The command that replays what was extracted; nothing where none of it can be an ID set."""
+    from zsntta_cli.cache.folder import feature_path, folder_name, set_names
+    from zsntta_cli.cache.lacking import encoder_options
+    from zsntta_cli.cache.store import read
+    from zsntta_cli.datasets import partners
+
+    folder = folder_name(choice)
+    names = [str(SetName.parse(spec)) for spec in sets]
+    paths = {n: feature_path(features_dir, folder, n) for n in names}
+    name = next((n for n, p in paths.items() if p.exists() and read(p, rows=False).texts), "")
+    if not name:
+        return ""
+    known = [n for n in partners(name) if feature_path(features_dir, folder, n).exists()]
+    others = [n for n in set_names(features_dir, folder) if n != name]
+    ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
+    words = [encoder_options(choice)] if encoder_options(choice) else []
+    if features_dir != FEATURES:
+        words.append(f"--features-dir {shlex.quote(str(features_dir))}")
+    return " ".join([f"zsntta simulate --method zs-clip,adand --id {name}{ood}", *words])

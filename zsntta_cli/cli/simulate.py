@@ -284,7 +284,7 @@ def _differences(root: Path, recorded: "Sequence[Record]") -> list[str]:
     """What is not here as it was where runs were recorded.
 
     Raises:
-        MissingSets: feature files of theirs are missing.
+        StoreError: feature files of theirs are missing.
     """
     from zsntta_cli.results.repeating import check_present, differences
 

@@ -150,8 +150,8 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
         raise DatasetError(
             f"data set '{name}' is not whole in {root} ({_reason(name, error)}): wanted is "
             f"{entry.layout}{packed}; {fetching if entry.files else 'it is to be had from '}"
-            f"{entry.home}",
-            remedy="data-root",
+            f"{entry.home}: "
+            "name the folder of all sets with --data-root"
         ) from error
 
 

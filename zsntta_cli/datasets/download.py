@@ -161,8 +161,8 @@ def _progress(
             needed = int(lacking * (1 + _ROOM)) if file.unpacks else lacking
             if needed > (free := shutil.disk_usage(folder).free):
                 raise DatasetError(
-                    f"{needed / 1e9:,.1f} GB are needed in {folder}, {free / 1e9:,.1f} GB are free",
-                    remedy="other-room",
+                    f"{needed / 1e9:,.1f} GB are needed in {folder}, {free / 1e9:,.1f} GB are free"
+                    ": make room, or take another folder with --data-root"
                 )
             advance = stack.enter_context(reporter.track(name, (size or done) // _MEGABYTE, "MB"))
         advance(done // _MEGABYTE - shown)

@@ -206,10 +206,11 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
             yield
         except (sqlite3.DatabaseError, OSError, TypeError, ValueError, RecursionError) as error:
             is_busy = isinstance(error, sqlite3.OperationalError)
-            raise self._broken(first_line(error), "" if is_busy else "delete-it") from error
+            mend = "" if is_busy else ": delete it, and what it had is encoded again"
+            raise self._broken(f"{first_line(error)}{mend}") from error
 
-    def _broken(self, reason: str, remedy: str = "") -> StoreError:
-        return StoreError(f"the features in {self.path}: {reason}.", remedy=remedy)
+    def _broken(self, reason: str) -> StoreError:
+        return StoreError(f"the features in {self.path}: {reason}.")
 
     def close(self) -> None:
         """Close the file."""

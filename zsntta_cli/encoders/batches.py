@@ -76,8 +76,8 @@ def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
     """Make the error for a broken image."""
     of_set = f" of '{images.name}'" if images.name else ""
     return DatasetError(
-        f"cannot read image '{images.sample_ids[i]}'{of_set} ({first_line(error)})",
-        remedy="skip-broken",
+        f"cannot read image '{images.sample_ids[i]}'{of_set} ({first_line(error)}): "
+        "mend or remove it, or leave such images out with --skip-broken"
     )
 
 

@@ -189,7 +189,7 @@ def _device(name: str) -> "torch.device":
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise EncoderError(
-            f"device '{name}' cannot be used ({first_line(error)})", remedy="other-device"
+            f"device '{name}' cannot be used ({first_line(error)}): try --device cpu"
         ) from error
     return device
 

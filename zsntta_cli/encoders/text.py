@@ -62,8 +62,8 @@ def load_tokenizer(model: str) -> "Tokenize":
         tokenizer: Tokenize = open_clip.get_tokenizer(model)
     except ImportError as error:
         raise EncoderError(
-            f"the tokenizer of {model} cannot be read ({first_line(error)})",
-            remedy="install-transformers",
+            f"the tokenizer of {model} cannot be read ({first_line(error)}): "
+            "pip install 'zsntta[transformers]' reads it"
         ) from error
     except Exception as error:  # transformers and the hub raise what they like
         where = f"of https://huggingface.co/{source}" if source else "that it names"

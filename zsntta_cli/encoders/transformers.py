@@ -71,7 +71,8 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
         preprocessing = _preprocessing(images, kind)
     except ImportError as error:
         raise EncoderError(
-            f"{choice.model} is a checkpoint of transformers", remedy="install-transformers"
+            f"{choice.model} is a checkpoint of transformers: "
+            "pip install 'zsntta[transformers]' reads it"
         ) from error
     except Exception as error:  # transformers, the hub and the network raise errors of many kinds
         by_hand = f"files of https://huggingface.co/{name} and take hf:/FOLDER as the model"

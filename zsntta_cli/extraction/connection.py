@@ -21,7 +21,7 @@ class Connection:
             SettingsError: Ray is not installed.
         """
         if find_spec("ray") is None:
-            raise SettingsError("the engine ray needs Ray", remedy="install-ray")
+            raise SettingsError("the engine ray needs Ray: pip install 'zsntta[ray]'")
         self._is_own = False  # a connection of the caller's is left alone
 
     def open(self) -> None:

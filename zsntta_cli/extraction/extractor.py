@@ -247,12 +247,15 @@ class Extractor:
         there = store.read(path)
         check_same(path, there.identity, self._request, self._request)
         if what := _other_images(there, images):
-            raise StoreError(f"{path} was made from other images: {what}", remedy="overwrite")
+            raise StoreError(
+                f"{path} was made from other images: {what}: "
+                "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
+            )
         if not self._has_type(there):
             raise StoreError(
                 f"{path} has features in {there.image_features.dtype}, and {self.settings.store} "
-                f"is asked for",
-                remedy="overwrite",
+                f"is asked for: "
+                "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
             )
         return there
 

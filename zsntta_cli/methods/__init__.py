@@ -5,6 +5,7 @@ nothing else. A classifier may stand behind any method that decides, as in "adan
 makes such a pair when it is looked up.
 """
 
+import shlex
 from collections import UserDict
 from collections.abc import Mapping
 from functools import cache, partial
@@ -12,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from zsntta_cli import plugins
-from zsntta_cli.errors import UnknownName
+from zsntta_cli.errors import unknown
 from zsntta_cli.methods.method import (
     BY_SCORE,
     FROZEN,
@@ -87,9 +88,12 @@ def find_method(name: str) -> type[Method] | Pair | None:
 
 
 def check_method(name: str, what: str = "method") -> None:
-    """Raise UnknownName if no method, even of two parts, has this name."""
+    """Raise SettingsError if no method, even of two parts, has this name."""
     if find_method(name) is None:
-        raise UnknownName(what, name, tuple(METHODS))
+        script = plugins.script_with(name)
+        forgotten = f"did you forget --plugin? zsntta --plugin {shlex.quote(script)} …"
+        listing = forgotten if script else "zsntta methods lists them"
+        raise unknown(what, name, tuple(METHODS), listing)
 
 
 def own_code(name: str) -> tuple[type, ...]:

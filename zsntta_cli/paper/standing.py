@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from zsntta_cli.cache.folder import folder_name
-from zsntta_cli.errors import MissingSets, counted
+from zsntta_cli.cache.lacking import missing_sets
+from zsntta_cli.errors import counted
 from zsntta_cli.paper.figures import PAPER, TINY, Bench, draw, found, published
 from zsntta_cli.paper.measuring import compare
 from zsntta_cli.paper.printed.published import USUAL_ENCODER, printed
@@ -129,7 +130,7 @@ def stand(tables: Iterable[PaperTable], wishes: Wishes, execution: Execution) ->
     """Run what tables lack: replays first, and live methods only if `execution` allows them.
 
     Raises:
-        MissingSets: no run has all of its features.
+        StoreError: no run has all of its features.
     """
     return Standing(**vars(_obtain(all_runs(wishes, tables), wishes, execution)))
 
@@ -139,7 +140,7 @@ def illustrate(number: int, wishes: Wishes, execution: Execution) -> Illustratio
 
     Raises:
         SettingsError: the figure shows no results.
-        MissingSets: no run has all of its features.
+        StoreError: no run has all of its features.
     """
     keeping = replace(execution.keeping, gradients=found(number).analysed)
     wanted = figure_runs(number, wishes)
@@ -167,7 +168,7 @@ def _obtain(wanted: Sequence[RunSettings], wishes: Wishes, execution: Execution)
     missing = missing_files(wishes.root, wanted)
     runs = runnable(wishes.root, wanted)
     if wanted and not runs and not execution.goes_on:
-        raise MissingSets(missing, str(wishes.root))
+        raise missing_sets(missing, wishes.root)
     for note in notes_before(wishes.root, runs) if execution.tells_notes else ():
         execution.reporter.note(note)
     by_images = live_among(wishes.root, runs)

@@ -110,8 +110,8 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
         panels = [_fixed_panel(f"{n}, published", {}, [*of], of) for n, of in published.items()]
     if not panels:
         raise SettingsError(
-            "; ".join(["no kept run that fits has a fixed threshold", *notes]),
-            remedy="fixed-thresholds",
+            "; ".join(["no kept run that fits has a fixed threshold", *notes])
+            + ": zsntta simulate --method zs-clip --threshold adaptive --threshold 0.5"
         )
     return figure_of(panels, notes)
 
@@ -248,7 +248,10 @@ def _whole(methods: Mapping[str, ByMetric], metric: str, notes: list[str]) -> di
     if len(whole) < 2:
         only, over = next(iter(whole), "none"), _count([*next(iter(methods.values()))[metric]])
         what = f"methods are compared over {over}, and only {only} has an average"
-        raise SettingsError("; ".join([what, *lacking]), remedy="compare")
+        raise SettingsError(
+            f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose with "
+            "--id, --ood and --method"
+        )
     notes += lacking
     return whole
 

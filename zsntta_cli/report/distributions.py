@@ -31,7 +31,9 @@ def scores(runs: Sequence[Record]) -> Figure:
             for name, run in sorted(first_runs.items(), key=lambda item: not _is_baseline(item[1]))
         ]
     if not panels:
-        raise SettingsError("no kept run that fits has its scores kept", remedy="keep-curves")
+        raise SettingsError(
+            "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
+        )
     return figure_of(panels)
 
 
@@ -49,8 +51,8 @@ def difference(runs: Sequence[Record]) -> Figure:
     if not panels:
         raise SettingsError(
             "no kept run that fits is of a live method, and only these have scores before and "
-            "after adaptation",
-            remedy="live",
+            "after adaptation: "
+            "zsntta simulate --method tent"
         )
     return figure_of(panels)
 
@@ -94,7 +96,10 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
                 if (above := len(norms[kind]) - len(of))
             ]
     if not panels:
-        raise SettingsError("no kept run that fits has its gradients kept", remedy="keep-gradients")
+        raise SettingsError(
+            "no kept run that fits has its gradients kept: "
+            "zsntta simulate --method tent --scores FILE.csv keeps them"
+        )
     return figure_of(panels, notes)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.errors import UnknownName
+from zsntta_cli.errors import unknown
 from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet, SheetRow
 from zsntta_cli.results import frame
@@ -51,11 +51,11 @@ class View:
         """The metrics in the columns.
 
         Raises:
-            UnknownName: there is no such metric.
+            SettingsError: there is no such metric.
         """
         for name in self.metrics:
             if name not in METRICS:
-                raise UnknownName("columns", name, tuple(METRICS))
+                raise unknown("columns", name, tuple(METRICS), "docs/results.md lists them")
         return tuple(METRICS[name] for name in self.metrics) or metrics_of(self.report)
 
     def head(self, metric: Metric) -> str:

@@ -79,7 +79,9 @@ class ParquetFile(RowSink):
             import pyarrow
             import pyarrow.parquet
         except ImportError as error:
-            raise StoreError(f"{path} is Parquet", remedy="install-parquet") from error
+            raise StoreError(
+                f"{path} is Parquet: pip install 'zsntta[parquet]' reads and writes it"
+            ) from error
         self._path, self._arrow = path, pyarrow
         self._rows: list[dict[str, Any]] = []
 

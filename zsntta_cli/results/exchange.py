@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from zsntta_cli.errors import SettingsError, StoreError, UnknownMethod, first_line, short
+from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.simulation.record import Record
 
@@ -48,7 +48,7 @@ def read_records(path: Path) -> list[Record]:
     """The records of a file that `records export` wrote, or `--format json`.
 
     Raises:
-        UnknownMethod: the code of a run's method is not here.
+        StoreError: the code of a run's method is not here.
         StoreError: the file holds something else; it says in which record.
     """
     try:
@@ -99,8 +99,9 @@ def parsed(text: str) -> Any:
 def _read(path: Path, number: int, plain: Any) -> Record:
     try:
         record = Record.model_validate(plain)
-    except UnknownMethod as error:
-        raise UnknownMethod(error.method, tuple(plain.get("own") or ())) from error
+    except StoreError as error:  # the code of a method is not here
+        script = next(iter(plain.get("own") or ()), "FILE.py")
+        raise StoreError(str(error).replace("FILE.py", script)) from error
     except ValidationError as error:
         why = f"record {number}: {first_fault(error)}"
         raise StoreError(f"{path} holds no results ({why}).") from error

@@ -276,8 +276,7 @@ class Experiment(_Table):
             try:
                 runs += block.runs(self.features)
             except SettingsError as error:
-                where = f"{self.path}: [[runs]] {i}: {error}"
-                raise SettingsError(where, remedy=error.remedy) from error
+                raise SettingsError(f"{self.path}: [[runs]] {i}: {error}") from error
         return list(dict.fromkeys(runs))
 
 
@@ -304,8 +303,7 @@ def read_experiment(path: Path) -> Experiment:
 
 def _worded(path: Path, error: ValidationError) -> SettingsError:
     """The first thing that is wrong, with its file and its place in it."""
-    cause = error.errors(include_url=False)[0].get("ctx", {}).get("error")
-    return SettingsError(f"{path}: {first_fault(error)}.", remedy=getattr(cause, "remedy", ""))
+    return SettingsError(f"{path}: {first_fault(error).removesuffix('.')}.")
 
 
 def _expanded(methods: Sequence[str]) -> Sequence[str]:
@@ -330,7 +328,9 @@ def _settings(
         key = written.replace("-", "_")
         if key not in options:
             wrong = no_setting(written.replace("_", "-"), methods).partition(" ")[2]
-            raise SettingsError(f"{where}{short(written)} {wrong}.", remedy="list-settings")
+            raise SettingsError(
+                f"{where}{short(written)} {wrong}: zsntta methods show NAME lists those of a method"
+            )
         name = options[key]
         optional = name in fields and value_type(fields[name])[1]
         settings[name] = [None if optional and v in _NONE else v for v in _listed(value)]

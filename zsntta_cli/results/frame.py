@@ -399,7 +399,10 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
         SettingsError: no run fits; the message says which values there are.
     """
     if not records:
-        raise SettingsError("there are no kept runs to plot", remedy="simulate")
+        raise SettingsError(
+            "there are no kept runs to plot: "
+            "zsntta simulate keeps what it runs, or name another file with --records"
+        )
     fitting = list(records)
     for name, wanted in filters.wanted().items():
         values = [value_of(record, name) for record in fitting]

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import encoder_folder, feature_path, folder_name, set_names
+from zsntta_cli.cache.folder import feature_path, folder_name, set_names
+from zsntta_cli.cache.lacking import no_partner
 from zsntta_cli.cache.split import ood_of
 from zsntta_cli.datasets.names import SetName
-from zsntta_cli.errors import NoPartner, NotOfMethods, SettingsError
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.results.every import EVERY, EveryMethod, every_method
 from zsntta_cli.settings import EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.runs import RunSettings, build_run, declared, setting_names
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared, not_of, setting_names
 
 ALL = "all"  # every cached set as OOD
 
@@ -109,7 +110,7 @@ class Grid:
                     check_choice("setting", name, setting_names())
                     having = [method for method in METHODS if name in declared(method)]
                     option = option_name(declared(having[0])[name])
-                    raise NotOfMethods(option, tuple(chosen), tuple(having))
+                    raise SettingsError(not_of(option, chosen, having))
 
     def _prompts(self, path: Path) -> list[str]:
         """The prompts for an ID set's classes."""
@@ -133,7 +134,7 @@ class Grid:
         if self.ood_sets:
             ood_sets = [name for name in self.ood_sets if name != id_set]
             if not ood_sets:
-                raise SettingsError(f"'{id_set}' cannot be its own OOD set.", remedy="name-ood")
+                raise SettingsError(f"'{id_set}' cannot be its own OOD set: add --ood NAME")
             return ood_sets
         partners = datasets.partners(id_set) or ((half,) if (half := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
@@ -143,7 +144,7 @@ class Grid:
         id_file = feature_path(root, run.encoder, run.id_set)
         if run.stream.ratio and run.ood_set is None and id_file.exists():
             partners = () if self.encoder.folder else datasets.partners(run.id_set)
-            raise NoPartner(run.id_set, str(encoder_folder(root, run.encoder)), partners)
+            raise no_partner(run.id_set, run.encoder, root, partners)
 
 
 def default_id_set(encoder: EncoderChoice) -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.lacking import missing_text
 from zsntta_cli.datasets.names import noise_name
-from zsntta_cli.errors import MissingText, StoreError, ZsnttaError
+from zsntta_cli.errors import StoreError, ZsnttaError
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.digests import Foreseen
@@ -63,7 +64,10 @@ def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
     try:
         header = store.read(feature_path(root, run.encoder, run.id_set), rows=False)
         if run.prompt not in header.texts:
-            return MissingText(run.prompt, run.id_set, tuple(header.texts))
+            limit = header.source.get("limit")
+            return missing_text(
+                run.prompt, run.id_set, tuple(header.texts), limit, run.encoder, root
+            )
         library.more_text(run)
         library.sources(run)
     except ZsnttaError as error:

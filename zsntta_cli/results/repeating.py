@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.lacking import missing_sets
 from zsntta_cli.cache.origin import differences_in_words, origins_in
 from zsntta_cli.datasets.names import WORDS, SetName
-from zsntta_cli.errors import MissingSets, SettingsError
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import read_records
 from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
@@ -39,8 +40,8 @@ def _to_repeat(record: Record, no_text: str) -> Record:
         if not no_text:
             raise SettingsError(
                 f"{settings.method} needs the features of its 'no' text encoder, and the file that "
-                f"a record names is not opened",
-                remedy="no-text",
+                f"a record names is not opened: "
+                "--set no-text=FILE.npy"
             )
         settings = settings.with_options(no_text=no_text)
     return record.model_copy(update={"settings": settings})
@@ -50,7 +51,7 @@ def check_present(root: Path, runs: Sequence[Record]) -> None:
     """Refuse records of sets that have no feature file here, before anything is run.
 
     Raises:
-        MissingSets: sets are missing; it lists all.
+        StoreError: sets are missing; it lists all.
     """
     missing: dict[str, list[str]] = {}
     for run in runs:
@@ -61,7 +62,7 @@ def check_present(root: Path, runs: Sequence[Record]) -> None:
                 missing.setdefault(folder, []).append(name)
     if missing:
         names = {folder: list(dict.fromkeys(names)) for folder, names in missing.items()}
-        raise MissingSets(names, str(root))
+        raise missing_sets(names, root)
 
 
 def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repeated]:

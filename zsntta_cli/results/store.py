@@ -156,7 +156,7 @@ def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
         meant = [key for key in keys if beginning and key.startswith(beginning.lower())]
         if len(meant) != 1:
             how = f"{len(meant):,} keys begin" if meant else "no key begins"
-            raise StoreError(f"{how} with '{short(beginning)}'", remedy="list-records")
+            raise StoreError(f"{how} with '{short(beginning)}': zsntta records list shows them")
         chosen += meant
     return list(dict.fromkeys(chosen))
 
@@ -171,7 +171,10 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
     if check_target(path):
         raise StoreError(f"{path} is no regular file, so it holds no results.")
     if not create and not path.exists():
-        raise StoreError(f"there are no kept results at {path}", remedy="simulate")
+        raise StoreError(
+            f"there are no kept results at {path}: "
+            "zsntta simulate keeps what it runs, or name another file with --records"
+        )
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     connection = _connect(path, create)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from zsntta_cli.errors import SettingsError, UnknownName, short
+from zsntta_cli.errors import SettingsError, short, unknown
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
 
 TINY, OPENAI = "tiny", "openai"
@@ -198,7 +198,7 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
     """Parse the name of an order: the name, and the concentration or the parts of one with any.
 
     Raises:
-        UnknownName: there is no such order.
+        SettingsError: there is no such order.
         SettingsError: the order does not take this number.
     """
     name, colon, rest = text.partition(":")
@@ -209,7 +209,7 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
             raise SettingsError(f"order is {short(ascii(text))}, must be as {PARTS}:15.")
         return name, (int(rest),)
     if name != DIRICHLET:
-        raise UnknownName("order", text, ORDERS)
+        raise unknown("order", text, ORDERS)
     concentration = float(rest) if _CONCENTRATION.fullmatch(rest) else math.nan
     if not (0 < concentration <= _LARGEST_CONCENTRATION or math.isinf(concentration)):
         raise SettingsError(f"order is {short(ascii(text))}, must be as {DIRICHLET}:0.1.")

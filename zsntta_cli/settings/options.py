@@ -12,10 +12,15 @@ from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
-from zsntta_cli.errors import SettingsError, UnknownName, short
+from zsntta_cli.errors import SettingsError, short, unknown
 
 _KINDS = {int: (Integral, "a whole number"), float: (Real, "a number"), str: (str, "a text")}
 
+# What lists all names of a kind, where a line cannot.
+_LISTING = {
+    "metric": "docs/results.md lists them",
+    "setting": "zsntta methods show NAME lists those of a method",
+}
 _LARGEST = 2**62  # the largest whole number
 LARGEST_SCALE = 1e6  # of logits, which must be numbers in single precision; CLIP's scale is 100
 
@@ -111,7 +116,7 @@ class Settings:
             if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
                 words = "true or false" if kind is bool else words
             elif metadata.get("choices") and value not in metadata["choices"]:
-                raise UnknownName(option_name(declared), str(value), metadata["choices"])
+                raise unknown(option_name(declared), str(value), metadata["choices"])
             elif metadata.get("within") is None or value in metadata["within"]:
                 continue
             else:
@@ -138,6 +143,6 @@ def check(ok: bool, message: str) -> None:
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raise UnknownName unless the value is one of the choices."""
+    """Raise SettingsError unless the value is one of the choices."""
     if value not in choices:
-        raise UnknownName(name, value, tuple(choices))
+        raise unknown(name, value, tuple(choices), _LISTING.get(name, ""))

@@ -292,8 +292,8 @@ def _images_of(source: Features, settings: LiveSettings, image_size: int) -> Ima
     made_from = {k: v for k, v in source.source.items() if k not in beside}
     if images.identity() != made_from:
         raise DatasetError(
-            f"the images of '{source.name}' are not those that {source.path} was made from",
-            remedy="extract-again",
+            f"the images of '{source.name}' are not those that {source.path} was made from: "
+            "extract them again with --overwrite"
         )
     if not {"skipped", "split"} & source.source.keys():
         return images
@@ -302,8 +302,8 @@ def _images_of(source: Features, settings: LiveSettings, image_size: int) -> Ima
     if len(rows) != len(source):  # two images of one name, of which one has features
         raise DatasetError(
             f"the images of '{source.name}' that {source.path} was made from cannot be told by "
-            f"their names",
-            remedy="extract-again",
+            f"their names: "
+            "extract them again with --overwrite"
         )
     return pick_rows(images, rows)
 
@@ -330,7 +330,7 @@ def _spec(name: str, specs: Sequence[str]) -> str:
             return spec
     if SetName.parse(name).base not in datasets.CATALOGUE:
         raise StoreError(
-            f"a live method needs the images of '{name}', and it is not known where they are",
-            remedy="say-where",
+            f"a live method needs the images of '{name}', and it is not known where they are: "
+            "add --dataset NAME=PATH"
         )
     return name

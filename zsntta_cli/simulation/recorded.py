@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from zsntta_cli.datasets.names import check_plain
-from zsntta_cli.errors import SettingsError, UnknownMethod, short
+from zsntta_cli.errors import SettingsError, StoreError, short
 from zsntta_cli.methods import find_method
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -58,7 +58,7 @@ def run_from_record(settings: Any, files: Collection[str] = ()) -> RunSettings:
     """The run that a record's `settings` describe; `files` are those of its method's source.
 
     Raises:
-        UnknownMethod: the method is not known here.
+        StoreError: the method is not known here.
         SettingsError: they are no valid settings of this version.
     """
     _check_object("a run", settings)
@@ -74,7 +74,11 @@ def run_from_record(settings: Any, files: Collection[str] = ()) -> RunSettings:
             check_plain(what, name)
     chosen = find_method(method)
     if chosen is None:
-        raise UnknownMethod(method, tuple(files))
+        script = next(iter(files), "FILE.py")
+        raise StoreError(
+            f"the code of the method '{short(method)}' is not here: put its script before the "
+            f"command, zsntta --plugin {script} …"
+        )
     groups = {
         what: _read_group(what, maker, names, settings.get(what, {}))
         for what, maker, names in (

@@ -10,7 +10,7 @@ from dataclasses import Field, dataclass, field, replace
 from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
-from zsntta_cli.errors import NotOfMethods, first_of, near
+from zsntta_cli.errors import first_of, near
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
@@ -83,10 +83,15 @@ def methods_with(option: str) -> list[str]:
     return [name for name in METHODS if option in map(option_name, declared(name).values())]
 
 
+def not_of(setting: str, chosen: Sequence[str], having: Sequence[str]) -> str:
+    """A sentence on a setting that none of the chosen methods has, and that others have."""
+    return f"{setting} is no setting of {first_of(chosen, 3)}: it is one of {first_of(having, 3)}."
+
+
 def no_setting(option: str, chosen: Sequence[str]) -> str:
     """What is wrong with a setting that none of the chosen methods has: others have it, or none."""
     if having := methods_with(option):
-        return str(NotOfMethods(option, chosen, having)).removesuffix(".")
+        return not_of(option, chosen, having).removesuffix(".")
     of_chosen = f" of {first_of(chosen, 3)}" if len(chosen) < len(METHODS) else ""
     return f"{option} is no setting{of_chosen}{meant_setting(option, chosen)}"
 

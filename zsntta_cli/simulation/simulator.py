@@ -135,7 +135,9 @@ class Simulator:
             scores = zero_shot(source.image_features, text, scale)
         if not np.isfinite(scores.noise_score).all():
             wrong = "; ".join(problems(source.path))
-            raise StoreError(f"{source.path} cannot be used: {wrong}.", remedy="make-again")
+            raise StoreError(
+                f"{source.path} cannot be used: {wrong}: delete it, and extract or import it again"
+            )
         return scores
 
     def _make_pool(self, encoder_name: str, prompt: str, *names: str) -> Pool:
@@ -202,7 +204,8 @@ def _check_fits(settings: RunSettings, id_set: Features) -> None:
     if settings.threshold.score != MATCH:
         if method.decides and len(id_set.class_names) == 1:
             raise SettingsError(
-                f"{settings.id_set} has one class, of which MCM is 1 for any image", remedy="match"
+                f"{settings.id_set} has one class, of which MCM is 1 for any image: "
+                "--score match takes the logit itself"
             )
     elif method.live and id_set.model(settings.prompt).get("logit_bias") is None:
         raise SettingsError(

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.identity import check_same, is_level_known
+from zsntta_cli.cache.lacking import missing_features, missing_text, missing_words
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
-    MissingFeatures,
-    MissingText,
-    MissingWords,
     SettingsError,
     StoreError,
     counted,
@@ -113,12 +111,12 @@ class Library:
         """Text features (C, D) of a set's class names, or of a word list.
 
         Raises:
-            MissingText: there are none of this prompt.
+            StoreError: there are none of this prompt.
         """
         features = self.read(encoder_name, name)
         if prompt not in features.texts:
             limit = features.source.get("limit")
-            raise MissingText(prompt, name, tuple(features.texts), limit, encoder_name)
+            raise missing_text(prompt, name, tuple(features.texts), limit, encoder_name, self._root)
         return features.texts[prompt].features
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
@@ -193,7 +191,7 @@ class Library:
         meant = self.cached_words(settings.encoder)
         if len(meant) != 1:
             every = tuple(self._every_words(settings.encoder))
-            raise MissingWords(settings.method, every, settings.encoder)
+            raise missing_words(settings.method, every, settings.encoder, self._root)
         return meant[0]
 
     def cached_words(self, encoder: str) -> list[str]:
@@ -210,7 +208,7 @@ class Library:
         path = feature_path(self._root, encoder_name, name)
         if not path.exists():
             cached_names = set_names(self._root, encoder_name)
-            raise MissingFeatures(name, encoder_name, str(self._root), tuple(cached_names))
+            raise missing_features(name, encoder_name, self._root, tuple(cached_names))
         features = store.read(path, self._rows)
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
 
@@ -238,7 +236,7 @@ def _read_no_text(path: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     wanted = f"an array {shape} of finite numbers, one row per class, in the order of class names"
     if not path:
         raise SettingsError(
-            f"clipn needs the features of its 'no' text encoder: {wanted}", remedy="no-text"
+            f"clipn needs the features of its 'no' text encoder: {wanted}: --set no-text=FILE.npy"
         )
     try:
         input_size(Path(path))

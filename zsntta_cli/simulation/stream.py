@@ -79,7 +79,7 @@ def build_stream(
         )
     if has_ood(settings, n_id) and not n_ood:
         raise SettingsError(
-            f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set.", remedy="name-ood"
+            f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
     ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])

@@ -5,14 +5,17 @@ import inspect
 import itertools
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
 from zsntta_cli.cli.line.values import Several
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, first_of, printable
+from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
@@ -21,6 +24,9 @@ _MEANT = {
     "--noise-ratio": "--ratio", "--id-dataset": "--id", "--ood-dataset": "--ood",
     "--id-set": "--id", "--ood-set": "--ood", "--out": "--output",
 }  # fmt: skip
+# A command that a text proposes: what makes or imports features.
+_PROPOSED = re.compile(r"(type )(zsntta (?:extract|cache import) .*?)(?=[.]?$)")
+_OF_ENCODER = ("model", "pretrained", "precision")
 _OF_PROGRAM = ("--plugin", "--debug", "--version")
 
 
@@ -81,11 +87,9 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
         except ZsnttaError as error:
             if Debugging.is_on:
                 raise
-            from zsntta_cli.cli.line.hints import worded
-
             given = {**values, **values["ctx"].params} if "ctx" in values else values
             code = 2 if isinstance(error, SettingsError) else 1
-            end(f"error: {worded(error, given)}", code, error)
+            end(f"error: {completed(str(error), given)}", code, error)
         except KeyboardInterrupt as error:
             kept = ": what was finished is kept; the same command resumes"
             end(f"interrupted{kept if function.__name__ in _RESUMABLE else ''}.", 130, error)
@@ -125,6 +129,40 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
         setting = name.strip("-")
         return f"{setting} is a setting of {first_of(having, 3)}: type --set {setting}=VALUE"
     return ""
+
+
+def completed(text: str, given: Mapping[str, Any]) -> str:
+    """A text whose proposed commands have the options of the user's own line that they lack."""
+    match = _PROPOSED.search(text)
+    if match is None:
+        return text
+    from zsntta_cli.cache.lacking import encoder_of, encoder_options
+    from zsntta_cli.encoders.weights import misspelt
+
+    if question := misspelt(given["model"]) if given.get("model") else "":
+        return text[: match.start()] + question
+    root = Path(given.get("features_dir") or FEATURES)
+    named = {name: given[name] for name in _OF_ENCODER if isinstance(given.get(name), str)}
+    folder = given.get("encoder")
+    choice = encoder_of(folder, root) if isinstance(folder, str) else EncoderChoice(**named)
+    commands = []
+    for command_ in match[2].split(" && "):
+        options = [f"--features-dir {shlex.quote(str(root))}"] if root != FEATURES else []
+        data_root = Path(given.get("data_root") or DATA)
+        if choice is None and folder:  # whose encoder nothing here knows
+            words = shlex.split(command_)
+            values = [*itertools.pairwise(words)]
+            further = [f"--prompt {shlex.quote(v)}" for name, v in values if name == "--prompt"]
+            by = " ".join([f"--encoder {shlex.quote(folder)} --features FILE", *further])
+            sets = [v.removesuffix("=PATH") for name, v in values if name == "--dataset"]
+            imports = (f"zsntta cache import {shlex.quote(name)} {by}" for name in sets)
+            command_ = " && ".join(imports) or command_
+        if "zsntta extract" in command_:
+            options += [encoder_options(choice)] if choice and "--model" not in command_ else []
+            options += [f"--data-root {shlex.quote(str(data_root))}"] if data_root != DATA else []
+        words = [one for one in options if one and one.partition(" ")[0] not in command_]
+        commands.append(" ".join([command_, *words]))
+    return text[: match.start()] + match[1] + " && ".join(commands) + text[match.end() :]
 
 
 def misused(message: str) -> SettingsError:

@@ -1,15 +1,14 @@
 """`--dry-run`: what a command would run, said in place of running it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from zsntta_cli.cli.line.command import say
+from zsntta_cli.cli.line.command import completed, say
 from zsntta_cli.cli.line.options import option
 from zsntta_cli.errors import counted
 
 if TYPE_CHECKING:
-    from zsntta_cli.cli.line.hints import Given
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -25,10 +24,10 @@ DryRun = Annotated[
 
 
 def say_foresight(
-    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Given"
+    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: "Mapping[str, Any]"
 ) -> None:
     """Say how many different runs are kept, to do and missing, and how to get what is missing."""
-    from zsntta_cli.cli.line.hints import making_all, worded
+    from zsntta_cli.cache.lacking import making_all
     from zsntta_cli.results.planning import foresee
 
     seen = foresee(root, runs, keeping)
@@ -38,7 +37,8 @@ def say_foresight(
     )
     if seen.missing:
         count = sum(map(len, seen.missing.values()))
-        say(f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, given)}")
+        missing = f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, root)}"
+        say(completed(missing, given))
     for reason in seen.reasons:
-        say(worded(reason, given))
+        say(completed(str(reason), given))
     say(NOTHING_DONE)

@@ -457,7 +457,7 @@ def check_setting_names(wanted: Iterable[str], of_runs: Iterable[str]) -> None:
     """Refuse a setting that neither a method here nor a run has.
 
     Raises:
-        UnknownName: such a setting.
+        SettingsError: such a setting.
     """
     names = dict.fromkeys((*setting_names(), "preset", "prompt"))
     for name in wanted:

@@ -1,19 +1,18 @@
 """What `zsntta paper` shows and writes, once it is known what is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import completed, misused, say
 from zsntta_cli.cli.line.dry import say_foresight
 from zsntta_cli.cli.line.output import command_line, put, put_figure
 from zsntta_cli.errors import counted
 from zsntta_cli.paper.printed.tables import PaperTable
 
 if TYPE_CHECKING:
-    from zsntta_cli.cli.line.hints import Given
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.paper.standing import Execution, Obtained
     from zsntta_cli.results.keeping import Keeping
@@ -60,7 +59,7 @@ def say_what_would_be_run(
     wishes: "Wishes",
     keeping: "Keeping",
     live: bool,
-    given: "Given",
+    given: "Mapping[str, Any]",
 ) -> None:
     """Say what tables and figures would run, of none named all tables; live runs where asked."""
     from dataclasses import replace
@@ -88,7 +87,7 @@ def show_tables(
     wishes: "Wishes",
     execution: "Execution",
     where: tuple[str, Path | None],
-    given: "Given",
+    given: "Mapping[str, Any]",
 ) -> None:
     """Run what tables lack, and show them in a form, on stdout or in a file."""
     from dataclasses import replace
@@ -113,7 +112,7 @@ def show_figures(
     wishes: "Wishes",
     execution: "Execution",
     output: Path | None,
-    given: "Given",
+    given: "Mapping[str, Any]",
 ) -> None:
     """Run what figures lack, and draw them."""
     if numbers:
@@ -126,7 +125,9 @@ def show_figures(
         put_figure(illustration.figure(), found(number).width, drawn)
 
 
-def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given: "Given") -> None:
+def reproduce_all(
+    folder: Path, wishes: "Wishes", execution: "Execution", given: "Mapping[str, Any]"
+) -> None:
     """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
     from zsntta_cli.paper.reproduction import INDEX, reproduce
 
@@ -139,14 +140,15 @@ def reproduce_all(folder: Path, wishes: "Wishes", execution: "Execution", given:
         raise typer.Exit(1)
 
 
-def _say_what_is_left(obtained: "Obtained", given: "Given") -> None:
+def _say_what_is_left(obtained: "Obtained", given: "Mapping[str, Any]") -> None:
     """Say what is missing and how to get it, what was not run and why."""
-    from zsntta_cli.cli.line.hints import making_all
+    from zsntta_cli.cache.lacking import making_all
 
     if obtained.missing:
         count = sum(map(len, obtained.missing.values()))
-        command = making_all(obtained.missing, given)
-        say(f"note: {counted(count, 'feature file')} missing: type {command}", err=True)
+        command = making_all(obtained.missing, Path(given["features_dir"]))
+        missing = f"note: {counted(count, 'feature file')} missing: type {command}"
+        say(completed(missing, given), err=True)
     if obtained.not_live:
         say(
             f"note: {len(obtained.not_live):,} live runs of {obtained.items_left:,} items were "

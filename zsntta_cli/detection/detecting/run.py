@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, set_names
 from zsntta_cli.cache.identity import check_same, is_level_known
+from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
@@ -25,7 +26,6 @@ from zsntta_cli.detection.sources import Scan, batches, check_sources
 from zsntta_cli.detection.sources.item import Item, refuse
 from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
 from zsntta_cli.errors import (
-    MissingFeatures,
     SettingsError,
     counted,
     first_of,
@@ -234,7 +234,7 @@ def _cached_set(name: str, encoding: Encoding) -> Features:
     path = feature_path(encoding.root, encoding.name, name)
     if not path.exists():
         cached_names = tuple(set_names(encoding.root, encoding.name))
-        raise MissingFeatures(name, encoding.name, str(encoding.root), cached_names)
+        raise missing_features(name, encoding.name, encoding.root, cached_names)
     return store.read(path)
 
 

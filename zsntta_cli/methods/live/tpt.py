@@ -112,7 +112,7 @@ def prompt_context(
     context = tokens[:1, 1 : 1 + words.shape[1]]
     if not words.numel() or not (tokens[:, 1 : 1 + words.shape[1]] == words).all():
         raise SettingsError(
-            f"tpt tunes the words before the class name, and the prompt '{template}' has none",
-            remedy="other-prompt",
+            f"tpt tunes the words before the class name, and the prompt '{template}' has none: "
+            "take another with --prompt"
         )
     return tokens, encoder.text.word_embeddings(context)[0]

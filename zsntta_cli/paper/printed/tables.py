@@ -201,12 +201,12 @@ def find_table(name: str) -> PaperTable:
         return meant[0]
     if meant:
         both = " and ".join(f"'{table.label}'" for table in meant)
-        raise SettingsError(f"table '{text}' is one of two: {both}.", remedy="list-paper")
+        raise SettingsError(f"table '{text}' is one of two: {both}: zsntta paper lists them")
     suggestion = near(text, [table.name for table in TABLES])
     raise SettingsError(
         f"table is '{name}'{suggestion}, must be a number from 1 to {TABLES[-1].number}, a label, "
-        f"or fig1 to fig{len(FIGURES)}",
-        remedy="list-paper",
+        f"or fig1 to fig{len(FIGURES)}: "
+        "zsntta paper lists them"
     )
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 import open_clip
 import pytest
 
-from zsntta_cli import cli, errors
-from zsntta_cli.cli import program
-from zsntta_cli.cli.line import hints
+from zsntta_cli.cache import lacking
+from zsntta_cli.cli import cache, datasets, demo, program
+from zsntta_cli.cli.line.command import completed
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
 from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
 
-COMMANDS = program()
 GIVEN = {
     "the default": {},
     "tiny": {"model": "tiny"},
@@ -28,67 +27,70 @@ GIVEN = {
     "an encoder made elsewhere": {"encoder": "mine", "features_dir": Path("my features")},
 }
 SETS = ("cifar10", "cifar10-c:fog:1", "pets37", "svhn", "mine", "noise-poisson")
-ERRORS = {
-    **{f"features of {n}": errors.MissingFeatures(n, "", "features", ()) for n in SETS},
-    "features of words": errors.MissingFeatures("words-nouns", "", "features", ()),
-    "features of built-in words": errors.MissingFeatures("words-csp-nouns", "", "features", ()),
-    **{f"text of {n}": errors.MissingText("art of a {}.", n, ()) for n in ("cifar10", "mine")},
-    "text of words": errors.MissingText("it's a {}", "words-nouns", ("a {}",)),
-    "words' prompt of class names": errors.MissingText(CSP_NOUN_PROMPT, "cifar10", ()),
-    "words": errors.MissingWords("neglabel", ()),
-    "one of several words": errors.MissingWords("neglabel", ("nouns", "verbs")),
-    "partners": errors.NoPartner("cifar10", "features", ("svhn", "lsun")),
-    "partners that a hand gets": errors.NoPartner("cub200", "features", ("inaturalist", "sun")),
-    "no partners": errors.NoPartner("mine", "features", ()),
+TEXTS = {"cifar10": "art of a {}.", "mine": "art of a {}.", "words-nouns": "it's a {}"}
+LACKING = {
+    **{f"features of {n}": (lacking.missing_features, n) for n in SETS},
+    "features of words": (lacking.missing_features, "words-nouns"),
+    "features of built-in words": (lacking.missing_features, "words-csp-nouns"),
+    **{f"text of {n}": (lacking.missing_text, p, n, (), None) for n, p in TEXTS.items()},
+    "words": (lacking.missing_words, "neglabel", ()),
+    "one of several words": (lacking.missing_words, "neglabel", ("nouns", "verbs")),
 }
 
 
 def parsed(line):
     """The parameters that a command line is read as; an error where it is none."""
-    program, *words = shlex.split(line)
-    assert program == "zsntta"
-    command, context = COMMANDS, None
+    name, *words = shlex.split(line)
+    assert name == "zsntta"
+    command, context = program(), None
     while hasattr(command, "commands"):
         context = command.make_context("zsntta", words, parent=context)
         _, command, words = command.resolve_command(context, context._protected_args + context.args)
     return command.make_context(command.name, words, parent=context).params
 
 
-def typed(line):
+def proposed(error, given):
     """The commands that an error's line says to type."""
-    return re.findall(r"(?:type|or|:) (zsntta .*)", line)
+    line = completed(str(error), given)
+    [commands] = re.findall(r"(?:type|or|:) (zsntta .*)", line)
+    return [parsed(command) for command in commands.split(" && ")]
 
 
 @pytest.mark.parametrize("given", GIVEN)
-@pytest.mark.parametrize("kind", ERRORS)
+@pytest.mark.parametrize("kind", LACKING)
 def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given):
-    line = hints.worded(ERRORS[kind], GIVEN[given])
-    if kind == "no partners":
-        assert line.endswith(": add --ood NAME")
-        return
-    [commands] = typed(line)
-    params, *more = [parsed(command) for command in commands.split(" && ")]
-    assert not more or given == "an encoder made elsewhere", "one import a set"
+    make, *what = LACKING[kind]
+    options = GIVEN[given]
+    where = (options.get("encoder", ""), Path(options.get("features_dir", "features")))
+    params, *_ = proposed(make(*what, *where), options)
     for name in ("features_dir", "data_root"):
-        if name in GIVEN[given] and name in params:
-            assert Path(params[name]) == Path(GIVEN[given][name])
+        if name in options and name in params:
+            assert Path(params[name]) == Path(options[name])
     if "pretrained" in params:  # extract
         for name in ("model", "pretrained", "precision"):
-            if name in GIVEN[given]:
-                assert Path(params[name]) == Path(GIVEN[given][name])
+            if name in options:
+                assert Path(params[name]) == Path(options[name])
         if given == "an encoder of the paper's":
             assert params["model"] == "ViT-L-14"
     else:  # nothing here can make features that were imported
         assert given == "an encoder made elsewhere"
         assert params["encoder"] == "mine"
     if "prompt" in params and kind.startswith("text"):
-        assert ERRORS[kind].prompt in (params["prompt"], *(params["prompt"] or ()))
+        assert what[0] in (params["prompt"], *(params["prompt"] or ()))
+
+
+def test_partners_that_are_to_be_had_are_proposed(tmp_path):
+    easy = lacking.no_partner("cifar10", "ViT-B-16-openai", tmp_path, ("svhn", "lsun"))
+    assert proposed(easy, {})[0]["dataset"] == ["svhn"]
+    by_hand = lacking.no_partner("cub200", "", tmp_path, ("inaturalist", "sun"))
+    assert proposed(by_hand, {})[0]["dataset"] == ["inaturalist", "sun"]
+    assert str(lacking.no_partner("mine", "", tmp_path, ())).endswith(": add --ood NAME")
 
 
 def test_near_misses_are_asked_for():
     def line(name):
-        error = errors.MissingFeatures(name, "tiny", "features", ("pets", "sky"))
-        return hints.worded(error, {}).removeprefix(f"no features of '{name}' by tiny in features/")
+        error = lacking.missing_features(name, "tiny", Path("features"), ("pets", "sky"))
+        return str(error).removeprefix(f"no features of '{name}' by tiny in features/")
 
     assert line("pet") == " (did you mean 'pets'?)", "which is cached: there is nothing to type"
     assert line("cifra10") == (
@@ -97,47 +99,26 @@ def test_near_misses_are_asked_for():
     )
 
 
-def test_every_remedy_has_its_words_and_every_option_in_them_is_one():
-    package = Path(cli.__file__).parents[1].rglob("*.py")
-    files = [path.read_text(encoding="utf-8") for path in package if path.name != "hints.py"]
-    used = {word for text in files for word in re.findall(r'remedy="([\w-]+)"', text)}
-    assert used
-    assert used <= set(hints._REMEDIES)
-    unraised = [w for w in hints._REMEDIES if not any(f'"{w}"' in text for text in files)]
-    assert not unraised, "what nothing raises goes"
-    params = [p for command in leaves(COMMANDS) for p in command.params]
-    known = {option for p in params for option in p.opts}
-    for word in used:
-        options = re.findall(r"--[\w-]+", hints._REMEDIES[word])
-        assert set(options) <= known, word
-        line = hints.worded(errors.StoreError("it is so.", remedy=word), {})
-        assert line == f"it is so: {hints._REMEDIES[word]}"
-
-
 def test_built_in_words_are_typed_by_the_name_of_their_set():
-    line = hints.worded(errors.MissingFeatures("words-csp-nouns", "", "features", ()), {})
+    folder = Path("features")
+    line = str(lacking.missing_features("words-csp-nouns", "", folder))
     assert line.endswith("type zsntta extract --words csp")
-    line = hints.worded(errors.MissingText(CSP_NOUN_PROMPT, "cifar10", (), 300), {})
+    line = str(lacking.missing_text(CSP_NOUN_PROMPT, "cifar10", (), 300, "", folder))
     assert line.endswith("type zsntta extract --words csp"), "all lists, however small the set is"
-    assert hints.worded(errors.MissingWords("neglabel", ("csp",)), {}).endswith(
+    assert str(lacking.missing_words("neglabel", ("csp",), "", folder)).endswith(
         "(cached: csp): name one with --set words=NAME, or type zsntta extract --words wordnet"
     )
 
 
-def leaves(command):
-    inner = getattr(command, "commands", None)
-    return [leaf for one in inner.values() for leaf in leaves(one)] if inner else [command]
-
-
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_the_commands_of_a_sets_card(name, tmp_path):
-    for command in hints.set_advice(name, CATALOGUE[name], tmp_path)["commands"].splitlines():
+    for command in datasets._advice(name, CATALOGUE[name], tmp_path)["commands"].splitlines():
         assert parsed(command)
 
 
 def test_the_next_steps_and_what_to_type_where_nothing_is_cached():
-    lines = [line.partition(":")[2].strip() for line in hints.NEXT_STEPS.splitlines()]
-    lines += re.findall(r"zsntta [^,]*", hints.NOTHING_CACHED)
+    lines = [line.partition(":")[2].strip() for line in demo.NEXT_STEPS.splitlines()]
+    lines += re.findall(r"zsntta [^,]*", cache._NOTHING_CACHED)
     assert len(lines) == 5
     assert all(parsed(line) for line in lines)
 

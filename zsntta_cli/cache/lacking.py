@@ -1,0 +1,161 @@
+"""What is said where features, texts or words lack: an error that ends with the command to type.
+
+The command names the encoder as far as its folder tells; the command line adds what the user's own
+line says (`cli/command.py`).
+"""
+
+import dataclasses
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zsntta_cli.cache.folder import any_features
+from zsntta_cli.datasets import needs_no_hand
+from zsntta_cli.datasets.catalogue import CATALOGUE
+from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
+from zsntta_cli.errors import StoreError, ZsnttaError, first_of, near, short
+from zsntta_cli.settings import FEATURES, EncoderChoice, known_folders
+from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
+
+_CACHED = 6  # of the sets that there are in place of one that is missing
+_IMPORTED = "imported"
+
+
+def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] = ()) -> StoreError:
+    """The error of a set that has no feature file; `there` are the sets that have one.
+
+    `encoder` is the folder of its features, empty for any.
+    """
+    by = f" by {encoder}" if encoder else ""
+    cached = f" (cached: {first_of(there, _CACHED)})" if there else ""
+    lacks = f"no features of '{name}'{by} in {root}/{near(name, there) or cached}"
+    typing, parsed = f"type {making([name], encoder, root)}", SetName.parse(name)
+    if parsed.kind == NOISE and _is_imported(encoder, root):
+        return StoreError(f"{lacks}: leave injected noise out with --noise none, or {typing}")
+    if parsed.base not in CATALOGUE:
+        if near(name, there):
+            return StoreError(lacks)
+        if listed := near(parsed.base, tuple(CATALOGUE)).strip(" ()"):
+            return StoreError(f"{lacks}: {listed} For images of your own {typing}")
+    return StoreError(f"{lacks}: {typing}")
+
+
+def missing_sets(missing: Mapping[str, Sequence[str]], root: Path) -> StoreError:
+    """The error of several sets without feature files, by the folders of their encoders."""
+    sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
+    return StoreError(
+        f"feature files that are not in {root}/: {sets}: type {making_all(missing, root)}"
+    )
+
+
+def missing_text(
+    prompt: str, name: str, cached: Sequence[str], limit: int | None, encoder: str, root: Path
+) -> StoreError:
+    """The error of a prompt that no text features of a set's class names are cached for.
+
+    `limit` is that of the extraction that made the set.
+    """
+    there = ", ".join(f"'{short(template)}'" for template in cached) or "none"
+    lacks = f"the prompt '{short(prompt)}' is not cached for '{name}' (cached: {there})"
+    lists = [n for n, s in WORD_SETS.items() if prompt in s.prompts.values()]
+    if lists and len(templates_of(prompt)) > 1 and not _is_imported(encoder, root):
+        return StoreError(f"{lacks}: type zsntta extract --words {lists[0]}{_of(encoder, root)}")
+    option = "--class-photos DIR" if prompt == PHOTOS else f"--prompt {shlex.quote(prompt)}"
+    of_limit = f" --limit {limit}" if limit else ""
+    return StoreError(f"{lacks}: type {making([name], encoder, root)} {option}{of_limit}")
+
+
+def missing_words(method: str, cached: Sequence[str], encoder: str, root: Path) -> StoreError:
+    """The error of a method that needs words, where no list is cached or several are."""
+    named = "name one with --set words=NAME, or " * bool(cached)
+    return StoreError(
+        f"{method} needs a word list (cached: {', '.join(cached) or 'none'}): {named}type zsntta "
+        f"extract --words wordnet{_of(encoder, root)}"
+    )
+
+
+def no_partner(id_set: str, encoder: str, root: Path, partners: Sequence[str]) -> StoreError:
+    """The error of a noise ratio above 0 where no OOD set of an ID set's partners is cached."""
+    if not partners:
+        return StoreError(
+            f"a noise ratio above 0 needs an OOD set beside '{id_set}': add --ood NAME"
+        )
+    easy = [name for name in partners if needs_no_hand(name)]
+    return StoreError(
+        f"no OOD partner of '{id_set}' is cached in {root / encoder}: type "
+        f"{making(easy or partners, encoder, root)}"
+    )
+
+
+def making_all(missing: Mapping[str, Sequence[str]], root: Path) -> str:
+    """The commands that make the features of several sets, of each encoder's folder."""
+    return " && ".join(making(names, folder, root) for folder, names in missing.items())
+
+
+def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> str:
+    """The command that makes the features of sets, or imports them where nothing can make them."""
+    has_images = any(SetName.parse(name).kind != WORDS for name in names)
+    if _is_imported(encoder, root) and has_images:
+        by = f"--encoder {shlex.quote(encoder)} --features FILE{_folder(root)}"
+        return " && ".join(f"zsntta cache import {shlex.quote(name)} {by}" for name in names)
+    asked = " ".join(map(_asked, sorted(names, key=lambda n: SetName.parse(n).kind == NOISE)))
+    return f"zsntta extract {asked}{_of(encoder, root)}"
+
+
+def encoder_options(choice: EncoderChoice) -> str:
+    """The options of the command line that name an encoder, none for the default one."""
+    words = []
+    for f in dataclasses.fields(choice):
+        value = getattr(choice, f.name)
+        if value != f.default and not (f.name == "pretrained" and choice.has_own_weights):
+            words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
+    return " ".join(words)
+
+
+def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
+    """The encoder whose features are in a folder; None where that is not known."""
+    if folder in known_folders():
+        return known_folders()[folder]
+    made = _identity(folder, root)
+    if made.get("pretrained") == _IMPORTED:
+        return None
+    try:
+        return EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
+    except (KeyError, ZsnttaError):
+        return None
+
+
+def _is_imported(folder: str, root: Path) -> bool:
+    """Whether an encoder's features are here, and nothing here can make more of them."""
+    return bool(_identity(folder, root)) and encoder_of(folder, root) is None
+
+
+def _identity(folder: str, root: Path) -> Mapping[str, object]:
+    """What made the features in a folder; nothing where there are none, or none that is read."""
+    try:
+        features = any_features(root, folder) if folder else None
+    except (OSError, ZsnttaError):
+        return {}
+    return features.identity if features else {}
+
+
+def _of(encoder: str, root: Path) -> str:
+    """The options that name an encoder by its folder, and the folder of all features."""
+    choice = encoder_of(encoder, root) if encoder else None
+    options = encoder_options(choice) if choice else ""
+    return f" {options}" * bool(options) + _folder(root)
+
+
+def _folder(root: Path) -> str:
+    return "" if root == FEATURES else f" --features-dir {shlex.quote(str(root))}"
+
+
+def _asked(name: str) -> str:
+    """The options that name a set, a list of words or noise to be extracted."""
+    parsed = SetName.parse(name)
+    own = f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
+    what = {
+        WORDS: ["--words", set_of(parsed.bare) or f"{parsed.bare}.txt"],
+        NOISE: ["--noise", parsed.bare],
+    }.get(parsed.kind, ["--dataset", name if parsed.base in CATALOGUE else own])
+    return shlex.join(what)
