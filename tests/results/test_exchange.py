@@ -55,6 +55,7 @@ WRONG = [
     ({"settings": {"id_set": "../x"}}, "settings: id_set is '../x', which cannot be"),
     ({"settings": {"stream": {"ratio": 2}}}, "settings: ratio is 2, must be in [0, 1)"),
     ({"settings": {"options": {"speed": 2}}}, "settings: 'speed' is no setting of options"),
+    ({"settings": {"options": {"warmup": True}}}, "settings: warmup is True"),
     ({"accuracies": {"acc_h": "0.5"}}, "accuracies.acc_h: Input should be a valid number (it is"),
     ({"accuracies": {"acc_h": True}}, "accuracies.acc_h: Input should be a valid number"),
     ({"accuracies": {"acc_h": -1.5}}, "accuracies.acc_h: Input should be greater than"),

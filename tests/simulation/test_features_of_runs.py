@@ -11,7 +11,6 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
-from zsntta_cli.simulation.recorded import run_from_record, run_key
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator, raw_features
 
@@ -76,18 +75,6 @@ def test_it_is_a_setting_of_its_own_and_others_have_nothing_to_swap(root):
     assert simulator.run(run_of("other", "official")).metric("acc_s") == 1.0
     assert simulator.run(run_of("other", swapped_names=True)).metric("acc_s") == 1.0
     assert not build_run("adand", "e", "cifar10", "svhn", PROMPT, "official").stream.swapped_names
-
-
-def test_kept_runs_of_before_keep_their_keys(root):
-    run = run_of()
-    plain = Simulator(root).run(run).to_dict()["settings"]
-    del plain["stream"]["swapped_names"]  # an older record
-    assert run_from_record(plain) == run
-    digests = {"food101": "1" * 64}
-    assert run_key(run, digests, "1.1") == (
-        "b6b496e957d7452a971f4e81e230188c724c6e767ca48541c1702b48c31c0585"
-    )
-    assert run_key(run_of(swapped_names=True), digests, "1.1") != run_key(run, digests, "1.1")
 
 
 def test_normalised_features_get_the_norm_of_raw_ones(features):

@@ -1,4 +1,4 @@
-"""Streams by their seeds: the bytes of some, as they have been since 0.2.
+"""Streams by their seeds: the bytes of some.
 
 A record is worth what its stream is: whoever names the settings and the seed must get these items.
 """
