@@ -251,3 +251,15 @@ def test_the_embedded_encoder_brings_its_own_weights():
 def test_names_of_encoders(choice, slug, options):
     assert choice.slug == slug
     assert encoder_options(choice) == options
+
+
+def test_a_text_beyond_the_context_is_told_and_two_that_become_one_are_refused(tiny, monkeypatch):
+    told = []
+    monkeypatch.setattr(tiny.text, "tell", told.append)
+    room = "a " * 29  # with the start and the end 31 of the 32 tokens
+    tiny.encode_texts([room + "cat", room + "dog"])
+    assert told == []
+    tiny.encode_texts(["cat", "dog" + " very" * 40])
+    assert "1 prompt of 2" in told[0] and "dog very" in told[0]
+    with pytest.raises(EncoderError, match="cat.*dog.*differ behind"):
+        tiny.encode_texts([room + "a cat", room + "a dog"])

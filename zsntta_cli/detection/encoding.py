@@ -104,8 +104,7 @@ class Encoding:
         choice = self._loadable()
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
-        for note in encoder.notes:
-            self.reporter.note(note)
+        encoder.tell(self.reporter.note)
         self.store.set_identity(encoder.identity)
         check_same(self.store.path, self.store.identity or {}, encoder.identity)
         if not self.store.is_kept:

@@ -73,6 +73,12 @@ class Encoder:
         slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
         self.notes = (*weights.notes, *slow)  # for who loads it
 
+    def tell(self, note: Callable[[str], object]) -> None:
+        """Tell what should be known of it, now and of each text that it cuts later."""
+        for text in self.notes:
+            note(text)
+        self.text.tell = note
+
     def resize(self, image: Image.Image) -> NDArray[np.uint8]:
         """Resize and crop an image with PIL to the pixels (H, W, 3) that the encoder gets."""
         if image.size != self._final or image.mode != "RGB":

@@ -1,5 +1,6 @@
 """The text side of encoders: prompts become text features, also with a context that is tuned."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.encoders.weights import check_reachable
-from zsntta_cli.errors import EncoderError, first_line
+from zsntta_cli.errors import EncoderError, counted, first_line
 from zsntta_cli.settings import AMP, FP32
 from zsntta_cli.settings.prompts import class_prompts, templates_of
 
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     import torch
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-Tokenize = Callable[[list[str]], "torch.Tensor"]  # prompts to tokens (C, L)
+# Prompts to tokens (C, L); of the length that is given, or else of the text tower's.
+Tokenize = Callable[..., "torch.Tensor"]
 
 BATCH = 256  # prompts at a time
+_SHOWN = 60  # letters of a prompt in a line
 _GROUP, _GROUPS = 32, 8  # the fewest prompts in a group of similar length, and the most groups
 
 
@@ -107,17 +110,61 @@ class TextTower:
     ) -> None:
         self._model, self._tokenize, self._device = model, tokenize, device
         self._precision = precision
+        self.tell: Callable[[str], object] = warnings.warn  # who is told of prompts that are cut
+        self._told = set[str]()
 
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Encode prompts to unit-norm text features (C, D)."""
+        """Encode prompts to unit-norm text features (C, D).
+
+        Raises:
+            EncoderError: two of them are one where the tower cuts them.
+        """
         import torch
 
+        self.check_length(prompts)
         parts = []
         with torch.inference_mode(), _one_thread(self._device):
             for start in range(0, len(prompts), BATCH):
                 features = self.features(self.tokens(prompts[start : start + BATCH]))
                 parts.append(features.cpu().numpy())
         return np.concatenate(parts)
+
+    def check_length(self, prompts: Sequence[str]) -> None:
+        """Tell how many prompts are longer than the text tower reads, and which is the first.
+
+        Cut is what differs from the beginning of the same prompt's tokens in twice the length. A
+        token has a byte or more, so that short prompts need not be looked at.
+
+        Raises:
+            EncoderError: two of them differ behind the cut alone, so that no image tells them
+                apart.
+        """
+        length = self._tokenize([""]).shape[1]
+        long = [p for p in dict.fromkeys(prompts) if len(p.encode(errors="replace")) > length - 4]
+        if not long:
+            return
+        whole = self._tokenize(long, 2 * length)[:, :length]
+        read = self._tokenize(long)
+        rows = (whole != read).any(dim=1).nonzero().flatten().tolist()
+        cut: dict[tuple[int, ...], str] = {}
+        for row in rows:
+            tokens = tuple(read[row].tolist())
+            if tokens in cut:
+                raise EncoderError(
+                    f"the encoder reads {length} tokens of a text, and '{_ends(cut[tokens])}' and "
+                    f"'{_ends(long[row])}' differ behind them: their features would be equal. "
+                    f"Shorten the prompt template or the names."
+                )
+            cut[tokens] = long[row]
+        if rows:
+            text = (
+                f"note: {counted(len(rows), 'prompt')} of {len(prompts):,} have more than the "
+                f"{length} tokens that the encoder reads, and are cut: the first is "
+                f"'{_ends(long[rows[0]])}'"
+            )
+            if text not in self._told:
+                self._told.add(text)
+                self.tell(text)
 
     def tokens(self, prompts: Sequence[str]) -> "torch.Tensor":
         """Turn prompts into tokens (C, L), padded to the text tower's length."""
@@ -208,6 +255,13 @@ class TextTower:
             yield
         finally:
             handle.remove()
+
+
+def _ends(prompt: str) -> str:
+    """A long prompt's beginning and end, which may be what is cut."""
+    return (
+        prompt if len(prompt) <= _SHOWN else f"{prompt[: _SHOWN // 2]} … {prompt[-_SHOWN // 2 :]}"
+    )
 
 
 def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArray[np.float32]:

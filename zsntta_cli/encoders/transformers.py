@@ -86,7 +86,7 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
         )
     length = int(model.config.text_config.max_position_embeddings)
 
-    def tokenize(prompts: list[str]) -> Any:
+    def tokenize(prompts: list[str], length: int = length) -> Any:
         return tokenizer(
             prompts, padding="max_length", truncation=True, max_length=length, return_tensors="pt"
         )["input_ids"]

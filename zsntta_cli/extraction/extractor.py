@@ -51,7 +51,7 @@ from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, s
 from zsntta_cli.extraction.unfinished import Unfinished, discard
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
-from zsntta_cli.settings.prompts import class_prompts_beside, templates_of
+from zsntta_cli.settings.prompts import class_prompts, class_prompts_beside, templates_of
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,7 @@ class Extractor:
         """The encoder, loaded at the first use; notes about it are reported."""
         with self.reporter.waiting(lambda: f"loading {self.choice.model}"):
             encoder = load_encoder(self.choice, self.settings.device)
-        for note in encoder.notes:
-            self.reporter.note(note)
+        encoder.tell(self.reporter.note)
         if not self.settings.overwrite:
             check_folder(self.settings.features_dir, self._folder, encoder.identity)
         return encoder
@@ -322,6 +321,9 @@ class Extractor:
         shape = len(chosen), encoder.embed_dim
         unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
         todo = len(chosen) - unfinished.done
+        # Before the images, which may take hours: a refusal would come behind them.
+        for template in [part for prompt in templates for part in templates_of(prompt)]:
+            encoder.text.check_length(class_prompts(template, images.class_names))
         with self.reporter.track(images.name, len(chosen)) as advance:
             unfinished.fill(self._rows(chosen, unfinished.done), advance)
         readable = unfinished.readable()

@@ -226,8 +226,7 @@ class LiveSession:
         choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
-            for note in self._encoders[choice].notes:
-                self.reporter.note(note)
+            self._encoders[choice].tell(self.reporter.note)
         encoder = self._encoders[choice]
         check_same(path, made_by, encoder.identity, then="extract the set again")
         return encoder
