@@ -1,7 +1,10 @@
 """SQLite files that several processes share: how they are recognised, made and changed."""
 
 import contextlib
+import errno
+import fcntl
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,6 +49,24 @@ class DatabaseKind:
                 database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
             database.execute(f"PRAGMA application_id={self.application}")
             database.execute(f"PRAGMA user_version={self.format}")
+
+
+def why_no_locks(folder: Path) -> str:
+    """Why files of a folder cannot be locked, as SQLite must; empty if they can.
+
+    Network file systems may lack POSIX locks. SQLite calls that a disk error, or waits a minute.
+    A folder in which nothing can be written is not asked.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            file = stack.enter_context(tempfile.TemporaryFile(dir=folder))
+        except OSError:
+            return ""
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.strerror or errno.errorcode.get(error.errno or 0, "no locks")
+    return ""
 
 
 @contextlib.contextmanager

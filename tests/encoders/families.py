@@ -69,12 +69,12 @@ SIGMOID = tuple(name for name in CONFIGS if name.startswith("siglip"))
 UNTUNED = ("clipa", *SIGMOID)  # their text has no start that TPT could tune the words behind
 
 
-def tokenize(texts):
-    """Tokens (C, 64) as SigLIP's are: no start, and the end's token 1 for the padding too."""
-    tokens = torch.ones(len(texts), LENGTH, dtype=torch.long)
+def tokenize(texts, length=LENGTH):
+    """Tokens (C, length) as SigLIP's are: no start, and the end's token 1 for the padding too."""
+    tokens = torch.ones(len(texts), length, dtype=torch.long)
     for row, text in zip(tokens, texts, strict=True):
         words = [2 + zlib.crc32(word.encode()) % (WORDS - 2) for word in text.split()]
-        row[: len(words)] = torch.tensor(words[:LENGTH])
+        row[: len(words)] = torch.tensor(words[:length])
     return tokens
 
 
@@ -85,7 +85,7 @@ def tokenizer_of(model):
     if model in SIGMOID:
         return tokenize
     if model == "clipa":
-        return lambda texts: tokenize(texts)[:, :32]
+        return lambda texts, length=32: tokenize(texts, length)
     text = CONFIGS.get(model, {}).get("text_cfg", CLIP_TEXT)
     return open_clip.SimpleTokenizer(context_length=text["context_length"])
 

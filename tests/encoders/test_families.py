@@ -59,6 +59,7 @@ def content_of(model):
 
 
 @pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.filterwarnings("ignore:note. the encoder reads")
 def test_prompts_get_the_features_of_whole_ones(name):
     encoder = loaded(name)
     before = content_of(encoder.model)

@@ -1,6 +1,7 @@
 """The store: what is in it, broken ones, several processes, kills."""
 
 import dataclasses
+import errno
 import json
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import pytest
 from made import fails
 from replayed import grid, kept_run, merged
 
+from zsntta_cli import databases
 from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
@@ -167,6 +169,27 @@ def test_where_nothing_can_be_kept_results_come_out_all_the_same(features, tmp_p
     assert "zs-clip" in result.stdout
     named = zsntta(*command, "--records", "/proc/nothing")
     fails(named, "/proc/nothing")
+
+
+@pytest.mark.parametrize("named", [(), ("--records", "kept.sqlite")])
+def test_without_locks_results_come_out_with_what_to_do(
+    features, tmp_path, zsntta, monkeypatch, named
+):
+    """As on Lustre without -o flock (EOPNOTSUPP), and NFS without its daemon (ENOLCK)."""
+
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    (root := tmp_path / "features").mkdir()
+    (root / "made").symlink_to(features / "made")
+    command = ("simulate", "--encoder", "made", "--method", "zs-clip", *PAIR)
+    assert zsntta(*command, *named).exit_code == 0
+    monkeypatch.setattr(databases.fcntl, "lockf", refuse)
+    result = zsntta(*command, *named)
+    assert result.exit_code == 0, result.stderr
+    assert "zs-clip" in result.stdout
+    assert "--records FILE on a local disk" in result.stderr
+    fails(zsntta("records", "list", *named), "cannot lock files", stdout=None)
 
 
 def test_processes_share_a_store(features, tmp_path):

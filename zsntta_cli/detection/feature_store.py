@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.datasets.decoding import READING, reader
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import check_target
@@ -86,7 +86,8 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         """The file, made if it is missing; in memory if it cannot be written."""
         exists = self.path.exists()
         paths = (self.path, self.path.parent) if exists else (self.path.parent,)
-        self.is_kept = to_disk and all(os.access(path, os.W_OK) for path in paths)
+        can_write = to_disk and all(os.access(path, os.W_OK) for path in paths)
+        self.is_kept = can_write and not why_no_locks(self.path.parent)
         name = self.path if self.is_kept else ":memory:"
         database = sqlite3.connect(name, timeout=WAIT, isolation_level=None)
         if exists and not self.is_kept:

@@ -158,9 +158,8 @@ class TextTower:
             cut[tokens] = long[row]
         if rows:
             text = (
-                f"note: {counted(len(rows), 'prompt')} of {len(prompts):,} have more than the "
-                f"{length} tokens that the encoder reads, and are cut: the first is "
-                f"'{_ends(long[rows[0]])}'"
+                f"note: the encoder reads {length} tokens of a text and cuts {len(rows):,} of "
+                f"{counted(len(prompts), 'prompt')}, such as '{_ends(long[rows[0]])}'"
             )
             if text not in self._told:
                 self._told.add(text)

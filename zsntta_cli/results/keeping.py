@@ -9,7 +9,7 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results import store_path
 from zsntta_cli.results.curves import curves_of
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.store import NoLocks, RecordStore, check_locks
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import run_key
@@ -42,6 +42,8 @@ def kept_before(
 ) -> dict[RunSettings, Record]:
     """The runs whose results on the features that are now under `root` the store has.
 
+    There are none where the store cannot be locked, and so not be read.
+
     Raises:
         StoreError: the store cannot be read.
     """
@@ -52,8 +54,11 @@ def kept_before(
         digests, revised = foreseen.digests(run), revision(run.method)
         if digests is not None and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
-    with RecordStore(keeping.path) as store:
-        found = store.find(list(by_key))
+    try:
+        with RecordStore(keeping.path) as store:
+            found = store.find(list(by_key))
+    except NoLocks:
+        return {}
     return {
         by_key[key]: record
         for key, record in found.items()
@@ -90,9 +95,15 @@ class Keeper:
         """
         self._keeping = keeping
         self._store: RecordStore | None = None
-        self.problem = ""  # why something is not kept
-        if keeping and keeping.required:
-            self._store = RecordStore(keeping.path, create=True)
+        self.problem, self._is_told = "", False  # why something is not kept
+        if keeping is None:
+            return
+        try:
+            check_locks(keeping.path)
+            if keeping.required:
+                self._store = RecordStore(keeping.path, create=True)
+        except NoLocks as error:  # told before hours of runs
+            self.problem = str(error)
 
     def keep(self, replay: Replay) -> Record:
         """The record of a run, which is kept if the run was finished and can be found again."""
@@ -110,8 +121,9 @@ class Keeper:
         return record
 
     def tell_problem(self, reporter: Reporter) -> None:
-        """Report why results are not kept."""
-        if self.problem:
+        """Report once why results are not kept."""
+        if self.problem and not self._is_told:
+            self._is_told = True
             reporter.note(f"note: results are not kept: {self.problem}")
 
     def __enter__(self) -> "Keeper":

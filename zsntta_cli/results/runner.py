@@ -147,6 +147,7 @@ def run_all(
         contextlib.closing(outcomes),
         reporter.waiting(doing, lambda: done / len(new_runs)),
     ):
+        keeper.tell_problem(reporter)
         for run, result in outcomes:
             if isinstance(result, Record):
                 records[run] = keeper.add(result)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction
+from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
 from zsntta_cli.results.exchange import parsed
@@ -33,6 +33,10 @@ _UPSERT = """
 """
 
 
+class NoLocks(StoreError):
+    """Results on a file system that cannot lock files: they are shown, and cannot be kept."""
+
+
 class RecordStore:
     """The results in one file; open it with `with`, or call `close`."""
 
@@ -40,6 +44,7 @@ class RecordStore:
         """Open a store; with `create` make it, and its folder, if it does not exist.
 
         Raises:
+            NoLocks: its file system cannot lock files.
             StoreError: the file does not exist, cannot be opened, or is no store.
         """
         self.path = path
@@ -116,7 +121,10 @@ class RecordStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"the results in {self.path}: {first_line(error)}.") from error
+            raise StoreError(
+                f"the results in {self.path}: {first_line(error)}. --records FILE names another "
+                f"file for them."
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -141,6 +149,19 @@ def _read(record: Any, curves: Any) -> Record | None:
             plain if curves is None else {**plain, "curves": parsed(curves)}
         )
     return None
+
+
+def check_locks(path: Path) -> None:
+    """Refuse results on a file system that cannot lock files.
+
+    Raises:
+        NoLocks: it cannot.
+    """
+    if why := why_no_locks(path.parent):
+        raise NoLocks(
+            f"the file system of {path} cannot lock files ({why}): --records FILE on a local disk "
+            f"keeps results."
+        )
 
 
 def keys_that_begin(keys: Sequence[str], digits: Sequence[str]) -> list[str]:
@@ -177,6 +198,7 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
         )
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
+    check_locks(path)
     connection = _connect(path, create)
     try:
         _prepare(connection, path, create)
