@@ -14,7 +14,6 @@ from kept import kept_run
 
 from zsntta_cli.report import table
 from zsntta_cli.report.forms import draw
-from zsntta_cli.report.page.page import page
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
@@ -225,8 +224,3 @@ def test_the_best_of_several_settings_is_noted_where_it_is_marked(settings, swep
     shown = table(records, form="markdown", columns=["acc_h"])
     assert shown.count(SWEPT) == bool(swept)
     assert not swept or f"Several settings of {swept} {SWEPT}: choose settings on" in shown
-
-
-def test_a_page_notes_the_best_of_several_settings_too():
-    swept = [kept_run("zs-clip", fixed=fixed) for fixed in (0.6, 0.9)]
-    assert SWEPT in page(swept).html

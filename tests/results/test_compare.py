@@ -1,6 +1,5 @@
 """Which rows are the best, and which differ from it: by hand, and against SciPy."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -198,7 +197,7 @@ def test_a_stopped_run_is_no_rival():
 
 def test_ranks_are_among_whole_values_equal_ones_alike():
     values = [fold({0: 0.6}), fold({0: 0.6}), fold({0: 0.8}), Value(math.nan), fold({0: 0.9})]
-    values.append(dataclasses.replace(fold({0: 0.95}), is_whole=False))
+    values.append(fold({0: 0.95})._replace(is_whole=False))
     competes = [True, True, True, True, False, True]
     assert compare.ranks(values, competes, ACC_H) == [2, 2, 1, None, None, None]
     assert compare.ranks(values, competes, FPR95) == [1, 1, 3, None, None, None]

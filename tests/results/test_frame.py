@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kept import kept_run
 
 from zsntta_cli.results import frame
-from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.runs import build_run
 
 
@@ -213,20 +212,6 @@ def test_without_an_average_it_says_what_lacks(by_set, lacks):
         assert frame.average_by_seed(by_set) == {}
 
 
-def test_mean_ranks_by_hand():
-    by_row = {
-        "a": {"w": 0.3, "x": 0.9, "y": 0.5},
-        "b": {"z": 1.0, "x": 0.9, "y": 0.7},
-        "c": {"x": 0.1, "y": 0.6},
-    }
-    assert frame.mean_ranks(by_row) == {
-        "a": {"x": 1.5, "y": 3.0}, "b": {"x": 1.5, "y": 1.0}, "c": {"x": 3.0, "y": 2.0},
-    }  # fmt: skip
-    lowest = frame.mean_ranks(by_row, METRICS["fpr95"])
-    assert [ranks["x"] for ranks in lowest.values()] == [2.5, 2.5, 1.0]
-    assert frame.mean_ranks(by_row, METRICS["acc_h"]) == frame.mean_ranks(by_row)
-
-
 def test_of_two_records_of_a_run_the_later_finished_one_counts():
     def made(known, when, **record):
         return kept_run(known=known, record={"created": f"2026-01-0{when}", **record})
@@ -249,7 +234,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert row.by_seed("digits", "acc_s") == {0: 0.6}
     assert row.value("digits", "acc_s").is_whole
     assert row.value("textures", "acc_s") == frame.NOTHING
-    assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
+    assert frame.average(row.by_set(("glyphs", "digits"), "acc_s")).lacks == "1 of 2 sets (digits)"
 
 
 def test_a_clean_stream_counts_for_every_set():

@@ -4,7 +4,8 @@ import pytest
 from kept import run_of
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.results.frame import Filters, chosen, latest, usual
+from zsntta_cli.report.figures import usual
+from zsntta_cli.results.frame import Filters, chosen, latest
 
 
 def test_filters_leave_what_fits_and_a_clean_stream_is_of_all_ood_sets():

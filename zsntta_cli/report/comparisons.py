@@ -25,8 +25,8 @@ from zsntta_cli.report.lines import (
     value_over,
 )
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import ResultRow, average, mean_ranks
-from zsntta_cli.simulation.metrics import METRICS
+from zsntta_cli.results.frame import ResultRow, average
+from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.record import Record
 
 ACCURACIES = ("acc_s", "acc_n", "acc_h")
@@ -186,6 +186,25 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
         name = f"rank by {METRICS[metric].head}"
         panels.append(Panel(title, name, "pairs of this rank or a better one (%)", tuple(series)))
     return figure_of(panels, notes)
+
+
+def mean_ranks(
+    by_row: Mapping[str, Mapping[Pair, float]], metric: Metric
+) -> dict[str, dict[Pair, float]]:
+    """The mean rank of each row over the places where all rows have a value; 1 is the best.
+
+    Equal values share their mean rank.
+    """
+    sign = -1 if metric.lower_is_better else 1
+    ranks: dict[str, dict[Pair, float]] = {row: {} for row in by_row}
+    for place in dict.fromkeys(place for values in by_row.values() for place in values):
+        values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]
+        if any(map(math.isnan, values)):
+            continue
+        for row, value in zip(by_row, values, strict=True):
+            better, equal = sum(other > value for other in values), values.count(value)
+            ranks[row][place] = better + (equal + 1) / 2
+    return ranks
 
 
 ByMetric = Mapping[str, Mapping[Pair, BySeed]]

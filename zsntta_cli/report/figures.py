@@ -11,11 +11,13 @@ from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.figure import COLUMNS, Figure, Panel, point_rows
 from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import Filters, chosen, usual
+from zsntta_cli.results.frame import Filters, chosen
+from zsntta_cli.settings import ratio_place
 from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
 
+_USUAL_RATIO = 0.5  # the paper's
 CAPTION = ".caption.txt"  # the ending of the file of sentences beside a drawing
 
 
@@ -60,6 +62,22 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     drawn = _drawn_methods(shown_runs, figure.panels)
     caption = strongest(note for r in shown_runs if r.settings.method in drawn for note in r.notes)
     return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
+
+
+def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = ()) -> list[Record]:
+    """Runs with one ratio, and with adaptive thresholds, unless the filters ask for others.
+
+    `keep` names the settings of which a figure shows several values.
+    """
+    found = list(records)
+    if "ratio" not in keep and not filters.ratios:
+        ratios = sorted({run.settings.stream.ratio for run in found}, key=ratio_place)
+        noisy = [ratio for ratio in ratios if ratio] or ratios
+        ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
+        found = [run for run in found if run.settings.stream.ratio == ratio]
+    if "fixed" not in keep and "fixed" not in filters.settings:
+        found = [run for run in found if run.settings.threshold.fixed is None] or found
+    return found
 
 
 def _drawn_methods(runs: Sequence[Record], panels: Sequence[Panel]) -> set[str]:

@@ -55,7 +55,7 @@ def by_label(tables: Sequence[ResultTable], without: Collection[str] = ()) -> Gr
     for row in rows:
         names = dict.fromkeys([*of_streams, *of_methods[row.method]])
         whole = [name for name in names if name != "limit" or row.settings[name] is not None]
-        groups.setdefault(frame.label(row, {row.method: whole}, [*without]), []).append(row)
+        groups.setdefault(frame.label(row, whole, [*without]), []).append(row)
     return groups
 
 

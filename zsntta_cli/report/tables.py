@@ -169,8 +169,9 @@ def compared(
 ) -> Iterator[tuple[ResultRow, Value, RankMark]]:
     """The values of a column, an OOD set or the average, and their marks among these rows."""
     if column == AVERAGE:
-        values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
-        by_seed = [row.average_by_seed(table.ood_sets, metric.name) for row in rows]
+        by_set = [row.by_set(table.ood_sets, metric.name) for row in rows]
+        values = [frame.average(of_row, spread) for of_row in by_set]
+        by_seed = [frame.average_by_seed(of_row) for of_row in by_set]
     else:
         values = [row.value(column, metric.name) for row in rows]
         by_seed = [row.by_seed(column, metric.name) for row in rows]
@@ -195,7 +196,7 @@ def reference_notes(names: Mapping[ResultRow, str]) -> list[str]:
 
 def _missing(table: ResultTable, row: ResultRow, labels: Labels, view: View) -> list[str]:
     """Why a row has no average."""
-    lacks = row.average(table.ood_sets, view.shown[0].name).lacks
+    lacks = frame.average(row.by_set(table.ood_sets, view.shown[0].name)).lacks
     if len(table.columns) < 2 or not lacks:
         return []
     return [f"{', '.join(labels)} has no average: it has {lacks}."]
@@ -289,9 +290,8 @@ def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[
         key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
         groups.setdefault(key, []).append(row)
     for rows in groups.values():
-        names = [
-            n for n in frame.differing(rows) if n not in _OF_STREAMS and not frame.is_digest(n)
-        ]
+        of_method = [name for name in frame.differing(rows) if name not in _OF_STREAMS]
+        names = [name for name in of_method if not name.startswith(frame.FEATURES_OF)]
         if names and any(_is_best(texts[row]) for row in rows):
             swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))
     return [

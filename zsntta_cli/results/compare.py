@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeVar
 
-from zsntta_cli.results.frame import Value, fold, may_win
+from zsntta_cli.results.frame import Value, fold
 from zsntta_cli.simulation.metrics import Metric
 
 LEVEL = 0.05  # a p-value below is significant
@@ -60,15 +60,14 @@ def marks(
 
 def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int | None]:
     """The rank of each value, equal values alike; None for those that may not be the best."""
-    sign = -1 if metric.lower_is_better else 1
-    ranked = may_win(values, competes)
-    rivals = [
-        sign * value.mean for value, is_ranked in zip(values, ranked, strict=True) if is_ranked
-    ]
-    return [
-        1 + sum(other > sign * value.mean + _ROUNDING for other in rivals) if is_ranked else None
-        for value, is_ranked in zip(values, ranked, strict=True)
-    ]
+    sign, rivals = -1 if metric.lower_is_better else 1, dict[int, float]()
+    for i, (value, is_rival) in enumerate(zip(values, competes, strict=True)):
+        if value.is_whole and is_rival and not math.isnan(value.mean):
+            rivals[i] = sign * value.mean
+    places: list[int | None] = [None] * len(values)
+    for i, own in rivals.items():
+        places[i] = 1 + sum([other > own + _ROUNDING for other in rivals.values()])
+    return places
 
 
 def paired_t_test(first: BySeed, second: BySeed) -> float | None:

@@ -1,4 +1,4 @@
-"""The frame of results: runs grouped by settings, averaged over seeds and sets, and ranked.
+"""The frame of results: runs as plain rows, grouped by settings, averaged over seeds and sets.
 
 All views take their numbers from here, so that they agree. The rules:
 
@@ -11,48 +11,44 @@ All views take their numbers from here, so that they agree. The rules:
 - The best is chosen among complete values of rows that neither see the stream before they decide
   nor are given the truth (results/compare.py).
 - Of two records of one run the later one counts. The order of the runs does not matter.
-
-Light: no NumPy.
 """
-
-from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from statistics import fmean
+from typing import Any, NamedTuple, TypeVar
 
 from zsntta_cli import datasets
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, method_place
-from zsntta_cli.settings import NATURAL, Ratio, StreamSettings, ood_share, ratio_place
+from zsntta_cli.settings import NATURAL, Ratio, StreamSettings, ood_share
 from zsntta_cli.settings.prompts import prompt_label
+from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import PRESETS, preset_of
 
-if TYPE_CHECKING:
-    from zsntta_cli.simulation.metrics import Metric
-    from zsntta_cli.simulation.record import Record
-
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
+FEATURES_OF = "features of "  # before the name of features that belong to none of a run's sets
 OF_STREAM = (
     "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
+_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")  # with it: other samples
+_SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
-
-K = TypeVar("K")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Value:
+# Means over seeds, averages over sets.
+
+
+class Value(NamedTuple):
     """A metric of a cell or an average, as fractions."""
 
     mean: float  # nan where there is nothing
@@ -69,9 +65,10 @@ def fold(by_seed: Mapping[int, float]) -> Value:
     """The mean over seeds and its sample standard deviation; NOTHING where there is no seed."""
     if not by_seed:
         return NOTHING
-    mean, count = _mean(by_seed.values()), len(by_seed)
-    squares = math.fsum((value - mean) ** 2 for value in by_seed.values())
-    std = math.sqrt(squares / (count - 1)) if count > 1 else math.nan
+    mean, std = fmean(by_seed.values()), math.nan
+    if len(by_seed) > 1:
+        squares = math.fsum([(value - mean) ** 2 for value in by_seed.values()])
+        std = math.sqrt(squares / (len(by_seed) - 1))
     return Value(mean, std, tuple(sorted(by_seed)))
 
 
@@ -81,55 +78,27 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
     `spread`: the ± is the deviation of the averages over SEEDS, or, as in the paper, the mean of
     the deviations of the SETS.
     """
-    having = [name for name, by_seed in by_set.items() if by_seed]
+    having = [str(name) for name, by_seed in by_set.items() if by_seed]
     if len(having) < len(by_set) or not by_set:
-        which = f" ({', '.join(map(str, having))})" * bool(having)
-        return Value(math.nan, is_whole=False, lacks=f"{len(having)} of {len(by_set)} sets{which}")
+        which = f" ({', '.join(having)})" * bool(having)
+        return NOTHING._replace(lacks=f"{len(having)} of {len(by_set)} sets{which}")
     means = average_by_seed(by_set)
     if not means:
-        return Value(math.nan, is_whole=False, lacks="no seed that all of its sets have")
+        return NOTHING._replace(lacks="no seed that all of its sets have")
     value = fold(means)
-    if spread == SEEDS:
-        return value
-    columns = [{seed: by_seed[seed] for seed in means} for by_seed in by_set.values()]
-    return Value(value.mean, _mean([fold(column).std for column in columns]), value.seeds)
+    if spread == SETS:
+        of_sets = [fold({seed: of[seed] for seed in means}).std for of in by_set.values()]
+        value = value._replace(std=fmean(of_sets))
+    return value
 
 
 def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]:
     """The mean over sets for each seed that all sets have."""
-    seeds = set.intersection(*(set(by_seed) for by_seed in by_set.values())) if by_set else set()
-    return {s: _mean([by_seed[s] for by_seed in by_set.values()]) for s in sorted(seeds)}
+    seeds = set.intersection(*map(set, by_set.values())) if by_set else ()
+    return {seed: fmean([of[seed] for of in by_set.values()]) for seed in sorted(seeds)}
 
 
-def _mean(values: Collection[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def mean_ranks(
-    by_row: Mapping[K, Mapping[T, float]], metric: Metric | None = None
-) -> dict[K, dict[T, float]]:
-    """The mean rank of each row over the places where all rows have a value; 1 is the best.
-
-    Equal values share their mean rank. Without a metric higher values are better.
-    """
-    sign = -1 if metric and metric.lower_is_better else 1
-    ranks: dict[K, dict[T, float]] = {row: {} for row in by_row}
-    for place in dict.fromkeys(place for values in by_row.values() for place in values):
-        values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]
-        if any(map(math.isnan, values)):
-            continue
-        for row, value in zip(by_row, values, strict=True):
-            better, equal = sum(other > value for other in values), values.count(value)
-            ranks[row][place] = better + (equal + 1) / 2
-    return ranks
-
-
-def may_win(values: Sequence[Value], competes: Sequence[bool]) -> list[bool]:
-    """Which values may be the best: complete values of rows that compete."""
-    return [
-        one.is_whole and is_rival and not math.isnan(one.mean)
-        for one, is_rival in zip(values, competes, strict=True)
-    ]
+# Rows and tables.
 
 
 class ResultStream(NamedTuple):
@@ -137,7 +106,7 @@ class ResultStream(NamedTuple):
 
     encoder: str
     id_set: str
-    features: tuple[int, int, int]  # which of several digests: of the ID set, its text, the OOD set
+    features: tuple[int, ...]  # which of several digests: of the ID set, its text, the OOD set
     kind: tuple[tuple[str, Any], ...]  # settings of the stream that are not the defaults
 
 
@@ -186,23 +155,19 @@ class ResultRow:
     def by_seed(self, ood_set: str, metric: str) -> dict[int, float]:
         """A metric on an OOD set for each finished run, by seed."""
         runs = self.on(ood_set).items()
-        return {s: record.metric(metric) for s, record in runs if not record.unfinished}
+        return {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
 
     def value(self, ood_set: str, metric: str) -> Value:
         """A metric on an OOD set; that of a stopped run if no run was finished."""
-        by_seed = self.by_seed(ood_set, metric)
-        if by_seed or not self.on(ood_set):
+        by_seed, runs = self.by_seed(ood_set, metric), self.on(ood_set)
+        if by_seed or not runs:
             return fold(by_seed)
-        seed = min(self.on(ood_set))
-        return Value(self.on(ood_set)[seed].metric(metric), seeds=(seed,), is_whole=False)
+        seed = min(runs)
+        return Value(runs[seed].metric(metric), seeds=(seed,), is_whole=False)
 
-    def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
-        """A metric's average over the OOD sets of its table."""
-        return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
-
-    def average_by_seed(self, ood_sets: Sequence[str], metric: str) -> dict[int, float]:
-        """The values behind `average`: the mean over OOD sets for each common seed."""
-        return average_by_seed({name: self.by_seed(name, metric) for name in ood_sets})
+    def by_set(self, ood_sets: Sequence[str], metric: str) -> dict[str, dict[int, float]]:
+        """A metric by OOD set and by seed: what `average` takes."""
+        return {name: self.by_seed(name, metric) for name in ood_sets}
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,55 +187,109 @@ class ResultTable:
     @property
     def varying(self) -> list[str]:
         """The settings in which rows of a method differ, in order."""
-        names = {name for of_method in varying(self.rows).values() for name in of_method}
-        in_order = [name for name in self.rows[0].settings if name in names]
-        return in_order + sorted(names - {*in_order})
+        names = set().union(*varying(self.rows).values())
+        known = [name for name in self.rows[0].settings if name in names]
+        return known + sorted(names.difference(known))
 
     def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
-        groups: dict[tuple[ResultStream, Ratio], list[ResultRow]] = {}
-        for row in self.rows:
-            groups.setdefault((row.stream, row.ratio), []).append(row)
-        return list(groups.values())
+        return list(_grouped(self.rows, lambda row: (row.stream, row.ratio)).values())
+
+
+def _grouped(rows: Iterable[T], key: Any) -> dict[Any, list[T]]:
+    """Rows by a key, in the order in which these come."""
+    groups: dict[Any, list[T]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def tables(records: Iterable[Record]) -> list[ResultTable]:
     """The frame of some runs: a table for each ID set and encoder, in a fixed order."""
-    groups: dict[tuple[str, str], list[ResultRow]] = {}
-    for row in _rows(latest_of_each(records)):
-        groups.setdefault((row.stream.id_set, row.stream.encoder), []).append(row)
-    return [
-        _table(*place, groups[place])
-        for place in sorted(groups, key=lambda place: (set_place(place[0]), place[1]))
-    ]
+    groups = _grouped(
+        _rows(latest_of_each(records)),
+        lambda row: (set_place(row.stream.id_set), row.stream.encoder),
+    )
+    found = []
+    for (_, encoder), rows in sorted(groups.items(), key=lambda group: group[0]):
+        id_set, names = rows[0].stream.id_set, {name for row in rows for name in row.runs}
+        ood_sets = sorted(names - {CLEAN}, key=functools.partial(_ood_place, id_set))
+        in_order = sorted(rows, key=_row_place)
+        found.append(ResultTable(encoder, id_set, tuple(ood_sets), tuple(in_order)))
+    return found
 
 
 def _rows(records: Sequence[Record]) -> list[ResultRow]:
     """The rows of some runs; the runs of each row are ordered by set and seed."""
     rows: dict[Hashable, ResultRow] = {}
-    places = [_run_place(record) for record in records]
-    for _, stream, record in sorted(
-        zip(places, _streams(records), records, strict=True), key=operator.itemgetter(0)
-    ):
-        run, digests = record.settings, _other_digests(record)
-        others = dict(vars(run.stream))
+    in_order = sorted(zip(map(_run_place, records), _streams(records), records, strict=True),
+                      key=lambda run: run[0])  # fmt: skip
+    for _, stream, record in in_order:
+        run, others = record.settings, dict(vars(record.settings.stream))
         seed = others.pop("seed")
         key = (
             stream, run.method, run.prompt, tuple(others.values()), run.threshold, run.options,
-            tuple(digests.items()),
+            tuple(_other_digests(record).items()),
         )  # fmt: skip
-        if key not in rows:
-            settings = {**all_settings(record), FEATURES: _features_text(stream)}
+        if key not in rows:  # features are numbered from 1, and unnamed where most runs have them
+            numbers = ".".join([str(number + 1) for number in stream.features])
+            settings = all_settings(record) | {FEATURES: numbers * any(stream.features)}
             del settings["seed"]
             rows[key] = ResultRow(stream, run.method, settings, {})
         rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
     return list(rows.values())
 
 
-def _table(id_set: str, encoder: str, rows: Sequence[ResultRow]) -> ResultTable:
-    names = {name for row in rows for name in row.runs if name != CLEAN}
-    in_order = sorted(names, key=functools.partial(_ood_place, id_set))
-    return ResultTable(encoder, id_set, tuple(in_order), tuple(sorted(rows, key=_row_place)))
+def _streams(records: Sequence[Record]) -> list[ResultStream]:
+    """The stream of each run; features with the same name and another digest are another stream."""
+    read = []
+    for record in records:
+        run, digests, ood_set = record.settings, record.digests, record.settings.ood_set or CLEAN
+        of_id = run.encoder, run.id_set, digests.get(run.id_set, "")
+        of_text = *of_id, run.prompt, digests.get(f"text/{run.id_set}", "")
+        read.append((of_id, of_text, (run.encoder, ood_set, digests.get(ood_set, ""))))
+    numbers = zip(*map(_numbers, zip(*read, strict=True)), strict=True)
+    streams = []
+    for record, features in zip(records, numbers, strict=True):
+        run = record.settings
+        streams.append(ResultStream(run.encoder, run.id_set, features, _kind(run.stream)))
+    return streams
+
+
+def _numbers(keys: Sequence[tuple[str, ...]]) -> list[int]:
+    """For each key the number of its digest among keys of the same names, 0 for the commonest."""
+    counts, met = Counter(keys), Counter[tuple[str, ...]]()
+    numbers = {}
+    for key in sorted(sorted(counts), key=counts.__getitem__, reverse=True):
+        numbers[key] = met[key[:-1]]
+        met[key[:-1]] += 1
+    return [numbers[key] for key in keys]
+
+
+def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
+    """The settings that make another stream; injection does not change the test samples."""
+    odds = ood_share(stream.ratio) / (1 - ood_share(stream.ratio))
+    changed = {n: v for n in _KIND if (v := getattr(stream, n)) != getattr(StreamSettings, n)}
+    if stream.ratio == NATURAL or round(odds, 2) == odds:
+        changed.pop("rounded_odds", None)  # nothing to round
+    if not stream.ratio or stream.ratio == NATURAL:
+        changed.pop("ood_fill", None)
+    return tuple(changed.items())
+
+
+# Orders: none depends on when a run was made.
+
+
+def set_place(name: str) -> tuple[int, str]:
+    """The place of a set in lists: in the order of the catalogue, then all others by name."""
+    return _SET_PLACES.get(name.partition(":")[0], len(CATALOGUE)), name
+
+
+@functools.cache
+def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
+    """The place of an OOD set beside an ID set: first its partners in the paper's order."""
+    partners = datasets.partners(id_set)
+    return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
 def _run_place(record: Record) -> tuple[Any, ...]:
@@ -279,11 +298,14 @@ def _run_place(record: Record) -> tuple[Any, ...]:
     return *_ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
-@functools.cache
-def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
-    """The place of an OOD set beside an ID set: first its partners in the paper's order."""
-    partners = datasets.partners(id_set)
-    return partners.index(name) if name in partners else len(partners), set_place(name)
+def _row_place(row: ResultRow) -> tuple[Any, ...]:
+    """The place of a row in its table: by method, preset, then by its settings."""
+    values = []
+    for value in row.settings.values():
+        number = value if isinstance(value, int | float) else -1
+        values.append((isinstance(value, str), number, str(value)))
+    preset = list(PRESETS).index(row.settings[PRESET])
+    return method_place(row.method), preset, values, row.stream
 
 
 # Which records count.
@@ -311,23 +333,18 @@ def current(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 
     What a user's own method gave by an earlier source of its script is left out, too.
     """
-    reasons = [_reason_against(record) for record in records]
-    counts = Counter(filter(None, reasons))
-    notes = [f"{counted(count, 'run')} {reason}" for reason, count in counts.items()]
-    return [r for r, reason in zip(records, reasons, strict=True) if not reason], notes
-
-
-def _reason_against(record: Record) -> str:
-    """Why a run does not count; empty if it counts."""
-    method = record.settings.method
-    if record.revision == revision(method):
-        return ""
-    source = source_digests(method)
-    changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
-    have = "has" if len(changed) == 1 else "have"
-    if changed:
-        return f"of {method}: {', '.join(changed)} {have} changed since"
-    return "by another version: run it again"
+    counting, reasons = list[Record](), Counter[str]()
+    for record in records:
+        method = record.settings.method
+        if record.revision == revision(method):
+            counting.append(record)
+            continue
+        source = source_digests(method)
+        changed = [n for n in {**source, **record.own} if source.get(n) != record.own.get(n)]
+        have = "has" if len(changed) == 1 else "have"
+        reason = f"of {method}: {', '.join(changed)} {have} changed since"
+        reasons[reason if changed else "by another version: run it again"] += 1
+    return counting, [f"{counted(count, 'run')} {reason}" for reason, count in reasons.items()]
 
 
 def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
@@ -338,21 +355,23 @@ def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     """
     of_each: dict[Hashable, Record] = {}
     newest: dict[tuple[str, str], str] = {}
-    for record in sorted(
-        latest_of_each(records), key=lambda one: (one.created, sorted(one.digests.items()))
-    ):
+    in_time = sorted(latest_of_each(records), key=lambda r: (r.created, sorted(r.digests.items())))
+    for record in in_time:
         of_each[record.settings] = record
-        newest |= _features(record)
-    current = [r for r in of_each.values() if _features(r).items() <= newest.items()]
-    lost = len(records) - len(current)
+        newest |= _images_of(record)
+    kept = [r for r in of_each.values() if _images_of(r).items() <= newest.items()]
+    lost = len(records) - len(kept)
     note = f"{lost:,} older runs are left out: their features or methods were made anew since"
-    return current, [note] * bool(lost)
+    return kept, [note] * bool(lost)
 
 
-def _features(record: Record) -> dict[tuple[str, str], str]:
+def _images_of(record: Record) -> dict[tuple[str, str], str]:
     """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = record.settings.encoder, record.digests
     return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}
+
+
+# Which are wanted.
 
 
 @dataclass(frozen=True)
@@ -382,10 +401,8 @@ def value_of(record: Record, name: str) -> Any:
     It is None of a clean stream's OOD set, and where the run has no such setting.
     """
     run = record.settings
-    if name in ("id", "ood"):
-        return run.id_set if name == "id" else run.ood_set
-    if name in ("method", "encoder"):
-        return getattr(run, name)
+    if name in ("method", "encoder", "id", "ood"):
+        return getattr(run, {"id": "id_set", "ood": "ood_set"}.get(name, name))
     if name in ("ratio", "seed"):
         return getattr(run.stream, name)
     settings = all_settings(record)
@@ -405,42 +422,18 @@ def chosen(records: Sequence[Record], filters: Filters) -> list[Record]:
         )
     fitting = list(records)
     for name, wanted in filters.wanted().items():
-        values = [value_of(record, name) for record in fitting]
+        values = [value_of(run, name) for run in fitting]
         present = {*values} - {None}
-        clean = {None} if name == "ood" and present & {*wanted} else set()
-        fitting = [
-            r for r, value in zip(fitting, values, strict=True) if value in {*wanted, *clean}
-        ]
-        if not fitting:
-            in_order = sorted(present, key=lambda v: (isinstance(v, str), v))
-            there = ", ".join(map(str, in_order)) or "none"
-            asked = ", ".join(map(str, wanted))
+        if not present & {*wanted}:
+            in_order = sorted(present, key=lambda value: (isinstance(value, str), value))
+            there, asked = ", ".join(map(str, in_order)) or "none", ", ".join(map(str, wanted))
             raise SettingsError(f"no kept run that fits has {name} {asked}: there is {there}.")
+        fits = {*wanted, None} if name == "ood" else {*wanted}
+        fitting = [run for run, value in zip(fitting, values, strict=True) if value in fits]
     return fitting
 
 
-_USUAL_RATIO = 0.5  # the paper's
-
-
-def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = ()) -> list[Record]:
-    """Runs with one ratio, and with adaptive thresholds, unless the filters ask for others.
-
-    `keep` names the settings of which a figure shows several values.
-    """
-    found = list(records)
-    if "ratio" not in keep and not filters.ratios:
-        ratios = sorted({r.settings.stream.ratio for r in found}, key=ratio_place)
-        noisy = [ratio for ratio in ratios if ratio] or ratios
-        ratio = _USUAL_RATIO if _USUAL_RATIO in noisy else noisy[0]
-        found = [r for r in found if r.settings.stream.ratio == ratio]
-    if "fixed" not in keep and "fixed" not in filters.settings:
-        found = [r for r in found if r.settings.threshold.fixed is None] or found
-    return found
-
-
 # All that sets one row apart from another.
-
-_FEATURES_OF = "features of "
 
 
 def all_settings(record: Record) -> dict[str, Any]:
@@ -455,17 +448,11 @@ def all_settings(record: Record) -> dict[str, Any]:
 
 def _other_digests(record: Record) -> dict[str, str]:
     run = record.settings
-    sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
-    return {
-        f"{_FEATURES_OF}{name}": digest[:8]
-        for name, digest in sorted(record.digests.items())
-        if name not in sets and not name.startswith("norm/")
-    }
-
-
-def is_digest(name: str) -> bool:
-    """Whether a name in `all_settings` is that of a digest of features."""
-    return name.startswith(_FEATURES_OF)
+    sets, others = {run.id_set, run.ood_set, f"text/{run.id_set}"}, {}
+    for name, digest in sorted(record.digests.items()):
+        if name not in sets and not name.startswith("norm/"):
+            others[FEATURES_OF + name] = digest[:8]
+    return others
 
 
 def differing(rows: Iterable[ResultRow]) -> list[str]:
@@ -473,20 +460,18 @@ def differing(rows: Iterable[ResultRow]) -> list[str]:
 
     Settings that differ only as the presets do are represented by the preset's name.
     """
-    values: dict[str, dict[tuple[str, str], set[Any]]] = {}
+    first: dict[tuple[str, str, str], Any] = {}
+    names: dict[str, bool] = {}  # whether a setting differs
     for row in rows:
         for name, value in row.settings.items():
-            preset = "" if name == PRESET else row.settings[PRESET]
-            of_name = values.setdefault(name, {})
-            of_name.setdefault((row.stream.id_set, preset), set()).add(value)
-    return [name for name, groups in values.items() if max(map(len, groups.values())) > 1]
+            place = name, row.stream.id_set, "" if name == PRESET else row.settings[PRESET]
+            names[name] = first.setdefault(place, value) != value or names.get(name, False)
+    return [name for name, is_differing in names.items() if is_differing]
 
 
 def varying(rows: Iterable[ResultRow]) -> dict[str, list[str]]:
     """By method, the settings in which its rows differ."""
-    by_method: dict[str, list[ResultRow]] = {}
-    for row in rows:
-        by_method.setdefault(row.method, []).append(row)
+    by_method = _grouped(rows, lambda row: row.method)
     return {method: differing(of_method) for method, of_method in by_method.items()}
 
 
@@ -496,22 +481,16 @@ def labels(rows: Sequence[ResultRow], without: Sequence[str] = OF_STREAM) -> dic
     `without` are the settings that stand elsewhere in the table: in its title, in a column.
     """
     names = varying(rows)
-    return {row: label(row, names, without) for row in rows}
+    return {row: label(row, names[row.method], without) for row in rows}
 
 
-def label(
-    row: ResultRow,
-    names: Mapping[str, Sequence[str]],
-    without: Sequence[str] = OF_STREAM,
-) -> str:
-    """A row's method and the `varying` settings that distinguish it from the method's others."""
-    parts = [
-        str(row.settings[PRESET])
-        if name == PRESET
-        else f"{setting_name(name)} {label_text(name, row.settings.get(name))}"
-        for name in names[row.method]
-        if name not in without
-    ]
+def label(row: ResultRow, names: Sequence[str], without: Sequence[str] = OF_STREAM) -> str:
+    """A row's method and the settings, of these names, that distinguish it from others."""
+    parts = []
+    for name in names:
+        if name not in without:
+            text = label_text(name, row.settings.get(name))
+            parts.append(text if name == PRESET else f"{setting_name(name)} {text}")
     return f"{row.method} ({', '.join(parts)})" if parts else row.method
 
 
@@ -536,79 +515,3 @@ def shown(name: str, value: Any) -> str:
 def label_text(name: str, value: Any) -> str:
     """A setting's value in a row's label: as tables show it, or shorter where it is long."""
     return prompt_label(str(value)) if name == "prompt" else shown(name, value)
-
-
-# Orders: none depends on when a run was made.
-
-
-def _row_place(row: ResultRow) -> tuple[Any, ...]:
-    """The place of a row in its table: by method, preset, then by its settings."""
-    presets = list(PRESETS)
-    values = [
-        (isinstance(value, str), value if isinstance(value, int | float) else -1, str(value))
-        for value in row.settings.values()
-    ]
-    return (method_place(row.method), presets.index(row.settings[PRESET]), values, row.stream)
-
-
-def set_place(name: str) -> tuple[int, str]:
-    """The place of a set in lists: in the order of the catalogue, then all others by name."""
-    return _SET_PLACES.get(name.partition(":")[0], len(CATALOGUE)), name
-
-
-_SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
-
-
-# Which runs saw the same samples.
-
-_Key = tuple[str, ...]  # names, and a digest last
-# Ratio and seed apart, and injection.
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")
-
-
-def _streams(records: Sequence[Record]) -> list[ResultStream]:
-    """The stream of each run; features with the same name and another digest are another stream."""
-    ids = [_of_set(record, record.settings.id_set) for record in records]
-    oods = [_of_set(record, record.settings.ood_set or CLEAN) for record in records]
-    texts = [(*i, r.settings.prompt, _text(r)) for i, r in zip(ids, records, strict=True)]
-    numbers = zip(_numbered(ids), _numbered(texts), _numbered(oods), strict=True)
-    return [
-        ResultStream(run.encoder, run.id_set, features, _kind(run.stream))
-        for run, features in zip((record.settings for record in records), numbers, strict=True)
-    ]
-
-
-def _of_set(record: Record, name: str) -> _Key:
-    return record.settings.encoder, name, record.digests.get(name, "")
-
-
-def _text(record: Record) -> str:
-    return record.digests.get(f"text/{record.settings.id_set}", "")
-
-
-def _numbered(keys: Sequence[_Key]) -> list[int]:
-    """For each key the number of its digest among keys of the same names, 0 for the commonest."""
-    counts, met = Counter(keys), Counter[_Key]()
-    numbers = {}
-    for key in sorted(counts, key=lambda key: (-counts[key], key)):
-        numbers[key] = met[key[:-1]]
-        met[key[:-1]] += 1
-    return [numbers[key] for key in keys]
-
-
-def _features_text(stream: ResultStream) -> str:
-    """Which features of the same name a stream has; empty for those that most runs have."""
-    return ".".join(str(number + 1) for number in stream.features) * any(stream.features)
-
-
-def _kind(stream: StreamSettings) -> tuple[tuple[str, Any], ...]:
-    """The settings that make another stream; injection does not change the test samples."""
-    values = {name: getattr(stream, name) for name in _KIND}
-    share = ood_share(stream.ratio)
-    odds = share / (1 - share)
-    if stream.ratio == NATURAL or round(odds, 2) == odds:
-        values["rounded_odds"] = False  # nothing to round
-    if not stream.ratio or stream.ratio == NATURAL:
-        values["ood_fill"] = StreamSettings.ood_fill
-    changed = {k: v for k, v in values.items() if v != getattr(StreamSettings, k)}  # not defaults
-    return tuple(changed.items())

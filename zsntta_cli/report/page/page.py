@@ -128,7 +128,7 @@ def _firsts(table: ResultTable) -> Iterator[SheetRow]:
             continue
         following = rivals[len(best)]
         seeds = [
-            row.average_by_seed(table.ood_sets, "acc_h")
+            frame.average_by_seed(row.by_set(table.ood_sets, "acc_h"))
             if several
             else row.by_seed(column, "acc_h")
             for row, _, _ in (best[0], following)
