@@ -33,7 +33,7 @@ from zsntta_cli.settings import EncoderChoice
 
 SMALL = 5_000  # pictures of the folder that is judged a second time
 DETECT = (sys.executable, "-m", "zsntta_cli", "detect", "photos", "--model", "tiny", "--classes",
-          "circle,square", "--out", "rows.jsonl")  # fmt: skip
+          "circle,square", "--output", "rows.jsonl")  # fmt: skip
 
 
 def photo(seed: int, width: int, height: int) -> bytes:

@@ -125,7 +125,7 @@ def test_cached_features_made_elsewhere_are_judged(zsntta, tmp_path):
 def test_a_hundred_thousand_rows_into_head_end_quietly(tmp_path, zsntta):
     write_set(tmp_path, 100_000)
     command = [ZSNTTA, "detect", "--set", "mine", "--encoder", "made", "--method", "zs-clip"]
-    for more in ([], ["--print0"], ["--out", "rows.csv", "--print0"]):
+    for more in ([], ["--print0"], ["--output", "rows.csv", "--print0"]):
         process = subprocess.Popen(
             [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -145,7 +145,7 @@ def test_a_hundred_thousand_rows_into_head_end_quietly(tmp_path, zsntta):
 def test_rows_go_to_files_by_their_endings(pictures):
     expected = rows(pictures("detect", "pictures", *SHAPES))
     for ending in ("jsonl", "csv"):
-        result = pictures("detect", "pictures", *SHAPES, "--out", f"rows.{ending}")
+        result = pictures("detect", "pictures", *SHAPES, "--output", f"rows.{ending}")
         assert (result.exit_code, result.stdout) == (0, "")
     assert [json.loads(line) for line in Path("rows.jsonl").read_text().splitlines()] == expected
     read = list(csv.DictReader(io.StringIO(Path("rows.csv").read_text())))
@@ -157,7 +157,7 @@ def test_rows_go_to_files_by_their_endings(pictures):
 
 def test_rows_as_parquet_or_what_to_install(pictures, monkeypatch):
     parquet = pytest.importorskip("pyarrow.parquet")
-    out = ("detect", "pictures", *SHAPES, "--out", "rows.parquet")
+    out = ("detect", "pictures", *SHAPES, "--output", "rows.parquet")
     expected = rows(pictures("detect", "pictures", *SHAPES))
     assert pictures(*out).exit_code == 0
     assert parquet.read_table("rows.parquet").to_pylist() == expected
@@ -174,7 +174,7 @@ def test_only_some_rows_and_paths_for_xargs(pictures):
         only = [row["source"] for row in everything if row["answer"] == answer]
         paths = pictures("detect", "pictures", *SHAPES, "--only", answer, "--print0")
         assert paths.stdout.split("\0")[:-1] == only
-    pictures("detect", "pictures", *SHAPES, "--only", "noise", "--out", "noise.csv")
+    pictures("detect", "pictures", *SHAPES, "--only", "noise", "--output", "noise.csv")
     assert len(Path("noise.csv").read_text().splitlines()) == 1 + len(noise)
 
 
@@ -237,7 +237,7 @@ def test_names_of_any_bytes(pictures):
     shutil.copy("pictures/x/00000.png", name)
     Image.new("RGB", (8, 8)).save("pictures/x/ünï.png")
     assert name in [row["source"] for row in rows(pictures("detect", "pictures/x", *SHAPES))]
-    assert pictures("detect", "pictures/x", *SHAPES, "--out", "rows.csv").exit_code == 0
+    assert pictures("detect", "pictures/x", *SHAPES, "--output", "rows.csv").exit_code == 0
     read = csv.DictReader(io.StringIO(Path("rows.csv").read_text(errors="surrogateescape")))
     assert name in [row["source"] for row in read]
 
@@ -324,9 +324,9 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
         ("pictures --classes cat --encoder tiny", "features are of one encoder", 2),
         ("pictures --classes cat --prompt x", "prompt 'x' is neither", 2),
         ("pictures --classes cat --max-megapixels 0", "must be above 0", 2),
-        ("pictures --classes cat --out pictures", "it is a folder", 1),
+        ("pictures --classes cat --output pictures", "it is a folder", 1),
         ("pictures --classes cat --review empty.html", "cannot write empty.html: it is a fol", 1),
-        ("pictures --classes cat --copy-to a --out=a/verdicts.csv", "is within a, which --copy", 2),
+        ("pictures --classes cat --copy-to a --output=a/verdicts.csv", "is within a, which -", 2),
         ("pictures --classes cat --copy-to a --review=a/b/page.html", "is within a, which -", 2),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ OUTPUTS = {
     ("cache list", "--output"): (("cache", "list"), TABLES),
     ("datasets list", "--output"): (("datasets", "list"), TABLES),
     ("encoders", "--output"): (("encoders",), TABLES),
-    ("detect", "--out"): (DETECT, (".jsonl", ".csv", ".parquet")),
+    ("detect", "--output"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
 # What is written where there are neither features nor records.
@@ -59,7 +60,7 @@ def commands(group: Any, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Any
 
 def test_all_outputs_are_here():
     """A command that gains an output has to say its forms above."""
-    names = {"--output", "--out", "--scores", "--review"}
+    names = {"--output", "--scores", "--review"}
     written = {
         (words, next(name for name in parameter.opts if name in names))
         for words, command in commands(program())
@@ -108,6 +109,23 @@ def test_the_ending_of_an_output_or_what_is_named_says_its_form(cached, tmp_path
         assert not (tmp_path / f"rows{ending}").exists()
     assert cached(*SIMULATE, "--ood", "glyphs", "--scores", "S.H5").exit_code == 0
     assert (tmp_path / "S.H5").read_bytes().startswith(b"\x89HDF")
+
+
+@pytest.mark.parametrize(
+    ("words", "output"),
+    [
+        ("pictures --classes-file f.csv", "--output=f.csv"),
+        ("f.csv --classes cat", "--output=f.csv"),
+        ("pictures f.csv --classes cat", "--output=link.csv"),
+        ("pictures --classes cat --learn f.html", "--review=./f.html"),
+    ],
+)
+def test_an_output_is_no_input_of_its_line(pictures, words, output):
+    for name in ("f.csv", "f.html"):
+        Path(name).write_text("path\n")
+    Path("link.csv").symlink_to("f.csv")
+    fails(pictures("detect", *words.split(), output, *TINY), "would replace it", code=2)
+    assert Path("f.csv").read_text() == Path("f.html").read_text() == "path\n"
 
 
 @pytest.mark.parametrize("name", ["pipe", "pipe.gz"])

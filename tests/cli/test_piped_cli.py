@@ -53,7 +53,7 @@ def test_each_is_answered_at_once_as_in_one_piece(pictures, process):
 
 
 def test_ctrl_c_keeps_what_was_decided(process):
-    detect = process("--print0", "--out", "rows.jsonl", "--copy-to", "out")
+    detect = process("--print0", "--output", "rows.jsonl", "--copy-to", "out")
     names = [os.fsdecode(path[:-1]) for path in lines()[:6]]
     detect.stdin.write(b"".join(lines()[:6]))
     detect.stdin.flush()

@@ -63,7 +63,7 @@ def test_pictures_have_the_verdicts_of_what_they_show(pictures, save, like):
         for name in ("score", "threshold"):  # of batches of other images
             assert row[name] == pytest.approx(expected[name], abs=0.02)
         assert row["note"] == ("brought to 8 bits" if save is deep else None)
-    told = "note: 60 images of more than 8 bits were brought to 8."
+    told = "note: 60 images: brought to 8 bits."
     assert (told in result.stderr) == (save is deep)
 
 

@@ -18,7 +18,7 @@ def cards(path):
 def test_the_page_has_all_images_beside_all_other_results(pictures):
     Path("pictures/bad.png").write_text("no image")
     result = pictures(
-        "detect", "pictures", *SHAPES, "--review", "review.html", "--out", "rows.jsonl",
+        "detect", "pictures", *SHAPES, "--review", "review.html", "--output", "rows.jsonl",
         "--only", "noise",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -119,7 +119,7 @@ def test_what_was_corrected_is_learned_from(pictures):
 def test_strangers_files_are_told_with_their_line(pictures):
     write(correction("a", True), {"format": 1})
     write(correction("a", True, content="7"), path="d.jsonl")
-    pictures("detect", "pictures", *SHAPES, "--out", "rows.jsonl")
+    pictures("detect", "pictures", *SHAPES, "--output", "rows.jsonl")
     for name, said in (
         ("c.jsonl", "c.jsonl, line 2"), ("d.jsonl", "line 1: 'content'"), ("e.jsonl", "cannot re"),
         ("rows.jsonl", "line 1: it is a verdict, and no correction"),

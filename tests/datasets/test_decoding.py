@@ -13,6 +13,8 @@ from PIL import Image
 
 from zsntta_cli.datasets.decoding import (
     BROUGHT,
+    CUT_OFF,
+    FIRST,
     as_extracted,
     as_shown,
     is_deep,
@@ -79,7 +81,7 @@ def test_pixels_are_turned_and_laid_on_white(data, mode, orientation):
     seen = on_white(rgb, stacked[..., -1]) if has_alpha else rgb
     shown = as_shown(content)
     np.testing.assert_array_equal(np.asarray(shown.image), UPRIGHT[orientation or 1](seen))
-    assert (shown.image.mode, shown.note) == ("RGB", "")
+    assert (shown.image.mode, BROUGHT in shown.note) == ("RGB", False)
     np.testing.assert_array_equal(np.asarray(as_extracted(content)), rgb)
     np.testing.assert_array_equal(np.asarray(as_shown(Image.open(io.BytesIO(content))).image),
                                   shown.image)  # fmt: skip
@@ -118,7 +120,7 @@ def test_whole_numbers_have_the_range_of_the_bits_that_hold_them(mode, pixels, b
     shown = as_shown(image)
     np.testing.assert_array_equal(np.asarray(shown.image)[..., 0], expected)
     np.testing.assert_array_equal(np.asarray(shown.image)[..., 2], expected)
-    assert shown.note == BROUGHT
+    assert BROUGHT in shown.note
     for orientation in (1, 6):
         for form in ("PNG", "TIFF"):
             if mode == "I;16" or (mode, form) == ("I", "TIFF"):
@@ -167,7 +169,7 @@ def test_numbers_have_their_usual_range_or_their_own(values, pixels, dtype):
     content = file(Image.fromarray(np.array([values], dtype)), "TIFF")
     shown = as_shown(content)
     assert np.asarray(shown.image)[0, :, 0].tolist() == pixels
-    assert shown.note == BROUGHT
+    assert BROUGHT in shown.note
     if dtype is np.float32:
         np.testing.assert_array_equal(np.asarray(as_extracted(content)), np.asarray(shown.image))
 
@@ -187,7 +189,7 @@ def test_16_bits_a_channel(channels, bits):
     if has_alpha:
         pixels[..., -1] = 65535
     shown = as_shown(png16(pixels))
-    assert shown.note == BROUGHT
+    assert BROUGHT in shown.note
     exact = ramp * 255.0 / (2**bits - 1)
     # Of colours Pillow keeps the upper 8 bits alone: of 10 bits four shades.
     step = 0.5 if channels == 1 else max(1, 2 ** (16 - bits))
@@ -340,7 +342,7 @@ def test_heic_photos_are_upright(monkeypatch):
     exif[274] = 6
     pillow_heif.from_pillow(PICTURE).save(content, quality=95, exif=exif.tobytes())
     shown = as_shown(content.getvalue())
-    assert shown.note == ""
+    assert BROUGHT not in shown.note
     seen = np.asarray(shown.image).astype(int)
     turned = UPRIGHT[6](np.asarray(PICTURE).astype(int))
     upright = turned if shown.image.size == PICTURE.size[::-1] else np.asarray(PICTURE)
@@ -365,10 +367,42 @@ def test_large_images_are_noted_or_refused(monkeypatch):
         assert as_shown(content, small=(8, 8)).image.size == (1_000, 1_100)
         known = reader()
     with limited_to(1.5):
-        assert as_shown(content).note == ""
+        assert BROUGHT not in as_shown(content).note
         assert reader() != known
     with limited_to(0.5), pytest.raises(OSError, match=r"more than 0\.5 megapixels: --max"):
         as_shown(content)
     assert Image.MAX_IMAGE_PIXELS == 10**6
     with pytest.warns(Image.DecompressionBombWarning):
         as_shown(content)
+
+
+def saved(image, form, **options):
+    content = io.BytesIO()
+    image.save(content, form, **options)
+    return content.getvalue()
+
+
+def test_what_is_not_looked_at_is_noted():
+    plain = Image.new("RGB", (40, 20), "red")
+    other = Image.new("RGB", (40, 20), "blue")
+    assert as_shown(saved(plain, "PNG")).note == ""
+    assert as_shown(saved(plain.resize((41, 20)), "PNG")).note == CUT_OFF
+    assert as_shown(saved(plain.resize((20, 41)), "JPEG")).note == CUT_OFF
+    for form in ("GIF", "TIFF", "PNG"):
+        assert as_shown(saved(plain, form, save_all=True, append_images=[other])).note == FIRST
+    assert as_shown(saved(plain, "MPO", save_all=True, append_images=[other])).note == ""
+
+
+@pytest.mark.parametrize(("bits", "note"), [(8, ""), (10, BROUGHT), (12, BROUGHT)])
+def test_a_heif_of_more_than_8_bits_is_noted(bits, note):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    content = io.BytesIO()
+    if bits == 8:
+        pillow_heif.from_pillow(Image.new("RGB", (64, 64))).save(content)
+    else:
+        pillow_heif.options.SAVE_HDR_TO_12_BIT = bits == 12
+        pixels = np.full((64, 64, 3), 60_000, np.uint16)
+        pillow_heif.from_bytes("RGB;16", (64, 64), pixels.tobytes()).save(content)
+        pillow_heif.options.SAVE_HDR_TO_12_BIT = False
+    assert as_shown(content.getvalue()).note == note
+    assert as_shown(saved(Image.new("RGB", (64, 64)), "AVIF")).note == ""

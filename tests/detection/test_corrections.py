@@ -27,10 +27,59 @@ def test_each_image_has_its_last_answer(tmp_path):
         GOOD, "\n", {**GOOD, "source": "b", "noise": True, "class": None},
         {**GOOD, "source": "c", "content": digest}, {**GOOD, "class": None},
     )  # fmt: skip
-    assert set(read_corrections(lines(tmp_path, *rows))) == {
-        Correction(False, None, "a.png"), Correction(True, None, "b"),
-        Correction(False, "dog", "c", content=digest.lower()),
-    }  # fmt: skip
+    read = read_corrections(lines(tmp_path, *rows))
+    assert read[1:] == [
+        Correction(True, None, "b"), Correction(False, "dog", "c", content=digest.lower()),
+        Correction(False, None, "a.png"),
+    ]  # fmt: skip
+    there = verdict("a.png", -1, name="cat")
+    assert Corrected(read, ("cat", "dog")).rows([there])[0]["class"] == "cat"
+
+
+def test_equal_images_have_one_answer_and_a_contradiction_is_told():
+    digest = "a" * 64
+    corrected = Corrected(
+        [Correction(True, None, "a.png", digest), Correction(False, None, "copy.png", digest)]
+    )
+    rows = corrected.rows([verdict(name, 1, content=digest) for name in ("a.png", "copy.png")])
+    assert [row["answer"] for row in rows] == ["clean", "clean"]
+    assert any("the last answer counts" in note for note in corrected.notes())
+
+
+BY_HAND = {
+    "c.jsonl": """{"source": "a.png", "noise": true}
+{"source": "b.png", "noise": false, "class": "dog"}
+""",
+    "rows.csv": """source,answer,noise,margin,truth
+a.png,clean,false,-1,noise
+c.png,noise,true,1,
+b.png,noise,true,1,dog
+""",
+    "excel.csv": "\ufeffsource;margin;Truth\r\na.png;-1;Noise\r\nb.png;1;dog\r\n",
+    "answers.csv": """source,answer,class,margin,judged
+a.png,noise,cat,1,true
+c.png,noise,cat,1,false
+b.png,clean,dog,-1,true
+""",
+    "typed.csv": "source,noise,class\na.png,yes,\nb.png,no,dog\n",
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_answers_in_a_table_and_by_hand(tmp_path, name):
+    (tmp_path / name).write_text(BY_HAND[name])
+    assert read_corrections(tmp_path / name) == [
+        Correction(True, None, "a.png"), Correction(False, "dog", "b.png"),
+    ]  # fmt: skip
+
+
+def test_a_table_without_answers_says_what_to_add(tmp_path):
+    (tmp_path / "rows.csv").write_text("source,noise,margin\na.png,true,1\n")
+    with pytest.raises(StoreError, match="add a column 'truth'"):
+        read_corrections(tmp_path / "rows.csv")
+    (tmp_path / "rows.csv").write_text("source,truth\na.png,\n")
+    with pytest.raises(StoreError, match="'truth' is empty"):
+        read_corrections(tmp_path / "rows.csv")
 
 
 def test_rows_are_told_by_content_else_by_source():
@@ -65,7 +114,8 @@ WRONG = {
     json.dumps({**GOOD, "noise": None}): "'noise' is None",
     json.dumps({**GOOD, "noise": "no"}): "'noise' is 'no'",
     json.dumps({**GOOD, "class": 3}): "'class' is 3",
-    json.dumps({k: v for k, v in GOOD.items() if k != "class"}): "'class' is missing",
+    json.dumps({k: v for k, v in GOOD.items() if k != "noise"}): "'noise' is missing",
+    json.dumps({"noise": True}): "neither 'source' nor 'content'",
     json.dumps({**GOOD, "noise": True}): "an image that is noise has a class",
 }
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import unicodedata
 from collections import Counter
 from io import BytesIO
 
@@ -81,6 +82,47 @@ def test_globs_shards_and_lists(here):
     assert sources("rows.csv") == ["x2.png", "d/x3.png"]
     assert sources("bare.csv") == ["x1.png", "x2.png"]
     assert sources("./-.png", "x1.png") == ["-.png", "x1.png"]
+
+
+NAMES = [f"my photos/{name}.png" for name in ("a", "b", "caf\u00e9")]
+NOTATIONS = {
+    "semicolons.csv": "\ufeffpath;label\r\n" + "".join(f"{name};cat\r\n" for name in NAMES),
+    "sep.csv": "sep=;\r\nFile Name;label\r\n" + "".join(f"{name};cat\r\n" for name in NAMES),
+    "tabs.tsv": "label\timage_path\n" + "".join(f"cat\t{name}\n" for name in NAMES),
+    "fiftyone.csv": "id,filepath,ground_truth\n" + "".join(f"7,{name},cat\n" for name in NAMES),
+    "headless.csv": "".join(f"7,{name},cat\n" for name in NAMES),
+    "rows.jsonl": "".join(f'{{"format": 1, "source": "{name}"}}\n' for name in NAMES),
+    "powershell.txt": "\r\n".join(NAMES).encode("utf-16"),
+    "windows.txt": "".join(name.replace("/", "\\") + "\r\n" for name in NAMES),
+    "quoted.txt": "".join(f'"{name}"\n' for name in NAMES),
+    "mac.txt": "".join(unicodedata.normalize("NFD", name) + "\n" for name in NAMES),
+}
+
+
+@pytest.mark.parametrize("name", NOTATIONS)
+def test_a_list_is_read_as_whatever_wrote_it(here, name):
+    make(here, *NAMES)
+    text = NOTATIONS[name]
+    (here / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    assert sources(name) == NAMES
+
+
+def test_a_table_without_a_column_of_files_says_what_to_name_one(here):
+    (here / "rows.csv").write_text("id,what\n1,2\n")
+    with pytest.raises(DatasetError, match=r"columns id, what, and none .* call one of them path"):
+        sources("rows.csv")
+
+
+def test_a_raw_photo_has_one_answer_however_it_is_named(here):
+    make(here / "f", "a.NEF", "b.dng")
+    pack(here / "f.zip", {"a.NEF": png(), "b.dng": png()})
+    (here / "list.txt").write_text("f/a.NEF\nf/b.dng\n")
+    for source in ("f", "f/*", "list.txt", "f.zip"):
+        items = [item for batch in batches([source]) for item in batch]
+        assert len(items) == 2
+        for item in items:
+            with pytest.raises(OSError, match="RAW photo: develop it"):
+                item.load()
 
 
 def test_what_cannot_be_read_says_why_when_it_is_read(here):

@@ -35,9 +35,10 @@ def awful(root):
         b"", b"text", b"<html>404</html>", bytes(5000), b"%PDF-1.7\n", file("PNG")[:20],
         whole[: len(whole) // 2], b"version https://git-lfs.github.com/spec/v1\n",
     ])}  # fmt: skip
+    bad["raw.cr2"] = file("TIFF")
     other = {
         "a.xmp": b"x", "Thumbs.db": b"\xd0\xcf", "clip.mov": b"", "old.zip": b"", "x.rar": b"",
-        "raw.cr2": file("TIFF"), "drawing.svg": b"<svg/>", ".hidden.jpg": good["good 0.jpg"],
+        "drawing.svg": b"<svg/>", ".hidden.jpg": good["good 0.jpg"],
         "a.jpg_original": good["good 0.jpg"], "b": good["good 0.jpg"],
         "._good.jpg": b"\0\5\x16\7", "empty": b"",
     }  # fmt: skip

@@ -23,7 +23,7 @@ TO_A_DISK = {
     "records export": ("records", "export", "--output=disk/runs.jsonl"),
     "records import": ("records", "import", "theirs.jsonl", "--records=disk/kept.sqlite"),
     "report": ("report", "theirs.jsonl", "--output=disk/page.html"),
-    "state": ("detect", "--set=pets", "--encoder=made", "--out=disk/rows.csv"),
+    "state": ("detect", "--set=pets", "--encoder=made", "--output=disk/rows.csv"),
 }  # fmt: skip
 OUTPUTS = TO_A_DISK if LONG else ("--output", "--scores .h5", "the store", "report")
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "extract": ("extract", "--dataset=shapes", "--limit=60", "--batch-size=8", *TINY),
     "simulate": ("simulate", "--method=adand", "--method=cull", *SETS, "--set=warmup=1",
                  "--output=out.csv"),
-    "detect": ("detect", "photos", "--classes=cat,dog,ox", *TINY, "--out=out.csv"),
+    "detect": ("detect", "photos", "--classes=cat,dog,ox", *TINY, "--output=out.csv"),
     "paper": ("paper", "10", *TINY, "--output=out.csv"),
     "report": ("report", "theirs.jsonl", "--output=out.html"),
     "cache join": ("cache", "join", "web"),

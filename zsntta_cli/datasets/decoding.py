@@ -21,8 +21,12 @@ import PIL
 from numpy.typing import NDArray
 from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
 
-READING = 5  # goes up when a file gives other pixels or notes
-BROUGHT = "brought to 8 bits"  # the note of an image of more
+READING = 6  # goes up when a file gives other pixels or notes
+# The notes of an image of more than 8 bits, of several pictures, and of a long one.
+BROUGHT = "brought to 8 bits"
+FIRST = "only the first of its pictures is looked at"
+CUT_OFF = "only the square in its middle is looked at"
+_LONG = 2  # long sides in short ones, from which on the most is outside of that square
 # The largest numbers of 8, 10, 12 and 16 bits: what cameras and scanners put into 16. A picture
 # that looks black in 16 has 12 or fewer; one of 14 looks dark, and as it is meant if it is of 16.
 _LARGEST = (255, 1023, 4095, 65_535)
@@ -73,6 +77,11 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
     """
     image = source if isinstance(source, Image.Image) else _opened(source)
     is_of_16 = _is_of_16(image)
+    is_deep_heif = image.info.get("bit_depth", 8) > 8
+    notes = [BROUGHT] if is_of_16 or is_deep_heif or _is_of_numbers(image) else []
+    # The second picture of an MPO is the camera's own, for its display.
+    notes += [FIRST] if getattr(image, "is_animated", False) and image.format != "MPO" else []
+    notes += [CUT_OFF] if max(image.size) > _LONG * min(image.size) else []
     if small and image is not source:
         image.draft("RGB", small)
     image.load()  # before it is turned: Pillow turns TIFF itself
@@ -80,14 +89,13 @@ def as_shown(source: Source, small: tuple[int, int] | None = None) -> Decoded:
         if image.getexif().get(ExifTags.Base.Orientation, 1) != 1:
             image = ImageOps.exif_transpose(image)
     plain, clear = _in_8_bits(image, is_of_16), image.info.get("transparency")
-    note = BROUGHT if is_of_16 or _is_of_numbers(image) else ""
     if _is_of_numbers(image) and isinstance(clear, int):  # of PNG: the grey that is not shown
         plain.paste(255, mask=Image.fromarray(np.asarray(image) == clear))
     elif plain.has_transparency_data:
         rgba = (plain.convert("LA") if plain.mode == "La" else plain).convert("RGBA")
         plain = Image.new("RGB", plain.size, "white")
         plain.paste(rgba.convert("RGB"), mask=rgba.getchannel("A"))
-    return Decoded(plain if plain.mode == "RGB" else plain.convert("RGB"), note)
+    return Decoded(plain if plain.mode == "RGB" else plain.convert("RGB"), "; ".join(notes))
 
 
 def as_extracted(source: bytes | Path) -> Image.Image:
@@ -133,7 +141,9 @@ def _opened(source: bytes | Path) -> Image.Image:
 
         register_heif_opener()
     try:
-        return Image.open(io.BytesIO(data))
+        image = Image.open(io.BytesIO(data))
+        image.info.setdefault("bit_depth", _bits(data) if image.format == "AVIF" else 8)
+        return image
     except Image.DecompressionBombError as error:
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0) / 10**6
         raise OSError(
@@ -156,6 +166,15 @@ def _is_of_numbers(image: Image.Image) -> bool:
 def _is_of_16(image: Image.Image) -> bool:
     """Whether a file, not decoded yet, has 16 bits a channel; Pillow keeps 8 of colours."""
     return any(";16" in str(tile) for tile in getattr(image, "tile", ()))
+
+
+def _bits(data: bytes) -> int:
+    """The bits a channel of an AVIF: ISO/IEC 23008-12's box `pixi`, 8 without one.
+
+    Behind its name are its version (4 bytes), how many channels there are, and the bits of each.
+    """
+    _, name, rest = data[:4096].partition(b"pixi")
+    return rest[5] if name and len(rest) > 5 else 8
 
 
 def _in_8_bits(image: Image.Image, is_of_16: bool) -> Image.Image:

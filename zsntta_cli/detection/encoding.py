@@ -20,7 +20,7 @@ from PIL import Image
 
 from zsntta_cli.cache.folder import encoder_folder, folder_name
 from zsntta_cli.cache.identity import check_same
-from zsntta_cli.datasets.decoding import as_shown
+from zsntta_cli.datasets.decoding import CUT_OFF, as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.generic import generic_text
@@ -209,7 +209,14 @@ class Encoding:
         rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
         with np.errstate(over="ignore"):
             halves = zip(pixels, rows.astype(np.float16), strict=True)
-        return images | {d: KeptImage(row, new[d].note) for d, row in halves}
+        return images | {d: KeptImage(row, self._note(new[d])) for d, row in halves}
+
+    def _note(self, one: Read) -> str:
+        """What was done to read an image; an encoder that squeezes it into a square sees all."""
+        preprocessing: Mapping[str, Any] = self.encoder.identity.get("preprocessing") or {}
+        is_squeezed = preprocessing.get("resize_mode") == "squash"
+        notes = one.note.split("; ")
+        return "; ".join(note for note in notes if not (is_squeezed and note == CUT_OFF))
 
 
 def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:

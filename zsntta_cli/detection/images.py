@@ -19,7 +19,7 @@ from zsntta_cli.detection.classes.examples import ClassFeatures, class_features
 from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.knowledge import FrozenModel
-from zsntta_cli.detection.sources.item import ADDRESS, refuse
+from zsntta_cli.detection.sources.item import ADDRESS, check_not_raw, refuse
 from zsntta_cli.encoders.generic import generic_text
 from zsntta_cli.encoders.text import prompt_features
 from zsntta_cli.errors import SettingsError, StoreError
@@ -220,4 +220,6 @@ def open_image(image: Any) -> Image.Image:
     """
     if isinstance(image, str):
         image = refuse(ADDRESS) if "://" in image else Path(image)
+    if isinstance(image, Path):
+        check_not_raw(image.name)
     return as_shown(image).image

@@ -76,6 +76,8 @@ class Tally:
     is_embedded: bool = False  # the encoder is the embedded one, whose evidence is worth nothing
     counts: Counter[str] = field(default_factory=Counter)  # by answer, and what else
     _unread: dict[str, list[str]] = field(default_factory=dict)  # places by the reason
+    _done: Counter[str] = field(default_factory=Counter)  # what was done to read images, by note
+    _contents: set[str] = field(default_factory=set)  # of images so far
     _different: set[float] = field(default_factory=set)  # scores, as many as matter
 
     @classmethod
@@ -93,13 +95,19 @@ class Tally:
         """Count rows."""
         for row in rows:
             self.counts["images"] += 1
-            self.counts["noted"] += bool(row["note"])
+            self._done.update(row["note"].split("; ") if row["note"] else ())
+            self._add_content(row["content"])
             if row["error"] is not None:
                 self.counts["errors"] += 1
                 reason = row["error"].removesuffix(f": {row['source']}")
                 self._unread.setdefault(reason, []).append(row["source"])
             else:
                 self._add_judged(row)
+
+    def _add_content(self, content: str | None) -> None:
+        self.counts["equal"] += content in self._contents
+        if content:
+            self._contents.add(content)
 
     def _add_judged(self, row: VerdictRow) -> None:
         self.counts[row["answer"]] += 1
@@ -164,14 +172,16 @@ class Tally:
         yield f"{counted(sum(parts.values()), 'file')}: {said}."
 
     def _notes(self) -> Iterator[str]:
-        """What was done to read images."""
-        if count := self.counts["noted"]:
-            images = (
-                "1 image of more than 8 bits was"
-                if count == 1
-                else (f"{count:,} images of more than 8 bits were")
+        """What was done to read images, and how many have the content of another."""
+        for note, count in self._done.items():
+            yield f"note: {counted(count, 'image')}: {note}."
+        if equal := self.counts["equal"]:
+            copies = (
+                "1 image is a copy of another"
+                if equal == 1
+                else (f"{equal:,} images are copies of others")
             )
-            yield f"note: {images} brought to 8."
+            yield f"note: {copies}, byte by byte: an answer about one is an answer about all."
 
     def _unknown(self, shown: int) -> Iterator[str]:
         if warm := self.counts["warm-up"]:

@@ -44,15 +44,15 @@ def detect(
     from zsntta_cli.report.verdict_files import FORMS, rows_file
     from zsntta_cli.report.verdict_folders import Copies
 
-    out, review, folder = result.out, result.review, result.copy_to
-    form_of(out, FORMS, option="--out")
+    output, review, folder = result.output, result.review, result.copy_to
+    form_of(output, FORMS)
     form_of(review, PAGES, option="--review")
     request = request_of(images, decision)
     reporter = ConsoleReporter()
-    sinks = [rows_file(out)] if out else []
+    sinks = [rows_file(output)] if output else []
     sinks += [Copies(folder, reporter)] if folder else []
     everything = [ReviewFile(review)] if review else []
-    screen = Screen(result.print0, bool(out), is_alone=not (sinks or everything))
+    screen = Screen(result.print0, bool(output), is_alone=not (sinks or everything))
     corrected = Corrected(read_corrections(decision.learn)) if decision.learn else None
     outputs = Outputs(sinks, everything, result.only, screen)
     workers = ExtractSettings().workers

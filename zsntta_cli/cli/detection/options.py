@@ -107,7 +107,7 @@ class DecisionOptions:
 class ResultOptions:
     """Where verdicts go, and what a person said of them."""
 
-    out: Annotated[
+    output: Annotated[
         Path | None,
         _result("File for the rows: FILE.csv, .jsonl or .parquet."),
     ] = None
@@ -133,7 +133,7 @@ class ResultOptions:
         from zsntta_cli.report.verdict_folders import check_is_new
 
         check_is_new(self.copy_to)
-        for option, file in (("--out", self.out), ("--review", self.review)):
+        for option, file in (("--output", self.output), ("--review", self.review)):
             if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
                 raise misused(
                     f"{option} is within {self.copy_to}, which --copy-to makes as a whole: name "

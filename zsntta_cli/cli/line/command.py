@@ -27,6 +27,7 @@ _MEANT = {
 # A command that a text proposes: what makes or imports features.
 _PROPOSED = re.compile(r"(type )(zsntta (?:extract|cache import) .*?)(?=[.]?$)")
 _OF_ENCODER = ("model", "pretrained", "precision")
+_OUTPUTS = ("output", "review", "scores")  # parameters that name a file to write
 _OF_PROGRAM = ("--plugin", "--debug", "--version")
 
 
@@ -83,6 +84,7 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             if isinstance(value, list) and isinstance(next(iter(value), None), Several):
                 values[name] = [*itertools.chain(*value)]
         try:
+            _check_outputs(values)
             function(**values)
         except ZsnttaError as error:
             if Debugging.is_on:
@@ -99,6 +101,34 @@ def _guarded(function: Callable[..., None]) -> Callable[..., None]:
             end(f"error: {foreign(error)}", 1, error)
 
     return call
+
+
+def _check_outputs(values: Mapping[str, Any]) -> None:
+    """Refuse an output that is a file which the same line reads or writes: it would be replaced.
+
+    Raises:
+        SettingsError: such an output.
+    """
+    for name in _OUTPUTS:
+        if not (output := values.get(name)) or not os.path.isfile(output):
+            continue
+        for other, value in values.items():
+            named = [] if other == name else value if isinstance(value, list) else [value]
+            for file in named:
+                # NAME=PATH names a file, too
+                paths = str(file), str(file).partition("=")[2]
+                if isinstance(file, str | Path) and any(_is_same(output, path) for path in paths):
+                    raise misused(
+                        f"--{name} {output} is a file that this line names as {file} too, and "
+                        f"would replace it: name another file to write."
+                    )
+
+
+def _is_same(one: Path, other: str) -> bool:
+    try:
+        return os.path.samefile(one, os.path.expanduser(other))
+    except (OSError, ValueError):  # it is not there, or no path
+        return False
 
 
 def usage(error: typer.TyperException, words: "Mapping[str, Any]") -> str:

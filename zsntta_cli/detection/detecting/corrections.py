@@ -11,12 +11,14 @@ import numpy as np
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.feature_store import FeatureStore
+from zsntta_cli.detection.sources.lists import decoded, table_rows
 from zsntta_cli.detection.verdicts import CLEAN, FORMAT, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, StoreError, counted, first_line, short
 from zsntta_cli.files import read_input
 
 _LARGEST = 2**28  # bytes of a file of corrections
-_FIELDS: dict[str, Any] = {"source": str, "content": str | None, "noise": bool, "class": str | None}
+_TRUTH = "truth"  # the column of a table of rows that has a person's answers
+_ANSWERS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class Correction(NamedTuple):
@@ -34,49 +36,115 @@ class Correction(NamedTuple):
 
 
 def read_corrections(path: Path) -> list[Correction]:
-    """Read the corrections of a file; the last one of each image counts.
+    """Read the corrections of a file, in its order.
+
+    A .csv is a table of rows with answers; any other file has a JSON object a line.
 
     Raises:
         StoreError: the file cannot be read, has no correction, or has a line that is none.
     """
+    is_table = path.suffix.lower() == ".csv"
     try:
-        lines = read_input(path, _LARGEST).decode("utf-8-sig").split("\n")
+        data = read_input(path, _LARGEST)
+        text = decoded(data) if is_table else data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the corrections {path} ({first_line(error)}).") from error
-    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    corrections = [_parsed(line, f"{path}, line {number:,}") for number, line in numbered]
+    rows = _of_table(text, path) if is_table else _of_lines(text, path)
+    corrections = [_checked(row, where) for row, where in rows]
     if not corrections:
-        raise StoreError(f"{path} has no corrections: the review page exports them.")
-    return [*{one.image: one for one in corrections}.values()]
+        wanted = f"the column '{_TRUTH}' is empty" if is_table else "the review page exports them"
+        raise StoreError(f"{path} has no corrections: {wanted}.")
+    return corrections
 
 
-def _parsed(line: str, where: str) -> Correction:
-    try:
-        row: Any = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{where} is no JSON: must be what the review page exports.") from error
+def _of_lines(text: str, path: Path) -> Iterator[tuple[Any, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        where = f"{path}, line {number:,}"
+        if line.strip():
+            try:
+                yield json.loads(line), where
+            except (ValueError, RecursionError) as error:
+                raise StoreError(
+                    f"{where} is no JSON: must be what the review page exports."
+                ) from error
+
+
+def _of_table(text: str, path: Path) -> Iterator[tuple[Any, str]]:
+    """The rows of a table that have an answer.
+
+    That is in the column `truth` (noise, clean or the name of a class), in `noise` and `class` of a
+    table that a person wrote, or in the page's own list where `judged` is true.
+
+    Raises:
+        StoreError: there is no such column.
+    """
+    head, *lines = table_rows(text) or [[]]
+    names = [name.strip().lower() for name in head]
+    if _TRUTH in names:
+        read = _said
+    elif "judged" in names:
+        read = _judged
+    elif "noise" in names and "margin" not in names:
+        read = _typed
+    else:
+        raise StoreError(
+            f"{path} has no answers: add a column '{_TRUTH}' with {NOISE}, {CLEAN} or the name of "
+            f"a class for the images that you looked at."
+        )
+    for number, cells in enumerate(lines, 2):
+        row = dict.fromkeys(names, "") | dict(zip(names, map(str.strip, cells), strict=False))
+        known = {"source": row.get("source"), "content": row.get("content") or None}
+        if answer := read(row):
+            yield {**known, **answer}, f"{path}, row {number:,}"
+
+
+def _said(row: dict[str, str]) -> dict[str, Any]:
+    """The answer in the column `truth`; nothing where it is empty."""
+    truth = row[_TRUTH]
+    name = None if truth.lower() in (NOISE, CLEAN) else truth
+    return {"noise": truth.lower() == NOISE, "class": name} if truth else {}
+
+
+def _judged(row: dict[str, str]) -> dict[str, Any]:
+    """The answer in a row of the page's own list; nothing where a person gave none."""
+    is_noise = row.get("answer") == NOISE
+    answer = {"noise": is_noise, "class": None if is_noise else row.get("class")}
+    return answer if row["judged"].lower() == "true" else {}
+
+
+def _typed(row: dict[str, str]) -> dict[str, Any]:
+    """The answer that a person typed as one of a file of corrections."""
+    said = _ANSWERS.get(row["noise"].lower(), row["noise"])
+    return {"noise": said, "class": row.get("class") or None}
+
+
+def _checked(row: Any, where: str) -> Correction:
+    """A correction of a line that has `noise`, `source` or `content`, and what else it may have."""
     if wrong := _wrong(row):
         raise StoreError(f"{where}: {wrong}; must be what the review page exports.")
-    content = row["content"]
-    return Correction(row["noise"], row["class"], row["source"], content and content.lower())
+    content, name = row.get("content"), row.get("class")
+    return Correction(row["noise"], name, row.get("source") or "", content and content.lower())
 
 
 def _wrong(row: Any) -> str:
     """Why a value is no correction; empty if it is one."""
     if not isinstance(row, dict):
         return "it is no object"
-    if row.get("format") != FORMAT:
-        return f"its format is {short(repr(row.get('format')))}, not {FORMAT}"
+    if row.get("format", FORMAT) != FORMAT:
+        return f"its format is {short(repr(row['format']))}, not {FORMAT}"
     if "margin" in row:
         return "it is a verdict, and no correction"
-    for name, kind in _FIELDS.items():
-        if name not in row:
-            return f"'{name}' is missing"
-        if not isinstance(row[name], kind):
+    if not isinstance(row.get("noise"), bool):
+        return f"'noise' is {short(repr(row['noise']))}" if "noise" in row else "'noise' is missing"
+    for name in ("source", "content", "class"):
+        if not isinstance(row.get(name), str | None):
             return f"'{name}' is {short(repr(row[name]))}"
-    if row["content"] is not None and not re.fullmatch("[0-9a-fA-F]{64}", row["content"]):
-        return f"'content' is {short(repr(row['content']))}, no SHA-256"
-    return "an image that is noise has a class" if row["noise"] and row["class"] is not None else ""
+    content = row.get("content")
+    if content is not None and not re.fullmatch("[0-9a-fA-F]{64}", content):
+        return f"'content' is {short(repr(content))}, no SHA-256"
+    if not (content or row.get("source")):
+        return "neither 'source' nor 'content' says which image it is of"
+    return "an image that is noise has a class" if row["noise"] and row.get("class") else ""
 
 
 class Corrected:
@@ -87,8 +155,10 @@ class Corrected:
     """
 
     def __init__(self, corrections: Sequence[Correction], classes: Sequence[str] = ()) -> None:
-        """Take corrections, at most one of each image."""
+        """Take corrections; of one image, or of equal ones, the last counts."""
         self._by_image = {one.image: one for one in corrections}
+        answers = {(one.image, one.noise) for one in corrections}
+        self._contradicted = len(answers) - len(self._by_image)
         self._used: set[str] = set()
         self._rows = self._other_classes = 0
         self._learned, self._classes = "", classes
@@ -154,6 +224,12 @@ class Corrected:
             f"{counted(self._rows, 'image')} judged by a person: "
             f"{used:,} of {count:,} corrections are of images here."
         )
+        if self._contradicted:
+            both = "is answered both ways" if self._contradicted == 1 else "are answered both ways"
+            yield (
+                f"{counted(self._contradicted, 'image')} {both}, or have copies that are: the last "
+                f"answer counts."
+            )
         if self._other_classes:
             yield (
                 f"{counted(self._other_classes, 'image')} corrected to a class that is none of "

@@ -23,8 +23,10 @@ from zsntta_cli.detection.sources.item import (
     LARGEST,
     PHOTOS,
     PIPE,
+    RAW,
     Content,
     Item,
+    check_not_raw,
     content_of,
     of_file,
 )
@@ -174,6 +176,7 @@ def images_in(path: Path, scan: Scan | None = None) -> Iterator[Item]:
 
 
 def _content(file: File) -> Content:
+    check_not_raw(file.parts[-1])
     if file.size > LARGEST:
         raise OSError(f"{file.size:,} bytes are no image")
     return content_of(file.read())
@@ -181,7 +184,7 @@ def _content(file: File) -> Content:
 
 def _not_empty(path: Path, items: list[Item], scan: Scan) -> list[Item]:
     if not items:
-        suffixes = ", ".join(sorted(PHOTOS))
+        suffixes = ", ".join(sorted(PHOTOS - RAW))
         left_out = scan.left_out.words()
         raise DatasetError(
             f"no image in {path} (looked for {suffixes})"

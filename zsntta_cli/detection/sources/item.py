@@ -14,8 +14,13 @@ from zsntta_cli.files import read_input
 ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it
 PIPE = "-"  # the source that is standard input
 LARGEST = 2**30  # bytes of a file: more is no image
+# Photos as a camera's sensor has them; Pillow would read the small preview at their beginning.
+RAW = {
+    ".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dng", ".erf", ".iiq", ".kdc", ".mrw", ".nef", ".nrw",
+    ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",
+}  # fmt: skip
 # What calls itself a picture is a row, and one that says why where it cannot be read.
-PHOTOS = SUFFIXES | {
+PHOTOS = SUFFIXES | RAW | {
     ".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2",
 }  # fmt: skip
 
@@ -58,7 +63,14 @@ def content_of(data: bytes) -> Content:
     return Content(hashlib.sha256(data).digest(), data)
 
 
+def check_not_raw(name: str) -> None:
+    """Refuse a RAW photo by its name; OSError says what to do."""
+    if os.path.splitext(name)[1].lower() in RAW:
+        refuse("it is a RAW photo: develop it, or name the JPEG beside it")
+
+
 def _read(path: Path) -> Content:
+    check_not_raw(path.name)
     return content_of(read_input(path, LARGEST))
 
 
