@@ -1,6 +1,6 @@
 """The answers of each method on made-up streams, when it agreed with its authors' code.
 
-docs/methods.md says what was compared. A change of an equation changes answers here; rounding may
+docs/compared.md says what was compared. A change of an equation changes answers here; rounding may
 change one in a hundred. Whoever changes a rule on purpose writes them anew:
 `ZSNTTA_RECORD=1 pytest tests/methods/test_recorded.py`.
 """

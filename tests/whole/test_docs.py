@@ -346,7 +346,7 @@ def test_every_name_is_in_the_documents():
 
 
 def test_of_every_method_the_documents_say_what_it_was_compared_with():
-    _, _, rest = TEXT[ROOT / "docs" / "methods.md"].partition("\n## Compared with the authors'")
+    _, _, rest = TEXT[ROOT / "docs" / "compared.md"].partition("\n## Compared with the authors'")
     section, _, _ = rest.partition("\n## ")
     with_something, heading, with_nothing = section.partition("\n### With nothing")
     assert heading
