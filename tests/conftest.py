@@ -23,6 +23,8 @@ os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "8")
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+os.environ.pop("COLUMNS", None)  # of the terminal of whoever tests, or of a worker
+
 import hypothesis
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
 """Progress and notes, to stderr: one line that changes on a terminal, a few lines otherwise."""
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -55,7 +56,10 @@ def time_text(seconds: float) -> str:
 
 
 def console(stderr: bool = False, plain: bool = False) -> "Console":
-    """Make a console; without a terminal, or if `plain`, it is wide and has no colours."""
+    """Make a console; without a terminal, or if `plain`, it has no colours.
+
+    Then it is as wide as COLUMNS says, and wide where that says nothing or the text is for a file.
+    """
     from rich.console import Console
 
     terminal = Console(stderr=stderr, highlight=False, emoji=False)
@@ -64,8 +68,14 @@ def console(stderr: bool = False, plain: bool = False) -> "Console":
     # In a notebook, rich would show at once what is to become a text; `force_jupyter` stops that.
     return Console(
         stderr=stderr, highlight=False, emoji=False, force_terminal=False, force_jupyter=False,
-        width=_PLAIN_WIDTH,
+        width=_PLAIN_WIDTH if plain else columns() or _PLAIN_WIDTH,
     )  # fmt: skip
+
+
+def columns() -> int:
+    """The width that the environment asks for, or 0."""
+    said = os.environ.get("COLUMNS", "")
+    return int(said) if said.isascii() and said.isdigit() else 0
 
 
 class Silent:

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from zsntta_cli.cache.folder import any_features
+from zsntta_cli.cache.folder import any_features, encoders_with
 from zsntta_cli.datasets import needs_no_hand
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
@@ -28,7 +28,9 @@ def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] =
     """
     by = f" by {encoder}" if encoder else ""
     cached = f" (cached: {first_of(there, _CACHED)})" if there else ""
-    lacks = f"no features of '{name}'{by} in {root}/{near(name, there) or cached}"
+    others = [one for one in encoders_with(root, name) if one != encoder]
+    elsewhere = f" (there are some by {first_of(others, 3)}: --encoder NAME)" if others else ""
+    lacks = f"no features of '{name}'{by} in {root}/{elsewhere or near(name, there) or cached}"
     typing, parsed = f"type {making([name], encoder, root)}", SetName.parse(name)
     if parsed.kind == NOISE and _is_imported(encoder, root):
         return StoreError(f"{lacks}: leave injected noise out with --noise none, or {typing}")

@@ -83,11 +83,12 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     """
     from rich.text import Text
 
-    from zsntta_cli.progress import console
+    from zsntta_cli.progress import columns, console
 
     screen = console(plain=to_file)
     usual = screen.width  # 80 where there is no terminal
-    width = usual if screen.is_terminal else _ANY_WIDTH
+    is_bound = screen.is_terminal or (columns() and not to_file)
+    width = usual if is_bound else _ANY_WIDTH
     with screen.capture() as captured:
         for sheet in sheets:
             for line in (*sheet.above, *filter(None, [sheet.title])):

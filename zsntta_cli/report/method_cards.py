@@ -33,7 +33,7 @@ _NEEDS = {
 }
 _PAIRS = "A classifier also goes behind any cached method that decides: adand+tda, oodd+oga …"
 _HEADS = {
-    "method": "Method", "about": "What it is", "runs": "Runs", "needs": "Needs", "paper": "Paper",
+    "method": "Method", "about": "What it is", "runs": "Runs; needs",
 }  # fmt: skip
 _SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", "about": "What"}
 
@@ -64,7 +64,8 @@ def _papers(method: Chosen) -> list[Reference]:
 
 def method_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
     """The rows of methods as a sheet of texts."""
-    sheet = _sheet("", _HEADS, rows)
+    lines = [{**row, "runs": "; ".join(filter(None, (row["runs"], row["needs"])))} for row in rows]
+    sheet = _sheet("", _HEADS, lines)
     sheet.notes = [_PAIRS]
     return sheet
 

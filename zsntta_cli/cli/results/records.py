@@ -117,10 +117,14 @@ def list_runs(
         say_left_out(records, len(runs))
     chosen = wanted.of(runs)
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
-    sheet = Sheet("", _PLACES, {"": _METRICS})
+    texts = {name: [_cell(name, row[name]) for row in rows] for name in _PLACES}
+    same = {name: of[0] for name, of in texts.items() if len(rows) > 1 and len({*of}) == 1}
+    shown = tuple(name for name in _PLACES if name not in same)
+    title = ", ".join(f"{name} {value}" for name, value in same.items() if value != "-")
+    sheet = Sheet(title, shown, {"": _METRICS})
     for row in rows:
         values = {"": [_cell(name, row[name]) for name in _METRICS]}
-        sheet.rows.append(SheetRow(tuple(_cell(name, row[name]) for name in _PLACES), values))
+        sheet.rows.append(SheetRow(tuple(_cell(name, row[name]) for name in shown), values))
     put_list([sheet], rows, form, output, (*columns(), "key"))
 
 
