@@ -3,11 +3,16 @@
 import csv
 import json
 import warnings
+from pathlib import Path
 
+import numpy as np
 import pytest
-from made import TINY
+from made import PROMPT, TINY
 
 import zsntta_cli
+from zsntta_cli.cache.store import Features
+from zsntta_cli.simulation.notes import SetSizes, overlap, run_notes
+from zsntta_cli.simulation.runs import RunSettings
 
 PAIR = ("--id", "pets", "--ood", "sky", "--noise", "none")
 OFFLINE = (
@@ -116,3 +121,27 @@ def test_cma_takes_the_list_that_is_named(simulate):
     missing = simulate("--method", "cma", *PAIR)
     assert missing.exit_code == 1
     assert "words-cma" in missing.stderr or "'cma'" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("ood_names", "rows", "said"),
+    [
+        (("fox",), 2, ""),
+        (("Big_Dog", "fox", "CAT"), 2, "share 2 classes (cat, big dog)"),
+        (("fox",), 1, "have the same images"),
+    ],
+)
+def test_what_id_and_ood_set_have_in_common_is_told(ood_names, rows, said):
+    images = {"kind": "dataset", "identity": {}, "source": {}}
+    features, labels = np.zeros((1, 4), np.float16), np.zeros(1, np.int32)
+    one, other = (
+        Features(Path(name), name=name, image_features=features, labels=labels, class_names=names,
+                 digest=digest, **images)
+        for name, names, digest in (
+            ("a", ("cat", "big dog"), "1"), ("b", ood_names, str(rows)),
+        )
+    )  # fmt: skip
+    assert overlap(one, other) == said
+    run = RunSettings("zs-clip", "made", "a", "b", PROMPT)
+    notes = [note.text for note in run_notes(run, SetSizes(100, 100, 0, overlap=said))]
+    assert [text.startswith(f"'a' and 'b' {said}:") for text in notes] == [True] * bool(said)

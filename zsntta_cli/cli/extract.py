@@ -317,6 +317,7 @@ def _simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: 
     from zsntta_cli.cache.lacking import encoder_options
     from zsntta_cli.cache.store import read
     from zsntta_cli.datasets import partners
+    from zsntta_cli.simulation.notes import overlap
 
     folder = folder_name(choice)
     names = [str(SetName.parse(spec)) for spec in sets]
@@ -325,7 +326,13 @@ def _simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: 
     if not name:
         return ""
     known = [n for n in partners(name) if feature_path(features_dir, folder, n).exists()]
-    others = [n for n in set_names(features_dir, folder) if n != name]
+    id_set = read(paths[name], rows=False)
+    others = [
+        other
+        for other in set_names(features_dir, folder)
+        if other != name
+        and not overlap(id_set, read(feature_path(features_dir, folder, other), rows=False))
+    ]
     ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
     words = [encoder_options(choice)] if encoder_options(choice) else []
     if features_dir != FEATURES:

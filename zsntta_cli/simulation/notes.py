@@ -4,6 +4,7 @@ A note depends only on the sizes of the run's sets and on its settings. If sever
 same note, the strongest case is shown, so that many runs give few lines.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,14 @@ from pathlib import Path
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
-from zsntta_cli.errors import ZsnttaError
+from zsntta_cli.errors import ZsnttaError, counted, first_of, short
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library, generic_of
+from zsntta_cli.simulation.sources import Library, Sources, generic_of
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
+
+_SHOWN = 3  # names of classes in a note
 
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
@@ -57,6 +60,7 @@ class SetSizes:
     noise_images: int
     has_generic: bool = False  # a generic text of the encoder
     is_level_known: bool = False  # how far logits of fitting texts stand above it
+    overlap: str = ""  # what ID and OOD set have in common
 
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
@@ -67,8 +71,31 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
             sources = described.sources(run)
         except ZsnttaError:  # the run itself says it better
             continue
-        notes += run_notes(run, SetSizes(*sources.sizes, *of_texts(sources.id_set, run.prompt)))
+        notes += run_notes(run, sizes_of(sources, run.prompt))
     return [f"note: {text}" for text in strongest(notes)]
+
+
+def sizes_of(sources: Sources, prompt: str) -> SetSizes:
+    """What the notes of a run on these feature files depend on."""
+    common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
+    return SetSizes(*sources.sizes, *of_texts(sources.id_set, prompt), common)
+
+
+def overlap(id_set: Features, ood_set: Features) -> str:
+    """What two sets have in common, as a clause: all images, or names of classes; else nothing.
+
+    Images that some classes alone share are not looked for: that would need all rows.
+    """
+    if id_set.digest and id_set.digest == ood_set.digest:
+        return "have the same images"
+    ood_names = {_plain(name) for name in ood_set.class_names}
+    names = [short(name) for name in id_set.class_names if _plain(name) in ood_names]
+    many = counted(len(names), "class", "classes")
+    return f"share {many} ({first_of(names, _SHOWN)})" if names else ""
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", name.casefold()))
 
 
 def of_texts(id_set: Features, prompt: str) -> tuple[bool, bool]:
@@ -120,6 +147,10 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, images)
+    if sizes.overlap:
+        pair = f"'{run.id_set}' and '{run.ood_set}'"
+        text = f"{pair} {sizes.overlap}: what is right for one counts as wrong for the other."
+        yield RunNote("overlap", pair, text)
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, no online method."
         yield RunNote(OFFLINE, name, text)

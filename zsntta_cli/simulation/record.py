@@ -36,7 +36,7 @@ from zsntta_cli.methods import BY_SCORE, METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import RunNote, SetSizes, of_texts, run_notes
+from zsntta_cli.simulation.notes import RunNote, run_notes, sizes_of
 from zsntta_cli.simulation.recorded import run_from_record, run_key
 from zsntta_cli.simulation.revision import revision, source_digests
 from zsntta_cli.simulation.runs import RunSettings
@@ -289,11 +289,11 @@ class Replay:
 
         `command` asked for the run; `curves` are what figures draw of it.
         """
-        settings, sources, id_set = self.settings, self.sources, self.sources.id_set
+        settings, sources = self.settings, self.sources
         counts = {kind: int((self.stream.kind == code).sum()) for kind, code in _KINDS.items()}
         shown = (sources.ood_set, counts["ood"]), (sources.noise, counts["noise"])
         times = {source.name: count / len(source) for source, count in shown if source}
-        sizes = SetSizes(*sources.sizes, *of_texts(id_set, settings.prompt))
+        sizes = sizes_of(sources, settings.prompt)
         return Record(
             settings=settings,
             **measure(self.judged),
