@@ -87,7 +87,7 @@ def test_show_finds_the_encoder(zsntta):
     for options in (("--model", "ViT-B-16"), ("--encoder", "ViT-B-16-openai")):
         assert "features/toy" not in zsntta("cache", "show", "pets", *options).stdout
     fails(zsntta("cache", "show", "pets", "--precision", "fp16"),
-          "no features of 'pets' by ViT-B-16-openai-fp16 in features/: ",
+          "by ViT-B-16-openai-fp16 in features/ (there are some by ViT-B-16-openai, toy: ",
           "type zsntta extract --dataset pets=PATH --precision fp16\n")  # fmt: skip
     near = "no features of 'pet' in features/ (did you mean 'pets'?)\n"
     fails(zsntta("cache", "show", "pet"), near)
@@ -192,7 +192,7 @@ def test_import(zsntta, arrays):
     assert np.allclose(np.linalg.norm(features.texts["art of {}"].features, axis=1), 1)
     assert zsntta("cache", "verify").exit_code == 0
     again = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")
-    assert again.stdout.endswith(", there already\n")
+    assert "is there already: --overwrite replaces it" in again.stderr
 
 
 def test_import_refuses_in_one_line_and_writes_nothing(zsntta, arrays):
