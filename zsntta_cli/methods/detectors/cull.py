@@ -46,6 +46,7 @@ _ALL, _EVERY = 1024, 8  # after so many items the deviation of logits is of one 
 _GAUSSIAN, _UNIFORM = 2 / np.pi, 3 / 4  # Otsu's share of the variance of two distributions
 _MAD = 1.4826  # standard deviation of a Gaussian over its median absolute deviation
 _LOW = 2.0  # nats: the level of encoders whose level is known
+_LEVELS = Range(least=-1000, most=1000)  # nats: beyond any difference of logits
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
 
 
@@ -66,9 +67,12 @@ class CullSettings(MethodSettings):
         None,
         "Level in nats: an image whose classes fit less, against any text, is noise "
         "(OpenAI's ViT: 2; others: none).",
+        within=_LEVELS,
     )
     cull_high: float | None = option(
-        None, "The level while many images are below the lower one (default: 1 more)."
+        None,
+        "The level while many images are below the lower one (default: 1 more).",
+        within=_LEVELS,
     )
     cull_many: float = option(
         0.05, "Share of images below the lower level that is many.", within=SHARE
