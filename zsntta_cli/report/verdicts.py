@@ -123,8 +123,10 @@ class Tally:
 
         `shown` is how many rows a table shows at most; `is_page`: the text is part of the review.
         """
-        texts = [_DEMONSTRATION] if self.is_embedded else []
-        texts += [self._flagged(is_page), *self._why_unread(), *self._notes()]
+        embedded = [_DEMONSTRATION] if self.is_embedded else []
+        counts = [self._flagged(is_page)]
+        texts = counts + embedded if is_page else embedded + counts
+        texts += [*self._why_unread(), *self._notes()]
         texts += [*self._unknown(shown), *self._evidence()]
         if unsure := self.counts[UNSURE]:
             doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"

@@ -41,7 +41,7 @@ def test_each_image_is_in_one_list_in_its_order():
     assert heads == [
         "Questions", "Borderline <small>12</small>", "Does not belong <small>24</small>",
         "Unsure <small>0</small>",
-        "Belongs <small>4</small>"
+        "Belongs <small>4</small>", "About these verdicts",
     ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The review in a browser: what its script does, what it must never do, who can use it."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -246,21 +247,92 @@ def test_where_the_browser_keeps_nothing_it_says_so(browser, files):
     watched.context.close()
 
 
+KEPT = "zsntta-labels-"
+
+
 def test_what_was_kept_and_is_spoilt_is_no_error(opened):
     review = opened()
-    key = review.page.evaluate("""'zsntta-review-'
-        + JSON.parse(document.getElementById('review-data').textContent).id""")
-    spoilt = {"2": [True, None], "29": [False, "none"], "999": [True, None], "x": [1, 2]}
-    review.page.evaluate("([k, v]) => localStorage.setItem(k, v)", [key, json.dumps(spoilt)])
+    key, images = review.page.evaluate("[KEY, items.map(idOf)]")
+    assert key.startswith(KEPT)
+    spoilt = {images[2]: [True, None], images[29]: [False, "none"], "x": [True], images[1]: 7}
+    put = "([k, v]) => localStorage.setItem(k, v)"
+    review.page.evaluate(put, [key, json.dumps(spoilt)])
     review.page.reload()
     assert [(c["source"], c["noise"], c["class"]) for c in review.corrections()] == [
         ("photos/2.png", True, None), ("photos/29.png", False, None),
     ]  # fmt: skip
     for broken in ('{"2": 1}', "{", "null", "[1]"):
-        review.page.evaluate("([k, v]) => localStorage.setItem(k, v)", [key, broken])
+        review.page.evaluate(put, [key, broken])
+        review.page.evaluate(put, [KEPT + "x", broken])
         review.page.reload()
         review.card(2).get_by_role("button", name="Does not belong").click()
         assert [c["source"] for c in review.corrections()] == ["photos/2.png"], broken
+        review.page.reload()
+        assert [c["source"] for c in review.corrections()] == ["photos/2.png"], "kept again"
+
+
+def of_content(source, margin, name="cat", **values):
+    content = hashlib.sha256(Path(source).name.encode()).hexdigest()
+    return verdict(source, margin, name, **{"content": content, **values})
+
+
+FIRST = [of_content(f"a/{i}.png", i - 2.5, "dog" if i % 2 else "cat") for i in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("again", "said"),
+    [
+        ([*FIRST, of_content("a/new.png", 2)], [2, 3]),
+        ([of_content(f"moved/{i}.png", 2.5 - i, "dog") for i in (3, 2, 1)], [2, 3]),
+        # What belongs to no class may belong to the owls, and 3 was said to be a dog.
+        ([*FIRST[:3], *FIRST[4:], of_content("a/3.png", 1, "owl")], [3]),
+        # Without dogs, 2 still belongs to none of the classes that are left.
+        ([of_content(f"a/{i}.png", 1, "cat") for i in range(6)], [2]),
+    ],
+)
+def test_answers_are_there_on_a_page_that_is_made_again(browser, tmp_path, again, said):
+    review = Review(browser, write(tmp_path / "r.html", FIRST))
+    review.card(2).get_by_role("button", name="Does not belong").click()
+    review.card(3).get_by_role("button", name="Belongs").click()
+    review.page.goto(write(tmp_path / "r.html", again))
+    assert sorted(numbers(one["source"] for one in review.corrections())) == said
+    told, waits = review.page.get_by_role("status").text_content(), len(said) < 2
+    assert ("labelled for other classes: these answers wait" in told) == waits
+    if waits:
+        review.page.get_by_role("button", name="Use answers about other classes").click()
+        assert sorted(numbers(one["source"] for one in review.corrections())) == [2, 3]
+    review.page.goto(write(tmp_path / "r.html", FIRST))
+    assert sorted(numbers(one["source"] for one in review.corrections())) == [2, 3], "kept"
+    review.context.close()
+
+
+def test_equal_images_have_one_answer(browser, tmp_path):
+    rows = [of_content("a/1.png", 1), of_content("b/1.png", 1), of_content("a/2.png", -1)]
+    review = Review(browser, write(tmp_path / "r.html", rows))
+    review.card(1).get_by_role("button", name="Does not belong").click()
+    assert [one["source"] for one in review.corrections()] == ["a/1.png", "b/1.png"]
+    review.card(0).get_by_role("button", name="Belongs").click()
+    assert [one["noise"] for one in review.corrections()] == [False, False]
+    review.context.close()
+
+
+def test_buttons_stand_in_one_order_and_pictures_come_first_and_are_printed(browser, tmp_path):
+    rows = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
+    path = tmp_path / "review.html"
+    path.write_text(page(rows, dict.fromkeys(range(200), DOT)))
+    review = Review(browser, path.as_uri())
+    review.page.keyboard.press("j")
+    review.page.keyboard.press("z")
+    for place in ("#questions-list li", "ol li", "#zoom"):
+        words = review.page.locator(place).first.locator(".truth").first.locator("button")
+        noise = ["does not" in text.lower() for text in words.all_text_contents()]
+        assert noise == [True, False], place
+    review.page.keyboard.press("Escape")
+    assert review.page.locator("header p").count() == 1
+    review.page.emulate_media(media="print")
+    shown = review.page.locator("ol .of img:visible").count()
+    assert shown == review.page.locator("ol .of img").count() > 100
+    review.context.close()
 
 
 def test_of_many_images_some_are_shown_until_one_asks_for_more(opened):
@@ -286,9 +358,9 @@ def test_no_name_is_markup_and_exports_give_names_back_whole(opened):
     review.page.get_by_role("combobox", name="Class").select_option(HOSTILE)
     assert review.listed("borderline").count(HOSTILE) == 1
     review.page.get_by_role("combobox", name="Class").select_option("")
-    for i in range(len(NAMES) + 1):
+    for i, name in enumerate(NAMES):  # the last image has the source of the first, and its answer
         review.card(i).get_by_role("button", name="Belongs").click()
-        review.card(i).locator("select").select_option(NAMES[i % len(NAMES)])
+        review.card(i).locator("select").select_option(name)
     found = review.corrections()
     assert [one["source"] for one in found] == [*NAMES, HOSTILE]
     assert [one["class"] for one in found] == [*NAMES, HOSTILE]

@@ -8,7 +8,7 @@ const questions = [...document.querySelectorAll("#questions-list li")].map((line
   };
   const picture = cardOf(item).querySelector("img");
   if (picture) line.prepend(picture.cloneNode());
-  const answers = [answer("It belongs", false), answer("It does not", true)];
+  const answers = [answer("It does not", true), answer("It belongs", false)];
   line.append(make("span", { className: "truth" }, ...answers));
   line.querySelector("a").addEventListener("click", (event) => {
     event.preventDefault();
@@ -31,7 +31,7 @@ function reveal(item) {
 
 // Show what was answered, wherever that was done.
 function markQuestions() {
-  for (const { item, answers: [belongs, doesNot] } of questions) {
+  for (const { item, answers: [doesNot, belongs] } of questions) {
     belongs.setAttribute("aria-pressed", isAnswered(item, false));
     doesNot.setAttribute("aria-pressed", isAnswered(item, true));
   }

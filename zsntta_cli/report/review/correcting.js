@@ -1,10 +1,38 @@
 // The review: corrections by keys and buttons, and kept. Behind review.js.
-// Corrections: the truth of an image, noise, or clean with a class where one was named. They are
-// kept by the browser under this page's digest, by number and not by name.
-const KEY = "zsntta-review-" + data.id;
+// Corrections: the truth of an image, noise, or clean with a class where one was named. The browser keeps
+// them under the names of the classes, by the content of images (by the source where there is none):
+// equal images have one answer, and a page that is made again has those of before. With other classes an
+// answer holds as long as it says the same of these; others wait, and a button takes them.
+const KEPT = "zsntta-labels-";
+const KEY = KEPT + JSON.stringify([...data.classes].sort());
 const truths = new Map();
+const waiting = new Map();
+let carried = 0;
 let isKept = true;
 let isExported = true;
+const idOf = ({ verdict }) => (verdict.content ? verdict.content.slice(0, 32) : data.id + verdict.source);
+const copies = new Map();
+for (const item of items) {
+  if (copies.has(idOf(item))) copies.get(idOf(item)).push(item);
+  else copies.set(idOf(item), [item]);
+}
+
+function put(id, truth) {
+  for (const item of copies.get(id) ?? []) {
+    if (truth) truths.set(item, truth);
+    else truths.delete(item);
+  }
+}
+
+// What the browser has under a key: answers by images, null where one was taken back.
+function keptUnder(key) {
+  try {
+    const all = JSON.parse(localStorage.getItem(key) || "{}");
+    return Object.entries(all).filter(([id, label]) => copies.has(id) && (label === null || Array.isArray(label)));
+  } catch {
+    return [];
+  }
+}
 
 // What a person judged before is labelled already; null takes that back.
 function restore() {
@@ -13,26 +41,65 @@ function restore() {
     if (stage === "judged") truths.set(item, { noise, name: noise ? null : name });
   }
   try {
-    for (const [i, truth] of Object.entries(JSON.parse(localStorage.getItem(KEY) || "{}"))) {
-      if (items[i] && truth === null) truths.delete(items[i]);
-      else if (items[i] && Array.isArray(truth)) truths.set(items[i], { noise: truth[0] === true, name: data.classes.includes(truth[1]) ? truth[1] : null });
+    const own = new Map(keptUnder(KEY));
+    for (const key of Object.keys(localStorage)) {
+      if (key.startsWith(KEPT) && key !== KEY) restoreOthers(key, own);
+    }
+    for (const [id, label] of own) {
+      const [noise, name] = label ?? [];
+      put(id, label && { noise: noise === true, name: data.classes.includes(name) ? name : null });
     }
   } catch {
     isKept = false;
   }
 }
 
-function keep() {
-  try {
-    const plain = [...truths].map(([item, truth]) => [item.i, [truth.noise, truth.name]]);
-    for (const item of items) {
-      if (item.verdict.stage === "judged" && !truths.has(item)) plain.push([item.i, null]);
+// Answers about other classes. What belongs to none of them belongs to none of fewer; what belongs to
+// one of them still does where that class is here.
+function restoreOthers(key, own) {
+  const theirs = key.slice(KEPT.length);
+  for (const [id, label] of keptUnder(key)) {
+    if (!label || own.has(id) || truths.has(copies.get(id)[0])) continue;
+    const [noise, name, named] = label;
+    const truth = { noise: noise === true, name: data.classes.includes(name) ? name : null };
+    const holds = truth.noise ? data.classes.every((one) => theirs.includes(JSON.stringify(one))) : data.classes.includes(name ?? named);
+    if (!holds) waiting.set(id, truth);
+    else {
+      put(id, truth);
+      carried += 1;
     }
-    localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(plain)));
+  }
+}
+
+function keep(item) {
+  try {
+    const truth = truths.get(item);
+    const all = Object.fromEntries(ownOfAll());
+    all[idOf(item)] = truth ? [truth.noise, truth.name, item.verdict.class] : null;
+    localStorage.setItem(KEY, JSON.stringify(all));
   } catch {
     isKept = false;
   }
 }
+
+// All that is kept under these classes, also of images that are not here.
+function ownOfAll() {
+  let all = null;
+  try {
+    all = JSON.parse(localStorage.getItem(KEY));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return all && !Array.isArray(all) && typeof all === "object" ? Object.entries(all) : [];
+}
+
+const takeWaiting = button("Use answers about other classes", () => {
+  for (const [id, truth] of waiting) {
+    if (!truths.has(copies.get(id)[0])) correct(copies.get(id)[0], truth);
+  }
+  waiting.clear();
+  count();
+});
 
 // Correcting.
 // What is on a button, how it is called beside an image, and whether it says noise.
@@ -103,18 +170,20 @@ function mark(item) {
 }
 
 function correct(item, truth) {
-  if (truth) truths.set(item, truth);
-  else truths.delete(item);
+  put(idOf(item), truth);
   isExported = false;
-  keep();
-  mark(item);
+  keep(item);
+  for (const one of copies.get(idOf(item))) mark(one);
   count();
   if (zoom.open) tellZoom();
 }
 
 function count() {
   const where = isKept ? "" : " This browser does not keep them: export before you leave.";
-  said.textContent = truths.size ? `${images(truths.size)} labelled.${where}` : "";
+  const before = carried ? ` ${images(carried)} labelled on an earlier page with other classes.` : "";
+  const later = waiting.size ? ` ${images(waiting.size)} labelled for other classes: these answers wait.` : "";
+  said.textContent = (truths.size ? `${images(truths.size)} labelled.${before}${where}` : "") + later;
+  takeWaiting.hidden = !waiting.size;
   exporting.disabled = !truths.size;
   markQuestions();
   sayDone();

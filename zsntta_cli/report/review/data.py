@@ -11,7 +11,8 @@ from markupsafe import Markup
 from zsntta_cli.detection.verdicts import FORMAT, VerdictRow
 from zsntta_cli.errors import printable
 
-# What is given of each row, and put into a correction. A page is known by these and its classes.
+# What is given of each row, and put into a correction. Images without content are known by the
+# sources of all such.
 _COLUMNS = (
     "source", "content", "class", "answer", "noise", "rank", "score", "threshold",
     "margin", "stage", "evidence", "level", "encoder",
@@ -31,7 +32,8 @@ def page_data(
     plain: list[dict[str, Any]] = [{**row} for row in rows]
     lists = [[row[name] for name in _COLUMNS] for row in plain]
     names = list(dict.fromkeys(classes))
-    digest = hashlib.sha256(json.dumps([lists, names]).encode()).hexdigest()
+    without = [row["source"] for row in rows if not row["content"]]
+    digest = hashlib.sha256(json.dumps(without).encode()).hexdigest()
     places = enumerate(row["source"] for row in rows)
     return _json({
         "format": FORMAT, "id": digest, "columns": _COLUMNS, "rows": lists, "classes": names,

@@ -49,7 +49,8 @@ function propose() {
   const open = (all) => all.filter((item) => !truths.has(item));
   const near = open([...items].sort((a, b) => Math.abs(a.verdict.margin) - Math.abs(b.verdict.margin) || a.i - b.i));
   const suspicious = open(order);
-  const proposals = [...new Set(near.flatMap((item, at) => [item, suspicious[at]]))].slice(0, NEXT);
+  const turns = near.flatMap((item, at) => [item, suspicious[at]]);
+  const proposals = [...new Set(turns)].filter((item) => copies.get(idOf(item))[0] === item).slice(0, NEXT);
   const words = "They are near their thresholds, or suspicious: their labels say most about the others. Export again when you are done.";
   next.replaceChildren(
     make("h2", { textContent: "Next to label" }), make("p", { textContent: words }),

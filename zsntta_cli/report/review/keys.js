@@ -90,7 +90,7 @@ addEventListener("beforeunload", (event) => {
 controls.append(
   make("div", { className: "thresholds" }, make("label", { className: "slide" }, "How many do not belong", slider), histogram),
   make("div", {}, moved, asDecided),
-  make("div", {}, make("label", {}, "Class", classes), make("label", {}, "Find", find), exporting, said, done, listing, help),
+  make("div", {}, make("label", {}, "Class", classes), make("label", {}, "Find", find), exporting, said, takeWaiting, done, listing, help),
 );
 controls.hidden = false;
 restore();
