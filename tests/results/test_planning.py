@@ -2,8 +2,7 @@
 
 from replayed import grid
 
-from zsntta_cli.results.keeping import Keeping
-from zsntta_cli.results.planning import foresee
+from zsntta_cli.results.keeping import Keeping, foresee
 from zsntta_cli.results.runner import run_all
 
 

@@ -8,8 +8,9 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.names import NOISE, SetName
 from zsntta_cli.paper.figures import SHOWN_FIGURES
-from zsntta_cli.paper.runs import Wishes, all_runs, needed_files
+from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.standing import figure_runs
+from zsntta_cli.results.keeping import needed_files
 from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import stream_sizes

@@ -9,9 +9,9 @@ from zsntta_cli.paper.cells import PaperCell
 from zsntta_cli.paper.comparing import Comparison, Measured
 from zsntta_cli.paper.printed.published import AVERAGE
 from zsntta_cli.paper.printed.tables import METHOD_NAMES, set_name
-from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, needed_files, streams
+from zsntta_cli.paper.runs import Streams, Wishes, miscounted_files, streams
 from zsntta_cli.results import frame
-from zsntta_cli.results.planning import NeededFile
+from zsntta_cli.results.keeping import NeededFile, needed_files
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings
 

@@ -15,11 +15,10 @@ from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
     count_items,
-    needed_files,
     present_files,
 )
 from zsntta_cli.paper.standing import figure_runs, kept_records
-from zsntta_cli.results.keeping import Keeping
+from zsntta_cli.results.keeping import Keeping, needed_files
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.tuned import live_among
 

@@ -16,9 +16,8 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.cells import PaperCell, PaperEncoder, cells
 from zsntta_cli.paper.printed.published import AVERAGE, Printed
 from zsntta_cli.paper.printed.tables import TABLES, PaperTable
-from zsntta_cli.results import planning
 from zsntta_cli.results.frame import shown
-from zsntta_cli.results.planning import NeededFile
+from zsntta_cli.results.keeping import NeededFile, needed_files
 from zsntta_cli.settings import Ratio
 from zsntta_cli.settings.options import value_type
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared
@@ -190,24 +189,9 @@ def _settings(cell: Printed) -> dict[str, Any]:
 # The feature files of runs.
 
 
-def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
-    """The feature files that some runs need, each once."""
-    files = (file for run in runs for file in planning.needed_files(run))
-    return list(dict.fromkeys(files))
-
-
 def present_files(root: Path, runs: Iterable[RunSettings]) -> set[NeededFile]:
     """The feature files of some runs that exist."""
     return {file for file in needed_files(runs) if feature_path(root, *file).exists()}
-
-
-def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
-    """The sets and noise pools without a feature file, in order, by the folder of their encoder."""
-    missing: dict[str, list[str]] = {}
-    for folder, name in needed_files(runs):
-        if not feature_path(root, folder, name).exists():
-            missing.setdefault(folder, []).append(name)
-    return missing
 
 
 def runnable(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:

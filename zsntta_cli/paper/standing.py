@@ -14,14 +14,13 @@ from zsntta_cli.paper.runs import (
     Wishes,
     all_runs,
     count_items,
-    missing_files,
     runnable,
     wished_cells,
 )
 from zsntta_cli.paper.sheets import TableContent
 from zsntta_cli.progress import Reporter
 from zsntta_cli.report.figure import Figure
-from zsntta_cli.results.keeping import Keeping, kept_before
+from zsntta_cli.results.keeping import Keeping, kept_before, missing_files
 from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
 from zsntta_cli.settings import known_folders
 from zsntta_cli.settings.options import option_name

@@ -1,25 +1,37 @@
-"""Grids: every combination of the values that are given for each setting, in a fixed order."""
+"""Grids: every combination of the values that are given for each setting, in a fixed order.
+
+`all` in the place of methods is every one that needs nothing but what is cached.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zsntta_cli import datasets
+from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names
 from zsntta_cli.cache.lacking import no_partner
 from zsntta_cli.cache.split import ood_of
-from zsntta_cli.datasets.names import SetName
-from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.results.every import EVERY, EveryMethod, every_method
-from zsntta_cli.settings import EncoderChoice, is_tiny
+from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.errors import SettingsError, first_of
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, check_method
+from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, not_of, setting_names
+from zsntta_cli.simulation.sources import Library
 
 ALL = "all"  # every cached set as OOD
+EVERY = "all"  # in the place of methods
+_USUAL_WORDS = "wordnet"
+_OF_THE_PAPER = "adand+tda"  # other pairs are named
+_SHOWN = 3  # methods in a group
+_LIVE = "live, they encode images"
+_NO_TEXT = "--set no-text=FILE.npy"
+_NO_WORDS = "no words cached"
+_NO_POOL = "no injected noise cached"
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
 
@@ -56,14 +68,35 @@ class Grid:
         """What is to be said of its methods: which `all` leaves out, as a line."""
         return [f"note: {self._every(root).line}"] if EVERY in self.methods else []
 
-    def _every(self, root: Path) -> EveryMethod:
-        return every_method(
-            root,
-            lambda method: self._runs_of(root, [method]),
-            lambda method: [name for name, _ in self._axes_of(method)],
-        )
+    def _every(self, root: Path) -> "_EveryMethod":
+        """The methods that can be run on what is cached under `root`.
 
-    def _with_every(self, every: EveryMethod) -> "Grid":
+        What a setting that is given names is there, or the run itself says that it is missing.
+        """
+        library, methods = Library(root), list[str]()
+        words, left_out = dict[str, str](), dict[str, list[str]]()
+        for name in (*METHODS, _OF_THE_PAPER):
+            given = dict(self._axes_of(name))
+            reason = _LIVE if METHODS[name].live else ""
+            if METHODS[name].needs == NO_TEXT and "no_text" not in given:
+                reason = reason or _NO_TEXT
+            # Streams of one ID set that differ in seed or ratio need the same files.
+            runs = [] if reason else self._runs_of(root, [name])
+            for run in {(run.id_set, run.prompt, run.stream.noise): run for run in runs}.values():
+                pool = feature_path(root, run.encoder, noise_name(run.stream.noise))
+                if run.stream.noise != NO_NOISE and "noise" not in given and not pool.exists():
+                    reason = _NO_POOL
+                elif METHODS[name].needs == WORDS and "words" not in given:
+                    usual = _usual_words(library, run)
+                    words |= {name: usual} if usual else {}
+                    reason = reason or _NO_WORDS * _lacks_words(root, library, run, usual)
+            if reason:
+                left_out.setdefault(reason, []).append(name)
+            else:
+                methods.append(name)
+        return _EveryMethod(methods, {m: words[m] for m in methods if m in words}, left_out)
+
+    def _with_every(self, every: "_EveryMethod") -> "Grid":
         """The same grid with the names of methods in the place of `all`."""
         named = [m for one in self.methods for m in (every.methods if one == EVERY else [one])]
         words = {method: {"words": [name]} for method, name in every.words.items()}
@@ -150,3 +183,48 @@ class Grid:
 def default_id_set(encoder: EncoderChoice) -> str:
     """The ID set that is used if none is named."""
     return "shapes" if is_tiny(encoder.slug) else "cifar10"
+
+
+# `all` in the place of methods.
+
+
+class _EveryMethod(NamedTuple):
+    """The methods that `all` stands for, and those that it leaves out."""
+
+    methods: Sequence[str]
+    words: Mapping[str, str]  # by method: the list that it gets where several are cached
+    left_out: Mapping[str, list[str]]  # by reason: methods
+
+    @property
+    def line(self) -> str:
+        """What `all` is, in a line."""
+        words = ", ".join(dict.fromkeys(self.words.values()))
+        groups = [f"{first_of(names, _SHOWN)} ({why})" for why, names in self.left_out.items()]
+        return (
+            f"all is {len(self.methods)} methods"
+            + f", by the words {words}" * bool(words)
+            + f"; left out: {'; '.join(groups)}"
+        )
+
+
+def _usual_words(library: Library, run: RunSettings) -> str:
+    """The word list that is meant where several are cached and the method names none."""
+    cached = [] if run.flat()["words"] else library.cached_words(run.encoder)
+    if len(cached) < 2:
+        return ""
+    return _USUAL_WORDS if _USUAL_WORDS in cached else cached[0]
+
+
+def _lacks_words(root: Path, library: Library, run: RunSettings, usual: str) -> bool:
+    """Whether the words of a run are not cached, or class names lack what stands beside them."""
+    if not (run.flat()["words"] or library.cached_words(run.encoder)):
+        return True
+    run = run.with_options(words=usual) if usual else run
+    prompts, beside = library.word_prompts(run)
+    needed = [(words_name(name), prompt) for name, prompt in prompts.items()]
+    needed += [(run.id_set, beside)] if beside else []
+    paths = {name: feature_path(root, run.encoder, name) for name, _ in needed}
+    return any(
+        not paths[name].exists() or prompt not in store.read(paths[name], rows=False).texts
+        for name, prompt in needed
+    )

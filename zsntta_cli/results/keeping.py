@@ -1,20 +1,31 @@
-"""Take results from the store where it has them, and keep new ones as soon as they are computed."""
+"""Take results from the store where it has them, and keep new ones as soon as they are computed.
 
-from collections.abc import Sequence
+Also what some runs come to before any is run: which are kept, and which lack features.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from zsntta_cli.errors import StoreError
+from zsntta_cli.cache import store
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.lacking import missing_text
+from zsntta_cli.datasets.names import noise_name
+from zsntta_cli.errors import StoreError, ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results import store_path
 from zsntta_cli.results.curves import curves_of
 from zsntta_cli.results.store import NoLocks, RecordStore, check_locks
+from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
 from zsntta_cli.simulation.recorded import run_key
 from zsntta_cli.simulation.revision import revision
 from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Library
+
+NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
 
 
 @dataclass(frozen=True)
@@ -132,3 +143,74 @@ class Keeper:
     def __exit__(self, *_: object) -> None:
         if self._store is not None:
             self._store.close()
+
+
+# What some runs come to before any is run.
+
+
+def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
+    """The feature files of the images of some runs, each once: ID, OOD set, injected noise."""
+    files: dict[NeededFile, None] = {}
+    for run in runs:
+        pool = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
+        for name in filter(None, (run.id_set, run.ood_set, pool)):
+            files[run.encoder, name] = None
+    return list(files)
+
+
+def missing_files(root: Path, runs: Sequence[RunSettings]) -> dict[str, list[str]]:
+    """The sets and noise pools without a feature file, in order, by the folder of their encoder."""
+    missing: dict[str, list[str]] = {}
+    for folder, name in needed_files(runs):
+        if not feature_path(root, folder, name).exists():
+            missing.setdefault(folder, []).append(name)
+    return missing
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """Counts of some runs, and what those that cannot be run lack."""
+
+    kept: int
+    to_run: int
+    lacking: int
+    missing: Mapping[str, Sequence[str]]  # sets without features, by the folder of their encoder
+    reasons: Sequence[ZsnttaError]  # why runs that have all their files cannot be, each once
+
+
+def foresee(root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> Foresight:
+    """What some different runs come to; nothing is run or written.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    kept = kept_before(root, runs, keeping)
+    others = [run for run in runs if run not in kept]
+    missing = missing_files(root, others)
+    reasons: dict[str, ZsnttaError] = {}
+    foreseen, library, lacking = Foreseen(root), Library(root), 0
+    for run in others:
+        if any(name in missing.get(folder, ()) for folder, name in needed_files([run])):
+            lacking += 1
+        elif foreseen.digests(run) is None:
+            lacking += 1
+            reason = _reason(root, library, run)
+            reasons[str(reason)] = reason
+    to_run = len(others) - lacking
+    return Foresight(len(kept), to_run, lacking, missing, list(reasons.values()))
+
+
+def _reason(root: Path, library: Library, run: RunSettings) -> ZsnttaError:
+    """Why a run that has all its files cannot be computed."""
+    try:
+        header = store.read(feature_path(root, run.encoder, run.id_set), rows=False)
+        if run.prompt not in header.texts:
+            limit = header.source.get("limit")
+            return missing_text(
+                run.prompt, run.id_set, tuple(header.texts), limit, run.encoder, root
+            )
+        library.more_text(run)
+        library.sources(run)
+    except ZsnttaError as error:
+        return error
+    return StoreError(f"{run.method} on '{run.id_set}' cannot be run on these features.")

@@ -28,7 +28,7 @@ def say_foresight(
 ) -> None:
     """Say how many different runs are kept, to do and missing, and how to get what is missing."""
     from zsntta_cli.cache.lacking import making_all
-    from zsntta_cli.results.planning import foresee
+    from zsntta_cli.results.keeping import foresee
 
     seen = foresee(root, runs, keeping)
     say(
