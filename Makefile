@@ -19,7 +19,7 @@ QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_li
   methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py methods/test_tda.py methods/test_cull.py \
   simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
   simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py results/test_planning.py \
-  report/test_report.py report/plots/test_plot_numbers.py report/review/test_ordering.py \
+  report/test_report.py report/test_figures.py report/review/test_ordering.py \
   detection/test_flags.py detection/test_verdicts.py paper/test_published.py \
   paper/test_figures.py cli/test_usage.py
 
