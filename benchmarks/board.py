@@ -30,34 +30,36 @@ Rows = Mapping[tuple[str, str, float], Mapping[str, str]]  # by ID set, OOD set,
 PAGE = """\
 # All methods on the same streams
 
-This page shows every method that replays from cached features, by `--method all`, on features of
-OpenAI's ViT-B/32: Oxford Pets (the 24 breeds with an ImageNet name) and Stanford Cars as ID sets,
-DTD and SUN397 as OOD sets. Streams are shuffled by seed 0, and values are means over these four
-pairs, in percent. Nothing is injected, because this model's noise images were not available, so
-AdaND lacks what it learns from in the paper. Methods that need words have the class names of the
-other sets; `cma` and `csp`, which have texts of their own, are left out. `cull`'s constants were
-looked at on these sets; its generic text is the mean of ImageNet's class texts, and of imported
-features its level has to be set.
+Every method that replays cached features (`--method all`), on features of OpenAI's ViT-B/32. ID sets
+are Oxford Pets (the 24 breeds with an ImageNet name) and Stanford Cars, OOD sets are DTD and SUN397.
+Streams are shuffled by seed 0, and values are means over the four pairs, in percent. Three caveats:
 
-`python benchmarks/board.py FOLDER` wrote this page, after
-`benchmarks/real_features.py` had made the feature files, by these commands:
+- Nothing is injected, because this model's noise images were not available, so AdaND lacks what it
+  learns from in the paper.
+- Words are the class names of the other sets. `cma` and `csp`, which have texts of their own, are
+  left out.
+- `cull` was developed on these sets, among others. Its generic text is the mean of ImageNet's class
+  texts, and its level is set by hand, because these features are imported.
+
+`python benchmarks/board.py FOLDER` wrote this page with these commands, from feature files of
+`benchmarks/real_features.py`:
 
 <!-- needs: hours -->
 ```sh
 {commands}
 ```
 
-- **Acc_S, 0 %** is of clean streams, **Acc_H, 5 %** and **25 %** of streams with so much noise, and
-  **AUROC** is at 25 % noise. A dash stands where a method gives a score and no decision.
-- **Below** says in how many of the eight cells (a pair at 5 or 25 %) Acc_H is below that of
-  ZS-CLIP, and **worst** is the least difference.
-- Classifiers alone (`tda` to `lame`) have ZS-CLIP's decisions on noise; they change the class.
+- Percentages in the head are noise ratios; AUROC is at 25 % noise. A dash means that the method
+  gives a score but no decision.
+- **Below** counts the cases, of eight (four pairs at 5 and 25 %), in which Acc_H is below that of
+  ZS-CLIP, and **worst** is the largest loss, or the smallest gain.
+- Classifiers alone (`tda` to `lame`) change only the class; ZS-CLIP decides on noise.
 
 {table}
 {notes}
-For such a table of your own features, name their sets and encoder; `zsntta report` then writes a
-page about the same results. [Methods](methods.md) says what each method is, and
-`python benchmarks/methods.py` what an item of it costs.
+For such a table of your own features, type one of the commands with your sets and encoder;
+`zsntta report` then writes a page of the same results. See also [what each method
+is](methods.md) and [what an item costs](speed.md#what-an-item-costs).
 """
 
 
