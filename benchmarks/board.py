@@ -30,9 +30,9 @@ Rows = Mapping[tuple[str, str, float], Mapping[str, str]]  # by ID set, OOD set,
 PAGE = """\
 # All methods on the same streams
 
-Every method that replays cached features (`--method all`), on features of OpenAI's ViT-B/32. ID sets
-are Oxford Pets (the 24 breeds with an ImageNet name) and Stanford Cars, OOD sets are DTD and SUN397.
-Streams are shuffled by seed 0, and values are means over the four pairs, in percent. Three caveats:
+Every method that replays cached features (`--method all`), on features of OpenAI's ViT-B/32. ID
+sets are Oxford Pets (the 24 breeds with an ImageNet name) and Stanford Cars, OOD sets are DTD and
+SUN397. Streams are shuffled by seed 0, and values are means over the four pairs, in percent.
 
 - Nothing is injected, because this model's noise images were not available, so AdaND lacks what it
   learns from in the paper.

@@ -50,13 +50,13 @@ STAND_INS = {
     "places": "textures", "texture": "textures", "ninco": "other-shapes",
 }  # fmt: skip
 LIVE = [name for name, method in METHODS.items() if method.live] + ["mirrored"]
-OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, the scripts of extending.md, tools/ and benchmarks/
+OTHERS_OPTIONS = {  # of pip, uv, mypy, sbatch, mv, and of scripts in docs, tools/ and benchmarks/
     "--index-url", "--torch-backend", "--strict", "--steps", "--work", "--judge",
     "--loss", "--folder", "--seeds",
     "--decode", "--rounds", "--files",
     "--data-binary", "--draws", "--images", "--passes",
     "--far", "--near", "--low", "--lists", "--uneven", "--online", "--items",
-    "--array", "--gres", "--time", "--no-deps",
+    "--array", "--gres", "--time", "--no-deps", "--backup",
 }  # fmt: skip
 
 
