@@ -233,7 +233,10 @@ class StreamSettings(Settings):
         checked_by=parse_order,
     )  # fmt: skip
     noise: str = option(
-        NO_NOISE, "Type of the injected noise images.", choices=(*NOISE_TYPES, NO_NOISE)
+        NO_NOISE,
+        "Type of the injected noise images.",
+        choices=(*NOISE_TYPES, NO_NOISE),
+        shown="gaussian for adand, none for others",
     )
     noise_every: int = option(
         8, "M: one injected noise image after M samples.", within=Range(least=1)

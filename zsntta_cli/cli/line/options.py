@@ -340,8 +340,10 @@ def _setting_option(field: "dataclasses.Field[Any]", panel: str) -> Any:
     if field.metadata["within"] is not None and not field.metadata["checked_by"]:
         about = f"{about.removesuffix('.')} ({field.metadata['within']})."
     metavar = _KINDS.get(reader, "NUMBERS")
-    if choices := "|".join(field.metadata["choices"]):
-        metavar, about = (choices, about) if len(choices) < 20 else ("NAMES", f"{about} {choices}.")
+    if choices := field.metadata["choices"]:
+        short = "|".join(choices)
+        listed = f"{about.removesuffix('.')}: {', '.join(choices)}."
+        metavar, about = (short, about) if len(short) < 20 else ("NAMES", listed)
     default = field.metadata["shown"] or field.default
     if default in (None, ""):
         default = "none"
