@@ -1,7 +1,7 @@
 """Lists as people type them stand for options that are repeated."""
 
 import pytest
-from made import fails
+from made import TINY, fails
 
 from zsntta_cli.cli.line.values import in_known_case
 
@@ -71,3 +71,10 @@ def test_known_names_in_any_case_and_formats_by_other_words(zsntta, features):
 )
 def test_what_is_no_list(zsntta, features, typed, said):
     fails(asked(zsntta, features, *typed), said, code=2)
+
+
+def test_sets_in_one_word_are_extracted(zsntta, tmp_path):
+    command = ("extract", "--dataset", "Shapes,glyphs", "--limit", 4, "--noise", "none", *TINY)
+    assert zsntta(*command).exit_code == 0
+    made = {path.stem for path in (tmp_path / "features" / "tiny").glob("*.h5")}
+    assert made == {"shapes", "glyphs"}

@@ -10,7 +10,7 @@ from zsntta_cli.cli.line import completion
 from zsntta_cli.cli.line.command import misused, say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.options import DataRoot, ModelOptions, option, several, with_groups
-from zsntta_cli.cli.line.values import names
+from zsntta_cli.cli.line.values import data_sets, names
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
@@ -37,8 +37,10 @@ class WantedOptions:
 
     dataset: Annotated[
         list[str] | None,
-        option(
-            help="A known set; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
+        several(
+            data_sets,
+            "What is encoded",
+            "Known sets; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
             "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
             autocompletion=completion.known_sets,
         ),
@@ -46,33 +48,48 @@ class WantedOptions:
     data_root: DataRoot = DATA
     limit: Annotated[
         int | None,
-        option(help="Largest number of images of a set, or of words of a list. [all]"),
+        option(
+            panel="What is encoded",
+            help="Largest number of images of a set, or of words of a list. [all]",
+        ),
     ] = None
     class_names: Annotated[
         Path | None,
         option(
+            panel="What is encoded",
             help="Class names of a NAME=PATH set: one per line, or a folder and its name per "
-            "line. [the folders']"
+            "line. [the folders']",
         ),
     ] = None
     label: Annotated[
         str | None,
         option(
+            panel="What is encoded",
             metavar="FIELD",
             help="What has the labels of shards: a field of the JSON, or the ending of files.",
         ),
     ] = None
     prompt: Annotated[
         list[str] | None,
-        option(help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]"),
+        option(
+            panel="What is encoded",
+            metavar="TEMPLATE",
+            help="Template with one {}, or 'code', 'paper', 'clip-80' …. [the set's]",
+        ),
     ] = None
     template: Annotated[
         list[str] | None,
-        option(metavar="TEMPLATE", help="One of several templates, whose features are averaged."),
+        option(
+            panel="What is encoded",
+            metavar="TEMPLATE",
+            help="One of several templates, whose features are averaged.",
+        ),
     ] = None
     words: Annotated[
         list[str] | None,
         option(
+            panel="What is encoded",
+            metavar="NAME|FILE",
             help=f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
             autocompletion=completion.word_sets,
         ),
@@ -81,21 +98,29 @@ class WantedOptions:
         list[str] | None,
         several(
             names,
-            None,
+            "What is encoded",
             "Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
         ),
     ] = None
     noise_count: Annotated[
         int | None,
-        option(help="Images of each type of injected noise. [a quarter of the ID set]"),
+        option(
+            panel="What is encoded",
+            help="Images of each type of injected noise. [a quarter of the ID set]",
+        ),
     ] = None
     partners: Annotated[
-        bool, option(help="Also extract the ID set's partners, if no OOD set is named.")
+        bool,
+        option(
+            panel="What is encoded",
+            help="Also extract the ID set's partners, if no OOD set is named.",
+        ),
     ] = True
     as_shown: Annotated[
         bool,
         option(
             "--as-shown",
+            panel="What is encoded",
             help="Turn photos as their EXIF says, and put transparent ones on white, as detect "
             "does.",
         ),
@@ -128,6 +153,7 @@ class PartOptions:
     part: Annotated[
         str | None,
         option(
+            panel="How it runs",
             metavar="I/N",
             help="Extract one part of the set, 3/64; zsntta cache join joins all.",
         ),
@@ -135,12 +161,17 @@ class PartOptions:
     engine: Annotated[
         str,
         option(
-            help="What extracts the set: local; or ray, in parts on the cluster at RAY_ADDRESS."
+            panel="How it runs",
+            help="What extracts the set: local; or ray, in parts on the cluster at RAY_ADDRESS.",
         ),
     ] = LOCAL
     parts: Annotated[
         int | None,
-        option(metavar="N", help="Parts for --engine ray. [one for each GPU, or each machine]"),
+        option(
+            panel="How it runs",
+            metavar="N",
+            help="Parts for --engine ray. [one for each GPU, or each machine]",
+        ),
     ] = None
 
     @property
@@ -157,12 +188,16 @@ def extract(
     encoding: ExtractSettings,
     class_photos: Annotated[
         Path | None,
-        option(help="Example photos, in a folder for each class, for `simulate --prompt photos`."),
+        option(
+            panel="What is encoded",
+            help="Example photos, in a folder for each class, for `simulate --prompt photos`.",
+        ),
     ] = None,
     paper: Annotated[
         bool,
         option(
             "--paper",
+            panel="What is encoded",
             help="Extract all sets and injected noise of the paper's tables, for each of its "
             "encoders.",
         ),

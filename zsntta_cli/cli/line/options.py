@@ -118,7 +118,10 @@ class ModelOptions:
     ] = None
     pretrained: Annotated[
         str | None,
-        option(help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"),
+        option(
+            panel="On which features",
+            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]",
+        ),
     ] = None
     precision: Annotated[
         str | None,
