@@ -1,5 +1,6 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,18 +48,23 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
 
 
 def _own(name: str, path: Path | None, label: str) -> "ImageSet":
-    """The images of a folder, an archive, or of the tars of a web data set."""
-    from zsntta_cli.datasets import shards, tree
+    """The images of a folder, an archive, a list, or of the tars of a web data set."""
+    from zsntta_cli.datasets import lists, shards, tree
     from zsntta_cli.datasets.class_names import names_of_folders
     from zsntta_cli.datasets.known_sets import folder_set
 
     assert path is not None
     try:
-        if tars := shards.shard_paths(name, path):
-            return shards.web_dataset(name, tars, label)
-        if label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
-            return shards.web_dataset(name, [path], label)
-        return names_of_folders(folder_set(name, path))
+        if lists.is_list(path):
+            return names_of_folders(lists.list_set(name, path, label))
+        tars = shards.shard_paths(name, path)
+        if tars or label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
+            return names_of_folders(shards.web_dataset(name, tars or [path], label))
+        images = names_of_folders(folder_set(name, path))
+        if path.is_dir() and (unused := lists.unused_list(name, path)):
+            way = f"{unused} has labels that are not read: --dataset {name}={unused} takes them"
+            images = replace(images, notes=[*images.notes, way])
+        return images
     except OSError as error:
         raise DatasetError(f"data set '{name}' cannot be read ({first_line(error)}).") from error
 

@@ -29,7 +29,7 @@ def as_words(folders: Sequence[str]) -> list[str]:
 
 
 def names_of_folders(images: ImageSet) -> ImageSet:
-    """Turn the names of a set's folders into words; wnids into CLIP's names of ImageNet's classes.
+    """Turn names of a set's classes into words; wnids into CLIP's names of ImageNet's.
 
     Notes say so, and what prompts would have that is no word. Underscores alone stay: prompts have
     spaces for them.
@@ -37,6 +37,7 @@ def names_of_folders(images: ImageSet) -> ImageSet:
     folders = list(images.class_names)
     are_wnids = bool(folders) and all(map(_WNID.fullmatch, folders))
     words = _of_wnids(folders) if are_wnids else as_words(folders)
+    which = "class folders" if images.labels_from == "folders" else "class names"
     notes, name_file = list(images.notes), "--class-names FILE, lines of a folder and its name"
     if {folder.lower() for folder in folders} <= _SPLITS and folders:
         where = f"{images.name}=PATH/{folders[0]}"
@@ -47,10 +48,10 @@ def names_of_folders(images: ImageSet) -> ImageSet:
         if are_wnids or (folders and all(map(str.isdecimal, folders))):
             what = "wnids that are not all ImageNet's" if are_wnids else "numbers"
             first = first_of(folders, _SHOWN)
-            notes.append(f"class folders are {what} ({first}), and prompts have them: {name_file}")
+            notes.append(f"{which} are {what} ({first}), and prompts have them: {name_file}")
         return replace(images, notes=notes)
     pairs = [f"{short(f)} as '{short(w)}'" for f, w in zip(folders, words, strict=True) if f != w]
-    notes.append(f"class folders are read as words: {first_of(pairs, _SHOWN)}; others: {name_file}")
+    notes.append(f"{which} are read as words: {first_of(pairs, _SHOWN)}; others: {name_file}")
     return replace(images, class_names=words, folder_names=folders, notes=notes)
 
 

@@ -155,5 +155,5 @@ def with_label(specs: Sequence[str], label: str | None) -> tuple[str, ...]:
         return tuple(specs)
     own = [spec for spec in specs if SetName.parse(spec).path]
     if not own:
-        raise DatasetError("--label is for shards of your own: --dataset NAME=PATH.tar.")
+        raise DatasetError("--label is for shards and lists of your own: --dataset NAME=PATH.tar.")
     return tuple(f"{spec}{LABEL}{label}" if spec in own else spec for spec in specs)
