@@ -26,7 +26,8 @@ MUST_HAVE = (  # what a wheel was once built without, or may easily be
     "zsntta_cli/report/page/page.html",
     "zsntta_cli/report/review/review.html",
     "zsntta_cli/report/references.bib",
-    "zsntta_cli/paper/printed/published.csv",
+    "zsntta_cli/paper/published.csv",
+    "zsntta_cli/paper/tables.toml",
 )
 LICENCES = ("LICENSE", "zsntta_cli/datasets/wordnet/LICENSE")
 PROGRAM = '''"""What a program does with the public names."""

@@ -2,8 +2,8 @@ import shutil
 
 import pytest
 
-from zsntta_cli import datasets
 from zsntta_cli.settings import PAPER_ENCODERS
+from zsntta_cli.simulation import notes
 
 # Built-in sets under the names of CIFAR-10 and its OOD sets: for layouts, not for numbers.
 NAMES = {
@@ -30,4 +30,4 @@ def named(cached, ours, tmp_path):
 @pytest.fixture
 def whole(monkeypatch):
     """Let the few images stand for whole sets, so that differences are marked."""
-    monkeypatch.setattr(datasets, "miscounted", lambda name, images: "")
+    monkeypatch.setattr(notes, "miscounted", lambda name, images: "")

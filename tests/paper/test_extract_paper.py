@@ -11,7 +11,6 @@ from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.extraction import extractor
-from zsntta_cli.paper.cells import PaperEncoder
 from zsntta_cli.paper.extracting import paper_extractions
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.settings import PAPER_ENCODERS
@@ -47,7 +46,7 @@ def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_pat
 
 
 def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
-    wishes = Wishes(tmp_path, PaperEncoder(precision="amp"))
+    wishes = Wishes(tmp_path, precision="amp")
     choices = [e.choice for e in paper_extractions(wishes, tmp_path)]
     assert choices == [dataclasses.replace(e, precision="amp") for e in PAPER_ENCODERS]
     assert all(e.absent or e.sets for e in paper_extractions(wishes, tmp_path))

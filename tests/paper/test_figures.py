@@ -1,34 +1,26 @@
 """The paper's figures: their runs, and that they are drawn of these."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from kept import run_of
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.paper.figures import (
-    FIGURES,
-    PAPER,
-    SCHEMATICS,
-    TINY,
-    draw,
-    found,
-    published,
-)
+from zsntta_cli.paper.figures import SHOWN_FIGURES, draw, figure_runs, published
+from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS
+from zsntta_cli.settings import EncoderChoice
 
 HISTOGRAM_OF = {"low": 0.0, "high": 1.0, "id": [0, 1, 3], "ood": [5, 0, 0]}
 
 
-def test_all_nine_figures_are_known():
-    assert sorted([*FIGURES, *SCHEMATICS]) == list(range(1, 10))
-    assert {number for number, one in FIGURES.items() if one.analysed} == {4, 9}
-    assert {number for number, one in FIGURES.items() if one.tables} == {2, 6, 7}
+WISHES = Wishes(Path("features"))
 
 
 @pytest.mark.parametrize("number", [2, 7])
 def test_ranks_and_means_are_of_five_methods_on_44_pairs_at_half_noise(number):
-    runs = found(number).runs("ViT-B-16-openai", PAPER)
+    runs = figure_runs(number, WISHES)
     assert len(set(runs)) == 5 * 44
     pairs = {(run.id_set, run.ood_set) for run in runs}
     assert len(pairs) == 44
@@ -42,7 +34,7 @@ def test_ranks_and_means_are_of_five_methods_on_44_pairs_at_half_noise(number):
 
 
 def test_thresholds_are_nine_fixed_ones_and_the_adaptive_one_on_six_sets():
-    runs = found(6).runs("e", PAPER)
+    runs = figure_runs(6, WISHES)
     assert len(set(runs)) == 5 * 24 * 10
     assert {run.threshold.fixed for run in runs} == {None, *(i / 10 for i in range(1, 10))}
     assert len({run.id_set for run in runs}) == 6
@@ -53,7 +45,7 @@ def test_thresholds_are_nine_fixed_ones_and_the_adaptive_one_on_six_sets():
     ("number", "methods"), [(3, ["zs-clip", "tent"]), (4, ["tent"]), (8, ["zs-clip", "tpt"])]
 )
 def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, methods):
-    runs = found(number).runs("e", PAPER)
+    runs = figure_runs(number, WISHES)
     assert [(run.method, run.id_set, run.ood_set) for run in runs] == [
         (method, "cifar10", "svhn") for method in methods
     ]
@@ -61,17 +53,17 @@ def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, me
 
 
 def test_figure_9_is_of_figure_4s_run_with_the_papers_batch():
-    assert found(9).runs("e", PAPER) == found(4).runs("e", PAPER)
-    assert found(4).runs("e", PAPER)[0].options.batch_size == 64
-    assert PAPER.most == 0.0010
+    assert figure_runs(9, WISHES) == figure_runs(4, WISHES)
+    assert figure_runs(4, WISHES)[0].options.batch_size == 64
 
 
 def test_the_embedded_encoder_has_all_figures_on_built_in_sets():
-    for number in FIGURES:
-        runs = found(number).runs("tiny", TINY)
+    tiny = Wishes(Path("features"), EncoderChoice("tiny"))
+    for number in SHOWN_FIGURES:
+        runs = figure_runs(number, tiny)
         assert {run.id_set for run in runs} == {"shapes"}
         assert {run.stream.limit for run in runs} == {500}
-    assert {run.options.views for run in found(8).runs("tiny", TINY) if run.method == "tpt"} == {8}
+    assert {run.options.views for run in figure_runs(8, tiny) if run.method == "tpt"} == {8}
 
 
 def test_each_figure_draws_what_it_shows():
@@ -145,18 +137,10 @@ def test_measured_and_published_are_compared_on_the_same_pairs():
     assert values(figure)["zs-clip"] == (83.55, 98.39, 90.36)  # of table 10
 
 
-@pytest.mark.parametrize(
-    ("number", "message"),
-    [
-        (1, r"figure 1 is a schematic \(four settings compared\): no results"),
-        (5, "figure 5 is a schematic"),
-        (0, "figure is 0, must be one of: 2, 3, 4, 6, 7, 8, 9"),
-        (10, "figure is 10"),
-    ],
-)
-def test_figures_that_are_none_are_said(number, message):
-    with pytest.raises(SettingsError, match=message):
-        found(number)
+@pytest.mark.parametrize("number", [1, 5])
+def test_sketches_have_no_runs(number):
+    with pytest.raises(SettingsError, match="shows no results"):
+        figure_runs(number, WISHES)
 
 
 def test_a_figure_without_its_runs_says_what_it_lacks():

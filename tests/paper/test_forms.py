@@ -35,7 +35,7 @@ SIGNS = {
     "markdown": lambda written: "\n| --- |" in written,
     "latex": lambda written: "\\begin{tabular}" in written,
     "html": lambda written: written.startswith("<!doctype html>"),
-    "csv": lambda written: re.match("(method|name|folder|encoder),", written) is not None,
+    "csv": lambda written: re.match("(method|name|folder|encoder|table),", written) is not None,
     "json": is_json,
 }
 

@@ -1,15 +1,15 @@
 """The extractions for the paper's tables and figures: sets and noise images of each encoder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.names import NOISE, SetName
-from zsntta_cli.paper.figures import SHOWN_FIGURES
+from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.runs import Wishes, all_runs
-from zsntta_cli.paper.standing import figure_runs
+from zsntta_cli.paper.tables import TABLES
 from zsntta_cli.results.keeping import needed_files
 from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
@@ -33,45 +33,30 @@ def paper_extractions(
 
     There are as many noise images as the longest stream injects, so none is shown twice.
     """
-    runs = all_runs(wishes)
+    runs = all_runs(wishes, TABLES.values())
     for number in SHOWN_FIGURES:
         runs += figure_runs(number, wishes)
-    named, precision = wishes.encoder.named, wishes.encoder.precision
-    of_paper = [replace(encoder, precision=precision) for encoder in PAPER_ENCODERS]
-    choices = [named] if named else of_paper
-    return [
-        _of_encoder(choice, wishes.root, [r for r in runs if r.encoder == folder], data_root, limit)
-        for choice in choices
-        if choice and (folder := folder_name(choice))
-    ]
+    of_paper = [replace(encoder, precision=wishes.precision) for encoder in PAPER_ENCODERS]
+    extractions = []
+    for choice in [wishes.named] if wishes.named else of_paper:
+        folder = folder_name(choice)
+        of_encoder = [run for run in runs if run.encoder == folder]
+        files = needed_files(of_encoder)
+        sets = [name for _, name in files if SetName.parse(name).kind != NOISE]
+        absent = [
+            name
+            for name in sets
+            if not feature_path(wishes.root, folder, name).exists()
+            and not datasets.known(name).downloads
+            and not datasets.is_there(name, data_root)
+        ]
+        possible = [run for run in of_encoder if not {run.id_set, run.ood_set} & {*absent}]
+        present = tuple(name for name in sets if name not in absent)
+        extractions.append(PaperExtraction(choice, present, _pools(possible, limit), absent))
+    return extractions
 
 
-def _of_encoder(
-    choice: EncoderChoice,
-    root: Path,
-    runs: Sequence[RunSettings],
-    data_root: Path,
-    limit: int | None,
-) -> PaperExtraction:
-    files = [file for file in needed_files(runs) if SetName.parse(file[1]).kind != NOISE]
-    sets = [name for _, name in files]
-    absent = [
-        name
-        for folder, name in files
-        if not feature_path(root, folder, name).exists() and not _is_at_hand(name, data_root)
-    ]
-    possible = [run for run in runs if not {run.id_set, run.ood_set} & set(absent)]
-    present = tuple(name for name in sets if name not in absent)
-    return PaperExtraction(choice, present, tuple(_pools(possible, limit)), absent)
-
-
-def _is_at_hand(name: str, data_root: Path) -> bool:
-    """Whether a set is on the disk, at least in part, is built in or is fetched automatically."""
-    entry = datasets.known(name)
-    return entry.downloads or datasets.is_there(name, data_root)
-
-
-def _pools(runs: Sequence[RunSettings], limit: int | None) -> Iterator[tuple[str, int]]:
+def _pools(runs: Sequence[RunSettings], limit: int | None) -> tuple[tuple[str, int], ...]:
     """The types of noise, with the number of images that the longest stream of each injects."""
     most: dict[str, int] = {}
     for run in runs:
@@ -79,7 +64,7 @@ def _pools(runs: Sequence[RunSettings], limit: int | None) -> Iterator[tuple[str
             sizes = (_images(name, limit) for name in (run.id_set, run.ood_set))
             _, injected = stream_sizes(run.stream, *sizes)
             most[run.stream.noise] = max(most.get(run.stream.noise, 0), injected)
-    yield from most.items()
+    return tuple(most.items())
 
 
 def _images(name: str | None, limit: int | None) -> int:

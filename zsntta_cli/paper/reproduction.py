@@ -8,19 +8,29 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
-from zsntta_cli.errors import SettingsError, StoreError, first_line
+from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 from zsntta_cli.files import write_whole
-from zsntta_cli.paper.comparing import Comparison, count_measured, counts
-from zsntta_cli.paper.figures import SHOWN_FIGURES
-from zsntta_cli.paper.figures import found as find_figure
-from zsntta_cli.paper.printed.tables import FIGURES, TABLES, PaperTable
-from zsntta_cli.paper.runs import Wishes
-from zsntta_cli.paper.sheets import TableContent, render
-from zsntta_cli.paper.standing import Execution, Obtained, illustrate, stand
+from zsntta_cli.paper.compare import counts
+from zsntta_cli.paper.figures import (
+    PAPER,
+    SHOWN_FIGURES,
+    WIDTHS,
+    bench_of,
+    draw,
+    figure_runs,
+    needs_gradients,
+    published,
+)
+from zsntta_cli.paper.obtaining import Obtained, Work, content, obtain
+from zsntta_cli.paper.runs import Wishes, all_runs
+from zsntta_cli.paper.shown import Content, render
+from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
+from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.exchange import to_line
 
 INDEX, RECORDS = "index.html", "records.jsonl"
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
+_TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <h1>{title}</h1>
@@ -31,129 +41,111 @@ _PAGE = """<!doctype html>
 </ul>
 </html>
 """
-_TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
+
+
+def obtain_figure(number: int, wishes: Wishes, work: Work) -> Obtained:
+    """Run what a figure lacks.
+
+    Raises:
+        SettingsError: the figure shows no results.
+        StoreError: no run has all of its features.
+    """
+    keeping = replace(work.keeping, gradients=needs_gradients(number))
+    return obtain(figure_runs(number, wishes), wishes, replace(work, keeping=keeping))
+
+
+def drawn(number: int, wishes: Wishes, obtained: Obtained) -> Figure:
+    """Draw a figure from its runs; built-in sets have no published numbers.
+
+    Raises:
+        SettingsError: there is nothing to draw.
+    """
+    bench, records = bench_of(wishes), list(obtained.records.values())
+    return draw(number, records, published(number) if bench is PAPER else None, bench)
 
 
 @dataclass
-class PaperReproduction:
+class Reproduction:
     """A folder of results, and the tables and figures that it has so far."""
 
     folder: Path
     wishes: Wishes
-    execution: Execution
     command: str
-    contents: dict[PaperTable, TableContent] = field(default_factory=dict)
-    obtained: dict[str, Obtained] = field(default_factory=dict)  # by "table 2", "figure 6"
-    undrawn: dict[int, str] = field(default_factory=dict)  # figures that are not drawn, and why
+    whole: Obtained = field(default_factory=Obtained)
+    contents: dict[int, Content] = field(default_factory=dict)  # by the table's number
+    figures: dict[int, str] = field(default_factory=dict)  # why each is not drawn, or nothing
 
     @property
-    def comparisons(self) -> list[Comparison]:
-        """The comparisons of all tables."""
-        return [one for content in self.contents.values() for one in content.comparisons]
-
-    @property
-    def measured(self) -> int:
-        """How many numbers are measured."""
-        return count_measured(self.comparisons)
+    def is_measured(self) -> bool:
+        """Whether anything is measured."""
+        return any(one.is_measured for made in self.contents.values() for one in made.numbers)
 
     @property
     def sentence(self) -> str:
         """One line on what there is so far."""
-        figures = len(self.drawn)
-        drawn = f"{figures} figure{'s' * (figures != 1)}"
-        return f"{len(self.contents)} tables, {drawn}; {counts(self.comparisons)}"
+        numbers = [number for made in self.contents.values() for number in made.numbers]
+        figures = sum(not why for why in self.figures.values())
+        made = f"{counted(len(self.contents), 'table')}, {counted(figures, 'figure')}"
+        return f"{made}; {counts(numbers)}"
 
-    @property
-    def drawn(self) -> list[int]:
-        """The figures whose files exist."""
-        return [number for number in SHOWN_FIGURES if self.figure_path(number).exists()]
-
-    @property
-    def whole(self) -> Obtained:
-        """What was obtained for all tables and figures together."""
-        every = list(self.obtained.values())
-        records = {run: record for one in every for run, record in one.records.items()}
-        missing: dict[str, dict[str, None]] = {}
-        for folder, names in (item for one in every for item in one.missing.items()):
-            missing.setdefault(folder, {}).update(dict.fromkeys(names))
-        return Obtained(
-            self.wishes, records, {folder: list(names) for folder, names in missing.items()},
-            list(dict.fromkeys(r for one in every for r in one.not_live if r not in records)),
-            any(one.unfinished for one in every),
-            {r: line for one in every for r, line in one.failures.items() if r not in records},
-        )  # fmt: skip
-
-    def figure_path(self, number: int) -> Path:
-        """The file of a figure."""
-        return self.folder / f"fig{number}.svg"
-
-    def add_table(self, table: PaperTable, execution: Execution) -> None:
+    def add_table(self, table: PaperTable, work: Work) -> None:
         """Run what a table lacks, and write the table's files."""
-        standing = stand([table], self.wishes, execution)
-        self.obtained[f"table {table.number}"] = standing
-        self.contents[table] = standing.content(table, f"zsntta paper {table.number}")
+        self.whole.add(obtain(all_runs(self.wishes, [table]), self.wishes, work))
+        command = f"zsntta paper {table.number}"
+        made = content(table, self.wishes, self.whole.records, command)
+        self.contents[table.number] = made
         for ending, form in _FORMS.items():
-            text = render([self.contents[table]], form, to_file=True)
+            text = render([made], form, to_file=True)
             write_whole(self.folder / f"table{table.number}{ending}", text.encode())
         self.write_index()
 
-    def add_figure(self, number: int, execution: Execution) -> None:
+    def add_figure(self, number: int, work: Work) -> None:
         """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
         from zsntta_cli.report.figures import write
 
-        illustration = illustrate(number, self.wishes, execution)
-        self.obtained[f"figure {number}"] = illustration
+        obtained = obtain_figure(number, self.wishes, work)
+        self.whole.add(obtained)
         try:
-            figure = illustration.figure()
-            write(self.figure_path(number), figure, find_figure(number).width)
-            self.undrawn.pop(number, None)
+            figure = drawn(number, self.wishes, obtained)
+            write(self.folder / f"fig{number}.svg", figure, WIDTHS[number])
+            self.figures[number] = ""
         except (SettingsError, StoreError) as error:
-            self.undrawn[number] = first_line(error)
+            self.figures[number] = first_line(error)
         self.write_index()
 
     def write_index(self) -> None:
         """Write the page that links to the files that there are so far, with counts of numbers."""
         items = []
-        for table, content in self.contents.items():
-            name = f"table{table.number}"
-            links = " ".join(f'<a href="{name}{ending}">{ending}</a>' for ending in _FORMS)
+        for number, made in self.contents.items():
+            links = " ".join(f'<a href="table{number}{ending}">{ending}</a>' for ending in _FORMS)
+            title = escape(made.table.title)
+            items.append(f"<li>Table {number}, {title} ({links}): {counts(made.numbers)}")
+        for number, why in self.figures.items():
+            link = f'<a href="fig{number}.svg">Figure {number}</a>, {escape(FIGURES[number])}'
             items.append(
-                f"<li>Table {table.number}, {escape(table.title)} ({links}): "
-                f"{counts(content.comparisons)}"
+                f"<li>Figure {number} is not drawn: {escape(why)}" if why else f"<li>{link}"
             )
-        for number, _, shows in FIGURES:
-            if number in self.drawn:
-                items.append(f'<li><a href="fig{number}.svg">Figure {number}</a>, {escape(shows)}')
-            elif number in self.undrawn:
-                items.append(f"<li>Figure {number} is not drawn: {escape(self.undrawn[number])}")
         page = _PAGE.format(
             title=_TITLE, sentence=self.sentence, command=escape(self.command),
             items="\n".join(items),
         )  # fmt: skip
         write_whole(self.folder / INDEX, page.encode())
 
-    def write_records(self) -> None:
-        """Write all records of the tables and the figures."""
-        text = "".join(f"{to_line(record)}\n" for record in self.whole.records.values())
-        write_whole(self.folder / RECORDS, text.encode())
 
-
-def reproduce(
-    folder: Path, wishes: Wishes, execution: Execution, command: str
-) -> PaperReproduction:
+def reproduce(folder: Path, wishes: Wishes, work: Work, command: str) -> Reproduction:
     """Write all tables and figures into a folder: first by replays, then by live runs if allowed.
 
     A run that lacks features or fails leaves its number out, and the others go on.
     """
-    execution = replace(execution, goes_on=True)
-    result = PaperReproduction(folder, wishes, execution, command)
-    passes = [replace(execution, live=None)] + [execution] * bool(execution.live)
-    for one_pass in passes:
-        for table in TABLES:
-            if not result.whole.unfinished:
+    result = Reproduction(folder, wishes, command)
+    work = replace(work, goes_on=True)
+    for one_pass in [replace(work, live=None)] + [work] * bool(work.live):
+        for table in TABLES.values():
+            if not result.whole.is_unfinished:
                 result.add_table(table, one_pass)
         for number in SHOWN_FIGURES:
-            if not result.whole.unfinished:
+            if not result.whole.is_unfinished:
                 result.add_figure(number, one_pass)
-    result.write_records()
+    lines = "".join(f"{to_line(record)}\n" for record in result.whole.records.values())
+    write_whole(folder / RECORDS, lines.encode())
     return result

@@ -14,7 +14,7 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
 
 OVER_OOD_SETS = "ood_sets"  # what an average is over: column `aggregate`
-MEASURED, PUBLISHED = "measured", "published"
+MEASURED = "measured"
 
 _BEFORE = (
     "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", "ratio", "noise",

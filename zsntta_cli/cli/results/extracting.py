@@ -37,11 +37,10 @@ def extract_paper(
     from zsntta_cli.cache.folder import folder_name
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract, foresee
-    from zsntta_cli.paper.cells import PaperEncoder
     from zsntta_cli.paper.extracting import paper_extractions
     from zsntta_cli.paper.runs import Wishes
 
-    wishes = Wishes(settings.features_dir, PaperEncoder(wish.choice, wish.precision))
+    wishes = Wishes(settings.features_dir, wish.choice, wish.precision)
     extractions = paper_extractions(wishes, wish.plan.data_root, wish.plan.limit)
     failures: Failures = {}
     for extraction in extractions:

@@ -1,15 +1,15 @@
 """`zsntta paper`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused
-from zsntta_cli.cli.line.dry import DryRun
+from zsntta_cli.cli.line.command import completed, misused, say
+from zsntta_cli.cli.line.dry import DryRun, say_foresight
 from zsntta_cli.cli.line.options import (
     EncoderOptions,
     FeaturesDir,
@@ -21,26 +21,24 @@ from zsntta_cli.cli.line.options import (
     live_option,
     method_settings,
     option,
-    ratios,
     several,
     with_groups,
 )
-from zsntta_cli.cli.line.output import ListForm, form_of
+from zsntta_cli.cli.line.output import ListForm, command_line, form_of, put, put_figure
 from zsntta_cli.cli.line.values import names, whole_numbers
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.report.forms import ENDINGS
-from zsntta_cli.settings import FEATURES, LiveSettings
+from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
+from zsntta_cli.report.forms import ENDINGS, FIGURE_ENDINGS, FORMS
+from zsntta_cli.settings import FEATURES
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS, declared
 
 if TYPE_CHECKING:
-    from zsntta_cli.paper.cells import PaperEncoder
+    from zsntta_cli.paper.obtaining import Obtained, Work
     from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.paper.standing import Execution
     from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.runner import Jobs
 
 
 @dataclass(frozen=True)
@@ -69,14 +67,6 @@ class RowOptions:
             autocompletion=completion.methods,
         ),
     ] = None
-    ratio: Annotated[
-        list[Any] | None,
-        several(
-            ratios,
-            "What is measured",
-            "Noise ratios at which the rows are repeated, such as natural; table 5 names none.",
-        ),
-    ] = None
     prompt: Annotated[
         str | None, option(help="Cached template for all sets, or 'code', 'paper'.")
     ] = None
@@ -88,24 +78,43 @@ class RowOptions:
         ),
     ] = None
 
-    def wishes(self, root: Path, encoder: "PaperEncoder") -> "Wishes":
-        """What is wanted of tables.
+    def wishes(self, root: Path, encoder: EncoderOptions) -> "Wishes":
+        """What tables are measured with.
 
         Raises:
             SettingsError: there is no such preset, prompt, setting or method.
         """
         from zsntta_cli.paper.runs import Wishes
 
-        seeds = [*(self.seed or ()), *(self.seeds or ())]
+        check_choice("preset", self.preset, tuple(PRESETS))
+        choice = encoder.choice()
         wishes = Wishes(
-            root, encoder, self.preset, tuple(dict.fromkeys(seeds)),
+            root, choice if encoder.names_model else None, choice.precision, self.preset,
+            tuple(dict.fromkeys([*(self.seed or ()), *(self.seeds or ())])),
             cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
             tuple(dict.fromkeys(self.method or ())),
-            tuple(dict.fromkeys(self.ratio or ())),
         )  # fmt: skip
         for added in wishes.methods:
             check_method(added)
         return wishes
+
+
+def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
+    """The values of --set, one a setting.
+
+    Raises:
+        SettingsError: a text of another form, or several values of a setting.
+    """
+    of_all, own = method_settings(texts)
+    every = [(m, n, given) for n, given in of_all.items() for m in METHODS if n in declared(m)]
+    every += [(m, name, given) for m, axes in own.items() for name, given in axes.items()]
+    for _, name, given in every:
+        if len(given) > 1:
+            raise SettingsError(
+                f"{name.replace('_', '-')} is given {len(given)} values: a table has one of each "
+                "setting."
+            )
+    return tuple((method, name, given[0]) for method, name, given in every)
 
 
 @with_groups
@@ -115,7 +124,8 @@ def paper(
     name: Annotated[
         str | None,
         argument(
-            help="A table's number or label, fig2 … fig9, or several: 2,3,fig6. [none: a list]"
+            help="A table's number or name, fig2 … fig9, or several: 2,3,fig6; an ID set lists its "
+            "tables. [none: lists all]"
         ),
     ] = None,
     published: Annotated[
@@ -151,73 +161,50 @@ def paper(
     A table is run from cached features; what was run before is kept. Without a name: which tables
     there are, and what each needs.
     """
-    from zsntta_cli.cli.results import paper_results as results
-    from zsntta_cli.paper.printed.tables import parse_names
-
-    choice = encoder.choice() if encoder.is_named else None
+    listed = list(TABLES.values()) if name is None else tables_with(name)
+    tables, figures = ([], []) if listed else parse_names(name or "")
     is_of_one = bool(output) or form not in (None, "table")
-    _check_usage(name, published, everything, is_of_one, encoder.is_named)
-    tables, figures = parse_names(name) if name is not None else ([], [])
-    if figures and (form or (output and (tables or len(figures) > 1))):
-        raise misused(
-            "--format is of tables, and --output of one figure: the ending says what a figure is."
-        )
+    _check_usage(name, published, everything, is_of_one and bool(listed), encoder.is_named)
+    if published and listed:
+        raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
+    written = "table" if figures or everything else form_of(output, ENDINGS, form, "table")
     if figures:
-        from zsntta_cli.report.forms import FIGURE_ENDINGS
-
+        if form or (output and (tables or len(figures) > 1)):
+            raise misused(
+                "--format is of tables, and --output of one figure: its ending says what it is."
+            )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
-    written = "table"
-    if not figures and not everything:
-        written = form_of(output, ENDINGS, form, "table")
     if published:
-        results.show_published_figures(figures, output)
-        results.show_published(tables, written, output)
+        _show_published(tables, figures, written, output)
         return
-    check_choice("preset", rows.preset, tuple(PRESETS))
-    wishes = rows.wishes(features_dir, _paper_encoder(encoder))
+    choice = encoder.choice() if encoder.is_named else None
+    wishes, keeping = rows.wishes(features_dir, encoder), store.keeping()
     if wishes.methods and not tables:
         raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
-    if wishes.ratios and not tables:
-        raise misused("--ratio is for a table that names none: zsntta paper 5 --ratio natural.")
-    settings = live_options.settings(choice)
-    if name is None and not everything:
-        results.show_overview(wishes, store.keeping())
+    if dry_run and (everything or not listed):
+        of_all = [*TABLES.values()] if everything else tables
+        _say_what_would_be_run(of_all, figures, wishes, keeping, live, ctx.params)
         return
-    if dry_run:
-        results.say_what_would_be_run(tables, figures, wishes, store.keeping(), live, ctx.params)
+    if listed and not everything:
+        from zsntta_cli.paper.overview import overview
+
+        for line in overview(listed, wishes, keeping):
+            say(line)
         return
-    execution = _execution(store.keeping(), jobs.chosen(), settings, live)
+    from zsntta_cli.paper.obtaining import Work
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.simulation import LiveDevices
+
+    reporter, settings = ConsoleReporter(), live_options.settings(choice)
+    devices = LiveDevices(settings, reporter) if live else None
+    work = Work(reporter, keeping, jobs.chosen(), devices)
     if everything:
-        results.reproduce_all(output or Path("reproduction"), wishes, execution, ctx.params)
-    else:
-        results.show_figures(figures, wishes, execution, output, ctx.params)
-        results.show_tables(tables, wishes, execution, (written, output), ctx.params)
-
-
-def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
-    """The values of --set, one a setting.
-
-    Raises:
-        SettingsError: a text of another form, or several values of a setting.
-    """
-    of_all, own = method_settings(texts)
-    every = [(m, n, given) for n, given in of_all.items() for m in METHODS if n in declared(m)]
-    every += [(m, name, given) for m, axes in own.items() for name, given in axes.items()]
-    for _, name, given in every:
-        if len(given) > 1:
-            raise SettingsError(
-                f"{name.replace('_', '-')} is given {len(given)} values: a table has one of each "
-                "setting."
-            )
-    return tuple((method, name, given[0]) for method, name, given in every)
-
-
-def _paper_encoder(options: EncoderOptions) -> "PaperEncoder":
-    """What is measured with: the paper's encoders in some precision, where none is named."""
-    from zsntta_cli.paper.cells import PaperEncoder
-
-    choice = options.choice()
-    return PaperEncoder(choice if options.names_model else None, choice.precision)
+        _reproduce_all(output or Path("reproduction"), wishes, work, ctx.params)
+        return
+    for number in figures:
+        _show_figure(number, wishes, work, output, ctx.params)
+    if tables:
+        _show_tables(tables, wishes, work, (written, output), ctx.params)
 
 
 def _check_usage(
@@ -226,25 +213,127 @@ def _check_usage(
     """Refuse options that contradict each other, before anything is read.
 
     Raises:
-        UsageError: which option, and why.
+        SettingsError: which option, and why.
     """
     if published and everything:
         raise misused("--published shows what is printed: leave --all out.")
-    if published and name is None:
-        raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
-    if published and is_named:
+    if published and name is not None and is_named:
         raise misused("--published shows what is printed: leave --model, or another encoder, out.")
     if everything and name is not None:
         raise misused(f"--all is of all tables: leave '{name}' out.")
-    if name is None and not everything and is_of_one:
+    if is_of_one and not everything:
         raise misused("--format and --output are of tables: name one, as in zsntta paper 2.")
 
 
-def _execution(keeping: "Keeping", jobs: "Jobs", settings: LiveSettings, live: bool) -> "Execution":
-    from zsntta_cli.paper.standing import Execution
-    from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.simulation import LiveDevices
+def _show_published(
+    tables: Sequence[PaperTable], figures: Sequence[int], form: str, output: Path | None
+) -> None:
+    """Show what the paper prints of tables, and the figures that follow from it."""
+    from zsntta_cli.paper.compare import compare
+    from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.paper.shown import Content, render
 
-    reporter = ConsoleReporter()
-    session = LiveDevices(settings, reporter) if live else None
-    return Execution(reporter, keeping, jobs, session)
+    for number in figures:
+        from zsntta_cli.paper.figures import WIDTHS, draw, published  # NumPy
+
+        if not (printed := published(number)):
+            raise misused(f"the paper prints no number that figure {number} follows from.")
+        put_figure(draw(number, [], printed), WIDTHS[number], output or Path(f"fig{number}.pdf"))
+    contents = [
+        Content(table, compare(table, Wishes(Path()), {}), (), command_line(), True)
+        for table in tables
+    ]
+    if contents:
+        put(render(contents, form, output is not None), output)
+
+
+def _say_what_would_be_run(
+    tables: Sequence[PaperTable],
+    figures: Sequence[int],
+    wishes: "Wishes",
+    keeping: "Keeping",
+    live: bool,
+    given: Mapping[str, Any],
+) -> None:
+    """Say what tables and figures would run; live runs where asked."""
+    from zsntta_cli.paper.figures import figure_runs, needs_gradients
+    from zsntta_cli.paper.runs import all_runs
+    from zsntta_cli.simulation.tuned import live_among
+
+    runs = all_runs(wishes, tables)
+    for number in figures:
+        runs += figure_runs(number, wishes)
+        keeping = replace(keeping, gradients=keeping.gradients or needs_gradients(number))
+    runs = list(dict.fromkeys(runs))
+    by_images = live_among(wishes.root, runs)
+    shown_runs = [run for run in runs if live or run not in by_images]
+    if left_out := len(runs) - len(shown_runs):
+        say(f"{left_out:,} more runs are live: --live runs them.")
+    say_foresight(wishes.root, shown_runs, keeping, given)
+
+
+def _show_tables(
+    tables: Sequence[PaperTable],
+    wishes: "Wishes",
+    work: "Work",
+    where: tuple[str, Path | None],
+    given: Mapping[str, Any],
+) -> None:
+    """Run what tables lack, and show them in a form, on stdout or in a file."""
+    from zsntta_cli.paper.obtaining import content, obtain
+    from zsntta_cli.paper.runs import all_runs
+    from zsntta_cli.paper.shown import render
+
+    form, output = where
+    work = replace(work, tells_notes=output is not None or FORMS[form].of_rows)
+    obtained = obtain(all_runs(wishes, tables), wishes, work)
+    _say_what_is_left(obtained, given)
+    contents = [content(table, wishes, obtained.records, command_line()) for table in tables]
+    put(render(contents, form, output is not None), output)
+    _stop_if(obtained.is_unfinished)
+
+
+def _show_figure(
+    number: int, wishes: "Wishes", work: "Work", output: Path | None, given: Mapping[str, Any]
+) -> None:
+    """Run what a figure lacks, and draw it."""
+    from zsntta_cli.paper.figures import WIDTHS
+    from zsntta_cli.paper.reproduction import drawn, obtain_figure
+
+    obtained = obtain_figure(number, wishes, work)
+    _say_what_is_left(obtained, given)
+    figure = drawn(number, wishes, obtained)
+    put_figure(figure, WIDTHS[number], output or Path(f"fig{number}.pdf"))
+
+
+def _reproduce_all(folder: Path, wishes: "Wishes", work: "Work", given: Mapping[str, Any]) -> None:
+    """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
+    from zsntta_cli.paper.reproduction import INDEX, reproduce
+
+    made = reproduce(folder, wishes, work, command_line())
+    _say_what_is_left(made.whole, given)
+    say(made.sentence)
+    say(str(folder / INDEX))
+    _stop_if(made.whole.is_unfinished)
+    if not made.is_measured:
+        raise typer.Exit(1)
+
+
+def _say_what_is_left(obtained: "Obtained", given: Mapping[str, Any]) -> None:
+    """Say what is missing and how to get it, what was not run and why."""
+    from zsntta_cli.cache.lacking import making_all
+
+    if missing := obtained.missing:
+        files = counted(sum(map(len, missing.values())), "feature file")
+        command = making_all(missing, Path(given["features_dir"]))
+        say(completed(f"note: {files} missing: type {command}", given), err=True)
+    if left := len(obtained.left_out):
+        say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
+    for run, reason in obtained.failures.items():
+        say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
+
+
+def _stop_if(unfinished: bool) -> None:
+    """End as Ctrl-C does, once the results up to it are out."""
+    if unfinished:
+        raise KeyboardInterrupt

@@ -1,0 +1,190 @@
+"""Which runs a number stands for, and what is made of their results: hand-worked numbers."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zsntta_cli.methods import METHODS
+from zsntta_cli.paper.compare import Number, compare, explained
+from zsntta_cli.paper.runs import Wishes, all_runs, cells, streams
+from zsntta_cli.paper.tables import AVERAGE, TABLES, Place, Printed
+from zsntta_cli.results.frame import Value, fold
+from zsntta_cli.settings import EncoderChoice
+from zsntta_cli.simulation.metrics import Measures
+from zsntta_cli.simulation.notes import OTHER_IMAGES, RunNote
+from zsntta_cli.simulation.record import Record
+
+WISHES = Wishes(Path("features"))
+
+
+def place_of(number, row, id_set="cifar10", ood_set=AVERAGE, ratio=0.5, encoder="ViT-B-16"):
+    place = Place(encoder, id_set, row, ratio, ood_set)
+    assert place in cells(TABLES[number], WISHES)
+    return place
+
+
+def streams_of(number, row, wishes=WISHES, **values):
+    return streams(TABLES[number], place_of(number, row, **values), wishes)
+
+
+def record(run, acc_h, notes=()):
+    return Record(
+        settings=run, accuracies=Measures(acc_s=0.5, acc_n=0.6, acc_h=acc_h),
+        detection=Measures(auroc=0.9, fpr95=0.1, aupr=0.8), seconds=2.0,
+        counts={"id": 100, "ood": 0, "noise": 0}, digests={}, versions={}, notes=notes,
+    )  # fmt: skip
+
+
+def number_at(number, place, metric, wishes, records):
+    found = compare(TABLES[number], wishes, {one.settings: one for one in records})
+    return next(one for one in found if (one.place, one.metric) == (place, metric))
+
+
+def test_an_average_is_of_the_partners_and_a_clean_stream_is_one():
+    runs = [run for seeds in streams_of(19, "AdaND", ratio=0.25) for run in seeds]
+    assert [run.ood_set for run in runs] == ["svhn", "lsun", "texture", "places"]
+    assert {(run.encoder, run.stream.ratio, run.stream.seed) for run in runs} == {
+        ("ViT-B-16-openai", 0.25, 0)
+    }
+    [[clean]] = streams_of(19, "AdaND", ratio=0.0)
+    assert (clean.ood_set, clean.stream.noise) == (None, "gaussian")
+
+
+def test_corruptions_are_fifteen_streams_of_severity_one():
+    found = streams_of(15, "ZS-CLIP", id_set="imagenet-c", ood_set="inaturalist")
+    names = {seeds[0].id_set for seeds in found}
+    assert len(names) == 15
+    assert all(name.startswith("imagenet-c:") and name.endswith(":1") for name in names)
+
+
+def test_rows_are_run_with_their_settings():
+    def only(number, row, **values):
+        return streams_of(number, row, **values)[0][0]
+
+    assert only(22, "L = 32").options.update_every == 32
+    assert only(23, "N_q = 64").threshold.queue == 64
+    assert only(11, "Tent (bs=1)").options.batch_size == 1
+    assert only(26, "Noise Detector").options.pseudo_labels == "detector"
+    imagenet = {"id_set": "imagenet"}
+    assert only(13, "AdaND without Gaussian noise", **imagenet).stream.noise == "none"
+    assert only(1, "TPT (GT)").options.pipeline == "gt"
+    assert only(25, "AdaND", encoder="RN50").encoder == "RN50-openai"
+    assert only(5, "MCM", **imagenet).options.temperature == 1.0
+    assert streams_of(5, "NegLabel", **imagenet) == ()  # it needs more than features
+    assert len(streams_of(20, "Tent")[0]) == 5
+    assert len(streams_of(20, "Tent", replace(WISHES, seeds=(3,)))[0]) == 1
+
+
+def test_all_tables_are_so_many_runs():
+    """A clean stream is one for all OOD sets."""
+    assert sum(len(all_runs(WISHES, [table])) for table in TABLES.values()) == 3557
+    every = all_runs(WISHES, TABLES.values())
+    assert len(every) == 2026
+    assert sum(METHODS[run.method].live for run in every) == 919
+
+
+def test_every_printed_number_has_its_place():
+    for table in TABLES.values():
+        printed = {place for place, numbers in cells(table, WISHES).items() if numbers}
+        assert printed == set(table.printed)
+
+
+def test_means_of_sets_by_seed_and_both_spreads():
+    two, place = replace(WISHES, seeds=(0, 1)), place_of(20, "ZS-CLIP")
+    values = [(0.80, 0.82), (0.90, 0.90), (0.70, 0.74), (0.62, 0.60)]
+    records = [
+        record(run, h)
+        for runs, some in zip(streams_of(20, "ZS-CLIP", two), values, strict=True)
+        for run, h in zip(runs, some, strict=True)
+    ]
+    found = number_at(20, place, "acc_h", two, records)
+    # By seed 75.5 and 76.5; the sets' deviations are √2 times 1, 0, 2 and 1.
+    assert found.measured.mean == pytest.approx(76)
+    assert found.measured.std == pytest.approx(math.sqrt(0.5))
+    assert found.sets_std == pytest.approx(math.sqrt(2))
+    assert found.difference == pytest.approx(76 - found.printed.value)
+    # Of the last set a seed is missing: those that all sets have are averaged; then the whole set.
+    part = number_at(20, place, "acc_h", two, records[:-1])
+    assert part.measured.mean == pytest.approx((80 + 90 + 70 + 62) / 4)
+    assert part.measured.seeds == (0,)
+    lacking = number_at(20, place, "acc_h", two, records[:-2])
+    assert lacking.measured.lacks.startswith("3 of 4 sets")
+    assert math.isnan(lacking.difference)
+    assert number_at(20, place, "acc_h", two, []).measured is None
+
+
+def test_a_lead_is_the_difference_of_the_same_sets_and_seeds_or_none():
+    two, place = replace(WISHES, seeds=(0, 1)), place_of(1, "Tent (GT)")
+    tent = [run for of in streams_of(1, "Tent (GT)", two) for run in of]
+    base = [run for of in streams_of(1, "ZS-CLIP", two) for run in of]
+    records = [record(run, 0.9 + 0.02 * run.stream.seed) for run in tent]
+    records += [record(run, 0.8 + 0.01 * run.stream.seed) for run in base]
+    lead = number_at(1, place, "acc_h_lead", two, records).measured
+    assert (lead.mean, lead.std) == (pytest.approx(10.5), pytest.approx(math.sqrt(0.5)))
+    for missing in (tent[:2], base[:2]):
+        some = [one for one in records if one.settings not in missing]
+        part = number_at(1, place, "acc_h_lead", two, some).measured
+        assert (math.isnan(part.mean), part.lacks[:11]) == (True, "3 of 4 sets")
+
+
+def test_the_most_that_seeds_explain_by_hand():
+    """Student's t is 2.776 of 4 degrees of freedom and 2.306 of 8."""
+    nan = math.nan
+    once = 2.776 * 0.3 * math.sqrt(1 / 5 + 1) + 0.005
+    assert explained(0.3, 5, nan, 1) == pytest.approx(once, abs=1e-3)
+    pooled = math.sqrt((4 * 0.3**2 + 4 * 0.1**2) / 8)
+    both = 2.306 * pooled * math.sqrt(2 / 5) + 0.005
+    assert explained(0.3, 5, 0.1, 5) == pytest.approx(both, abs=1e-3)
+    theirs = 2.776 * 0.1 * math.sqrt(1 + 1 / 5) + 0.005
+    assert explained(nan, 1, 0.1, 5) == pytest.approx(theirs, abs=1e-3)
+    assert math.isnan(explained(nan, 1, nan, 1))
+    # The printed ± of an average is the mean of its sets' deviations, so it is none of a mean.
+    one_seed = Value(90.0, nan, (0,))
+    average, of_set = (place_of(20, "Tent", ood_set=name) for name in (AVERAGE, "svhn"))
+    is_known = [
+        not math.isnan(Number(TABLES[20], place, "acc_h", Printed(90, 0.1), one_seed).most)
+        for place in (average, of_set)
+    ]
+    assert is_known == [False, True]
+
+
+def test_five_seeds_mark_five_percent_of_perfect_reproductions_of_one_printed_run():
+    """Of normal distributions, of which the printed value and ours are drawn alike."""
+    place, times, marked = place_of(10, "AdaND", ood_set="svhn"), 3_000, 0
+    for printed, *ours in np.random.default_rng(0).normal(70, 1, (times, 6)):
+        number = Printed(round(printed, 2))
+        measured = fold(dict(enumerate(ours)))
+        marked += Number(TABLES[10], place, "acc_h", number, measured).is_beyond
+    assert 0.03 < marked / times < 0.055
+
+
+def test_misprints_and_other_images_are_not_marked():
+    place, seeds = place_of(10, "Tent"), Value(90.0, 0.1, (0, 1, 2, 3, 4))
+    marked = Number(TABLES[10], place, "acc_n", Printed(80.0), seeds)
+    assert marked.is_beyond
+    assert not replace(marked, printed=Printed(80.0, None, "misprint: it is 90")).is_beyond
+    [[run], *_] = streams_of(10, "Tent")
+    others = record(run, 0.9, (RunNote(OTHER_IMAGES, "svhn", "3 images"),))
+    assert not replace(marked, records=(others,)).is_beyond
+
+
+def test_an_encoder_of_ones_own_is_beside_no_numbers_of_another():
+    def published(number, precision="fp32", **choice):
+        named = EncoderChoice(**choice) if choice else None
+        found = cells(TABLES[number], replace(WISHES, named=named, precision=precision))
+        return Counter((place.encoder, bool(numbers)) for place, numbers in found.items())
+
+    assert published(10, model="RN50") == {("RN50-openai", False): 50}
+    assert published(10, folder="RN50-openai-amp") == {("RN50-openai-amp", False): 50}
+    assert published(10, folder="mine") == {("mine", True): 50}
+    assert published(10, folder="ViT-B-16-openai-amp") == {("ViT-B-16-openai-amp", True): 50}
+    assert published(10, "bf16") == {("ViT-B-16", True): 50}
+    assert published(25, folder="mine") == {("mine", False): 25}
+    # Of the two encoders of table 25 the one that is meant.
+    found = cells(TABLES[25], replace(WISHES, named=EncoderChoice("ViT-L-14")))
+    assert len(found) == 25
+    assert next(iter(found.values()))["acc_s"] == Printed(90.71)

@@ -1,0 +1,142 @@
+"""The printed numbers against themselves, and the names by which tables are asked for."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.paper.tables import (
+    AVERAGE,
+    FIGURES,
+    LEAD,
+    TABLES,
+    find_table,
+    parse_names,
+    tables_with,
+)
+
+EPSILON = 1e-9
+HALF = 0.005  # of the last printed digit
+NUMBERS = [
+    (table, place, metric, number)
+    for table in TABLES.values()
+    for place, numbers in table.printed.items()
+    for metric, number in numbers.items()
+]
+
+
+def test_every_number_is_there_as_it_was_compared_with_two_transcriptions():
+    assert len(NUMBERS) == 6181
+    assert sum(number.std is not None for _, _, _, number in NUMBERS) == 250  # tables 20 and 21
+    lines = sorted(
+        f"{t.number} {p.encoder} {p.id_set} {p.ood_set} {sorted(t.rows[p.row].items())} {p.ratio} "
+        f"{metric} {number.value:.2f} {number.std}"
+        for t, p, metric, number in NUMBERS
+    )
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    assert digest[:16] == "f3c89f230b2cd7ec"
+
+
+def test_each_place_of_a_layout_has_its_metrics_printed():
+    """A clean stream has no Acc_N and Acc_H; else a table prints all of its metrics."""
+    for table in TABLES.values():
+        for place, numbers in table.printed.items():
+            expected = table.metrics_of(place) if place.ratio else ["acc_s"]
+            assert [*numbers] == expected, (table.number, place)
+
+
+def test_printed_averages_are_those_of_the_entries():
+    checked = 0
+    for table, place, metric, number in NUMBERS:
+        entries = (
+            [
+                numbers[metric].value
+                for other, numbers in table.printed.items()
+                if other._replace(ood_set=AVERAGE) == place and other.ood_set != AVERAGE
+            ]
+            if place.ood_set == AVERAGE and table.ood_sets[0] != AVERAGE and LEAD not in metric
+            else []
+        )
+        if entries:
+            assert len(entries) == 4
+            assert abs(sum(entries) / 4 - number.value) <= 2 * HALF + EPSILON, (place, metric)
+            checked += 1
+    assert checked == 903
+
+
+def test_printed_harmonic_means_are_those_of_the_entries():
+    """Of each pair: those of an average are averages, not harmonic means."""
+    checked = Counter[int]()
+    for table, place, metric, number in NUMBERS:
+        if metric != "acc_h" or place.ood_set == AVERAGE or table.number == 15:  # of corruptions
+            continue
+        s, n = (table.printed[place][name].value for name in ("acc_s", "acc_n"))
+        # How far the printed one may be off, for what both are rounded by.
+        slack = HALF + HALF * 2 * (n**2 + s**2) / (s + n) ** 2 + EPSILON
+        # The mean of five seeds' harmonic means is a little below that of the means.
+        most = 0.2 if table.seeds > 1 else slack
+        assert -slack <= 2 * s * n / (s + n) - number.value <= most, (table.number, place)
+        checked[table.seeds] += 1
+    assert checked == {1: 833, 5: 40}
+
+
+def test_printed_differences_are_those_of_the_averages_but_for_three_misprints():
+    wrong, checked = [], 0
+    for table, place, metric, number in NUMBERS:
+        if metric.endswith(LEAD):
+            name, base = metric.removesuffix(LEAD), place._replace(row="ZS-CLIP")
+            entries = table.printed[place][name].value - table.printed[base][name].value
+            checked += 1
+            if abs(entries - number.value) > 3 * HALF + EPSILON:
+                wrong.append((table.number, place.id_set, place.row, number.is_misprint))
+    assert checked == 297
+    assert wrong == [
+        (28, "imagenet-a", f"Tent ({name})", True) for name in ("GT", "Normal", "All-update")
+    ]
+
+
+def test_what_the_remarks_say_is_so():
+    marked = Counter(table.number for table, _, _, number in NUMBERS if number.remark)
+    # 7 sets of 5 columns of 3 numbers and 3 differences; Tent's clean stream; 11 clean streams.
+    assert marked == {11: 1, 17: 11, 18: 11, 28: 108}
+    clean = {  # Acc_S of clean streams
+        (table.number, place.row, place.id_set): number
+        for table, place, metric, number in NUMBERS
+        if place.ratio == 0 and metric == "acc_s"
+    }
+    tent = clean[11, "Tent (bs=64)", "cifar100"]
+    assert (tent.value, clean[19, "TPT", "cifar100"].value, tent.is_misprint) == (41.9, 41.9, True)
+    assert clean[19, "Tent", "cifar100"].value == 53.54
+    off = [
+        round(abs(clean[19, "AdaND", name].value - clean[18, "M = 8", name].value), 2)
+        for name in TABLES[18].id_sets
+    ]
+    assert (len(off), min(off), max(off)) == (11, 0.02, 0.18)
+
+
+def test_tables_are_found_by_number_name_and_id_set():
+    assert [*TABLES] == [1, 2, 3, 5, 6, *range(10, 31)]
+    assert [*FIGURES] == [*range(1, 10)]
+    assert {find_table(name).number for name in ("2", "bird200", "Table 2", " BIRD200")} == {2}
+    assert TABLES[10] in tables_with("cifar10")
+    assert TABLES[2] not in tables_with("CIFAR10")
+    assert tables_with("CIFAR") == []  # the name of table 10
+    tables, figures = parse_names("3,fig6,2,CIFAR,10,3,Figure 2")
+    assert ([table.number for table in tables], figures) == ([3, 2, 10], [6, 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("31", "a number from 1 to 30"),
+        ("bird", "did you mean 'bird200'?"),
+        ("cifar11", "did you mean 'cifar10"),
+        ("7", "it has no numbers to compare"),
+        ("4", "benchmarks/timing.py"),
+    ],
+)
+def test_a_table_that_is_not_there_is_answered(name, said):
+    with pytest.raises(SettingsError, match=r".") as error:
+        find_table(name)
+    assert said in str(error.value)

@@ -1,1 +1,0 @@
-"""The printed content of the paper: its tables, their numbers and names, and remarks on these."""

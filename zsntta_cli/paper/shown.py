@@ -1,0 +1,202 @@
+"""A table of the paper for people, as sheets, and for programs, as rows.
+
+A row takes three lines: the measured values, the printed ones, and the differences. This module
+does not import NumPy.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import Any
+
+from zsntta_cli.paper.compare import Number, counts
+from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable
+from zsntta_cli.report import sheet
+from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.sheet import Marked, Sheet, SheetRow
+
+_HEADS = {
+    "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
+}  # fmt: skip
+_LEAD_COLUMN = "against ZS-CLIP"
+_BEYOND = "! is beyond what seeds explain: by Student's t in less than 5 % of equal experiments"
+_ONE_SEED = (
+    "note: a difference of one seed, where the paper prints no ± to judge it by, is not marked: "
+    "--seed 0-4 measures five"
+)
+_SPREAD = "note: ± of an average here: the mean of the sets' deviations, as the paper's"
+_OTHERS = "note: numbers of sets that are not the published ones are not marked"
+COLUMNS = (
+    "table", "encoder", "id_set", "row", "method", "ratio", "ood_set", "metric", "measured",
+    "measured_std", "seeds", "printed", "printed_std", "difference", "beyond", "note",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Content:
+    """The numbers of a table, and the lines that stand around them."""
+
+    table: PaperTable
+    numbers: Sequence[Number]
+    above: Sequence[str] = ()  # below the title
+    command: str = ""  # that shows the table
+    is_printed_alone: bool = False
+
+
+def render(contents: Sequence[Content], form: str, to_file: bool = False) -> str:
+    """Render tables one after the other, in one of FORMS."""
+    if FORMS[form].of_rows:
+        return write_rows([row for one in contents for row in table_rows(one)], form, COLUMNS)
+    return draw([part for one in contents for part in table_sheets(one)], form, to_file)
+
+
+def table_rows(content: Content) -> Iterator[dict[str, Any]]:
+    """A row for each number, in percent; what is not known is None."""
+    for number in content.numbers:
+        place, measured, printed = number.place, number.measured, number.printed
+        notes = [printed.remark] if printed and printed.remark else []
+        notes += [measured.lacks] if measured and measured.lacks else []
+        notes += ["not of the published sets"] * number.is_of_other_images
+        facts = {
+            "table": content.table.number, **place._asdict(), "metric": number.metric,
+            "method": number.table.rows[place.row]["method"],
+            "measured": measured.mean if measured else None,
+            "measured_std": number.sets_std,
+            "seeds": " ".join(map(str, measured.seeds)) if measured else None,
+            "printed": printed.value if printed else None,
+            "printed_std": printed.std if printed else None,
+            "difference": number.difference,
+            "beyond": None if math.isnan(number.most) else number.is_beyond,
+            "note": "; ".join(notes) or None,
+        }  # fmt: skip
+        yield {
+            name: None if facts[name] != facts[name] else _rounded(facts[name]) for name in COLUMNS
+        }
+
+
+def _rounded(value: Any) -> Any:
+    """A number without what adding and multiplying left behind its digits."""
+    return round(value, 10) if isinstance(value, float) else value
+
+
+def table_sheets(content: Content) -> list[Sheet]:
+    """A sheet for each part of a table; the last one has the notes."""
+    table, numbers = content.table, content.numbers
+    letters: dict[str, str] = {}  # of doubtful numbers, by the doubt
+    parts: dict[str, list[Number]] = {}
+    has_encoders = len({number.place.encoder for number in numbers}) > 1
+    for number in numbers:
+        place = number.place
+        names = [place.encoder] * has_encoders + [place.id_set] * (table.columns != "id_set")
+        parts.setdefault(" ".join(names), []).append(number)
+    sheets = [_part(content, title, of_part, letters) for title, of_part in parts.items()]
+    sheets[0].above = (f"Table {table.number} ({table.name}): {table.title}", *content.above)
+    remarks = [f"{letter}: {remark}" for remark, letter in letters.items()]
+    sheets[-1].notes = [*remarks, *_notes(table, numbers)]
+    sheets[-1].notes += [] if content.is_printed_alone else [counts(numbers)]
+    for part in sheets:
+        part.command = content.command
+    return sheets
+
+
+def _part(
+    content: Content, title: str, numbers: Sequence[Number], letters: dict[str, str]
+) -> Sheet:
+    columns: dict[str, tuple[str, ...]] = {}
+    by_row: dict[str, dict[str, list[Number]]] = {}
+    for number in numbers:
+        column, head = _column(number), _HEADS[number.metric.removesuffix(LEAD)]
+        heads = columns.get(column, ())
+        columns[column] = heads if head in heads else (*heads, head)
+        by_row.setdefault(number.place.row, {}).setdefault(column, []).append(number)
+    part = Sheet(title, (content.table.head,), columns)
+
+    def line(
+        label: str, of_row: dict[str, list[Number]], text: Callable[[Number], str], rule: bool
+    ) -> None:
+        texts = {column: list(map(text, of_column)) for column, of_column in of_row.items()}
+        part.rows.append(SheetRow((label,), texts, rule))
+
+    for row, of_row in by_row.items():
+        every = [number for of_column in of_row.values() for number in of_column]
+        has_printed = any(number.printed for number in every)
+        label = row
+        if not content.is_printed_alone:
+            line(row, of_row, _measured, has_printed and bool(part.rows))
+            label = "  paper"
+        if has_printed or content.is_printed_alone:
+            line(label, of_row, lambda number: _printed(number, letters), False)
+        if not all(math.isnan(number.difference) for number in every):
+            line("  difference", of_row, _difference, False)
+    return part
+
+
+def _column(number: Number) -> str:
+    """The name of the column that a number is in."""
+    if number.metric.endswith(LEAD):
+        return _LEAD_COLUMN
+    if number.table.columns == "ratio":
+        return f"{number.place.ratio:.0%} noise"
+    name: str = getattr(number.place, number.table.columns)
+    return sheet.AVERAGE if name == AVERAGE else name
+
+
+def _text(number: Number, value: float, std: float = math.nan, is_signed: bool = False) -> str:
+    """A number with its decimal places; a dash for nan, and a sign for differences."""
+    if math.isnan(value):
+        return "-"
+    sign = "+" if is_signed or number.metric.endswith(LEAD) else ""
+    return f"{value:{sign}.2f}" + ("" if math.isnan(std) else f"±{std:.2f}")
+
+
+def _measured(number: Number) -> str:
+    return _text(number, number.measured.mean, number.sets_std) if number.measured else "-"
+
+
+def _printed(number: Number, letters: dict[str, str]) -> str:
+    """The printed number, with the letter of a note if it is doubtful."""
+    if number.printed is None:
+        return "-"
+    value, std, remark = number.printed
+    text = _text(number, value, math.nan if std is None else std)
+    if not remark:
+        return text
+    return Marked(text + letters.setdefault(remark, ascii_lowercase[len(letters)]))
+
+
+def _difference(number: Number) -> str:
+    """The difference, with a mark if seeds do not explain it."""
+    text = _text(number, number.difference, is_signed=True)
+    return Marked(f"{text}!") if number.is_beyond else text
+
+
+def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
+    """The notes that a reader of the table needs."""
+    notes = [f"note: {note}" for note in table.notes if any(one.printed for one in numbers)]
+    measured = [number for number in numbers if number.measured]
+    notes += [_SPREAD] * any(len(one.measured.seeds) > 1 for one in measured if one.measured)
+    notes += _lacking(measured)
+    if measured:
+        from zsntta_cli.simulation.notes import strongest  # it imports NumPy
+
+        records = {id(record): record for one in measured for record in one.records}
+        texts = strongest(note for record in records.values() for note in record.notes)
+        notes += [f"note: {text}" for text in texts]
+    compared = [number for number in numbers if not math.isnan(number.difference)]
+    notes += [_OTHERS] * any(number.is_of_other_images for number in compared)
+    notes += [_ONE_SEED] * any(math.isnan(number.most) for number in compared)
+    return notes + [_BEYOND] * any(number.is_beyond for number in compared)
+
+
+def _lacking(numbers: Sequence[Number]) -> list[str]:
+    """Why some rows have no average, in one line for all rows that lack the same sets."""
+    rows: dict[tuple[str, str, str], dict[str, None]] = {}
+    for number in numbers:
+        if number.measured and number.measured.lacks:
+            place = number.place.id_set, _column(number), number.measured.lacks
+            rows.setdefault(place, {})[number.place.row] = None
+    return [
+        f"note: {id_set}, {column}: no average of {', '.join(names)}: there is {lacks}"
+        for (id_set, column, lacks), names in rows.items()
+    ]

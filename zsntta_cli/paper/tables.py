@@ -1,0 +1,158 @@
+"""The paper's tables and figures: their layout (tables.toml) and printed numbers (published.csv).
+
+All are of "Noisy Test-Time Adaptation in Vision-Language Models" (ICLR 2025). This module does not
+import NumPy.
+"""
+
+import csv
+import functools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zsntta_cli.errors import SettingsError, near
+
+_HERE = Path(__file__).parent
+_FACTS: dict[str, Any] = tomllib.loads((_HERE / "tables.toml").read_text(encoding="utf-8"))
+USUAL_ENCODER: str = _FACTS["usual"]["encoders"][0]
+PARTNERS, AVERAGE = "partners", "average"  # in place of an OOD set: each of four, and their mean
+LEAD = "_lead"  # behind a metric: its difference to ZS-CLIP's
+FIGURES: dict[int, str] = {int(number): what for number, what in _FACTS["figures"].items()}
+_NOT_HERE = {
+    "4": "it has times, which python benchmarks/timing.py measures",
+    **dict.fromkeys(("7", "8", "9"), "it has no numbers to compare"),
+}
+
+
+class Place(NamedTuple):
+    """Where the numbers of a table stand; their metrics set them apart."""
+
+    encoder: str
+    id_set: str
+    row: str
+    ratio: float
+    ood_set: str  # or AVERAGE
+
+
+class Printed(NamedTuple):
+    """A printed number in percent, its ± where there is one, and a doubt about it."""
+
+    value: float
+    std: float | None = None
+    remark: str = ""
+
+    @property
+    def is_misprint(self) -> bool:
+        """Whether it is certainly wrong, so that nothing is compared with it."""
+        return self.remark.startswith("misprint")
+
+
+@dataclass(frozen=True, eq=False)
+class PaperTable:
+    """What a table shows, and where; tables.toml explains each."""
+
+    number: int
+    name: str
+    title: str
+    id_sets: Sequence[str]
+    rows: Mapping[str, Mapping[str, Any]]  # the method of a row and its settings, by its name
+    encoders: Sequence[str]
+    ratios: Sequence[float]
+    ood_sets: Sequence[str]
+    columns: str  # the part of a place that stands across
+    head: str  # of the rows' names
+    metrics: Sequence[str]
+    leads: Sequence[str]
+    seeds: int
+    notes: Sequence[str]
+
+    def metrics_of(self, place: Place) -> list[str]:
+        """The metrics that stand at a place: an average of another method has leads, too."""
+        has_leads = place.ood_set == AVERAGE and self.rows[place.row]["method"] != "zs-clip"
+        return [*self.metrics, *(metric + LEAD for metric in self.leads if has_leads)]
+
+    @functools.cached_property
+    def printed(self) -> Mapping[Place, Mapping[str, Printed]]:
+        """The printed numbers by place and metric, in the paper's order."""
+        rows = {_asked(**asked): name for name, asked in self.rows.items()}
+        found: dict[Place, dict[str, Printed]] = {}
+        for line in _published()[str(self.number)]:
+            row = rows[line["method"], line["setting"]]
+            ratio = float(line["ratio"])
+            place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
+            std = float(line["std"]) if line["std"] else None
+            number = Printed(float(line["value"]), std, line["remark"])
+            found.setdefault(place, {})[line["metric"]] = number
+        return found
+
+
+def _asked(method: str, **settings: Any) -> tuple[str, str]:
+    """A row's method and its settings, as published.csv has them."""
+    return method, ";".join(f"{name}={value}" for name, value in settings.items())
+
+
+@functools.cache
+def _published() -> Mapping[str, Sequence[Mapping[str, str]]]:
+    """The lines of published.csv by table."""
+    lines: dict[str, list[dict[str, str]]] = {}
+    with (_HERE / "published.csv").open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            lines.setdefault(line["table"], []).append(line)
+    return lines
+
+
+def _table(number: int, rows: Any, id_sets: Sequence[str], **facts: Any) -> PaperTable:
+    """A table with the rows and the groups of ID sets that it names."""
+    names = [name for group in id_sets for name in _FACTS["groups"].get(group, [group])]
+    named = _FACTS["rows"][rows] if isinstance(rows, str) else rows
+    return PaperTable(number, rows=named, id_sets=names, **facts)
+
+
+TABLES = {
+    int(number): _table(int(number), **{**_FACTS["usual"], **facts})
+    for number, facts in _FACTS.items()
+    if number.isdigit()
+}
+
+
+def tables_with(id_set: str) -> list[PaperTable]:
+    """The tables that have an ID set; none if it is no ID set of the paper."""
+    return [table for table in TABLES.values() if id_set.lower() in table.id_sets]
+
+
+def parse_names(text: str) -> tuple[list[PaperTable], list[int]]:
+    """Parse a list such as "2,CIFAR,fig6" into tables and the numbers of figures, each once.
+
+    Raises:
+        SettingsError: there is no table or figure of a name.
+    """
+    figure_names = {f"{word}{n}": n for n in FIGURES for word in ("fig", "figure")}
+    tables, figures = dict[PaperTable, None](), dict[int, None]()
+    for name in text.split(","):
+        if number := figure_names.get(name.lower().replace(" ", "")):
+            figures[number] = None
+        else:
+            tables[find_table(name)] = None
+    return list(tables), list(figures)
+
+
+def find_table(name: str) -> PaperTable:
+    """Find a table by its number or its name.
+
+    Raises:
+        SettingsError: there is no such table.
+    """
+    text = name.strip().lower().removeprefix("table").strip()
+    if text in _NOT_HERE:
+        raise SettingsError(f"table {text} is not here: {_NOT_HERE[text]}.")
+    for table in TABLES.values():
+        if text in (str(table.number), table.name.lower()):
+            return table
+    names = [name for table in TABLES.values() for name in (table.name, *table.id_sets)]
+    raise SettingsError(
+        f"table is '{name}'{near(text, list(dict.fromkeys(names)))}, must be a number from 1 to "
+        f"{max(TABLES)}, a name, fig1 to fig{max(FIGURES)}, or an ID set alone: "
+        "zsntta paper lists them"
+    )
