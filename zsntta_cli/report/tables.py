@@ -16,11 +16,11 @@ from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet,
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
-from zsntta_cli.results.tidy import differing_settings
 from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import differing_settings
 
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
 _OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method

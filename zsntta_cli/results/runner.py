@@ -16,7 +16,7 @@ import platform
 import secrets
 import sys
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,16 +125,24 @@ def run_all(
     records |= kept_before(root, runs, keeping) if keeping else {}
     if records:
         reporter.note(f"{len(records):,} of {len(runs):,} runs were kept from before")
-    new_runs = _by_sets([run for run in dict.fromkeys(runs) if run not in records])
+    new_runs = [run for run in dict.fromkeys(runs) if run not in records]
     if not new_runs:
         return [records[run] for run in runs]
+    new_runs.sort(key=_sets_of)
     images = _live_among(root, new_runs)
-    if images and not isinstance(jobs, OnRay):
-        check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
-        device = live.settings.device if isinstance(live, LiveDevices) else ""
-        check("," not in device, f"device is '{device}', must be one: --engine ray takes all GPUs.")
     replays = [run for run in new_runs if run not in images]
-    outcomes = _outcomes(root, keeping, jobs, live, replays, images)
+    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), None, secrets.token_hex(8))
+    outcomes: Generator[Outcome, None, None]
+    if isinstance(jobs, OnRay):
+        outcomes = _on_ray(job, jobs, live, replays, images)
+    else:
+        if images:
+            _check_alone(jobs, live)
+        if jobs > 1 and len(replays) >= _FEW:
+            outcomes = _by_processes(job, jobs, replays)
+        else:
+            simulator = Simulator(root, live)
+            outcomes = ((r, _made(simulator, r, keeping)) for r in [*replays, *images])
     done = 0
 
     def doing() -> str:
@@ -164,12 +172,15 @@ def run_all(
     return [records[run] for run in runs if run in records]
 
 
-def _by_sets(runs: Sequence[RunSettings]) -> list[RunSettings]:
-    """Runs on the same sets one after the other: reading sets costs as much as some runs."""
-    places: dict[tuple[str | None, ...], list[RunSettings]] = {}
-    for run in runs:
-        places.setdefault((run.encoder, run.id_set, run.ood_set, run.prompt), []).append(run)
-    return [run for on_same_sets in places.values() for run in on_same_sets]
+def _sets_of(run: RunSettings) -> tuple[str, ...]:
+    """What runs that follow each other share: reading sets costs as much as some runs."""
+    return run.encoder, run.id_set, run.ood_set or "", run.prompt
+
+
+def _check_alone(jobs: int, live: LiveFactory | None) -> None:
+    check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
+    device = live.settings.device if isinstance(live, LiveDevices) else ""
+    check("," not in device, f"device is '{device}', must be one: --engine ray takes all GPUs.")
 
 
 def _live_among(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
@@ -189,27 +200,6 @@ def empty_cache() -> None:
         torch.cuda.empty_cache()
 
 
-def _outcomes(
-    root: Path,
-    keeping: Keeping | None,
-    jobs: Jobs,
-    live: LiveFactory | None,
-    replays: Sequence[RunSettings],
-    images: Sequence[RunSettings],
-) -> Generator[Outcome, None, None]:
-    """What comes of runs, as they end; `images` are live runs."""
-    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), None, secrets.token_hex(8))
-    if isinstance(jobs, OnRay):
-        settings = live.settings if isinstance(live, LiveDevices) else None
-        yield from _on_ray(job, jobs, settings, replays, images)
-    elif jobs > 1 and len(replays) >= _FEW:
-        yield from _by_processes(job, jobs, replays)
-    else:
-        simulator = Simulator(root, live)
-        for run in [*replays, *images]:
-            yield run, _made(simulator, run, keeping)
-
-
 class _Job(NamedTuple):
     """What makes runs in another process."""
 
@@ -222,7 +212,9 @@ class _Job(NamedTuple):
     token: str  # no two are the same: what was read for one may have changed for the next
 
 
-def _by_processes(job: _Job, jobs: int, runs: Sequence[RunSettings]) -> Iterator[Outcome]:
+def _by_processes(
+    job: _Job, jobs: int, runs: Sequence[RunSettings]
+) -> Generator[Outcome, None, None]:
     """The runs of processes of this machine, each of which takes some tenths of a second's.
 
     Raises:
@@ -252,44 +244,39 @@ def _by_processes(job: _Job, jobs: int, runs: Sequence[RunSettings]) -> Iterator
 def _on_ray(
     job: _Job,
     jobs: OnRay,
-    live: LiveSettings | None,
+    live: LiveFactory | None,
     replays: Sequence[RunSettings],
     images: Sequence[RunSettings],
-) -> Iterator[Outcome]:
-    """The runs of a cluster: replays on one core each, live runs on a GPU each."""
-    connection = Connection()
+) -> Generator[Outcome, None, None]:
+    """The runs of a cluster: replays on one core each, then live runs on a GPU each."""
+    connection, foreseen = Connection(), Foreseen(job.root)
     connection.open()
+    tasks = dict[Any, RunSettings]()
     try:
-        yield from _tasks(job, jobs, replays, num_cpus=1)
-        if images:  # without settings there is nothing to encode with, as each run will say
-            live, needs = _live_place(live) if live else (None, {"num_cpus": 1})
-            yield from _tasks(job._replace(live=live), jobs, images, **needs)
+        import ray
+
+        for runs in filter(None, (replays, images)):
+            needs = {"num_cpus": 1}
+            if runs is images and isinstance(live, LiveDevices):  # else each run says what lacks
+                settings, needs = _live_place(live.settings)
+                job = job._replace(live=settings)
+            task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
+            packed, left = pickle.dumps(job), list(runs)
+            while left or tasks:
+                while left and len(tasks) < (jobs.workers or _MOST_TASKS):
+                    run = left.pop(0)
+                    tasks[task.remote(packed, 0, pickle.dumps(run))] = run
+                [done], _ = ray.wait(list(tasks))
+                run = tasks.pop(done)
+                try:
+                    yield run, _checked(run, ray.get(done)[1], foreseen)
+                except ray.exceptions.RayError as error:
+                    times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
+                    yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
     finally:
-        connection.close()
-
-
-def _tasks(job: _Job, jobs: OnRay, runs: Sequence[RunSettings], **needs: int) -> Iterator[Outcome]:
-    """The runs of tasks of the connected cluster."""
-    import ray
-
-    packed, foreseen = pickle.dumps(job), Foreseen(job.root)
-    task: Any = ray.remote(_make_elsewhere).options(max_retries=_RETRIES, **needs)
-    left, tasks = list(runs), dict[Any, RunSettings]()
-    try:
-        while left or tasks:
-            while left and len(tasks) < (jobs.workers or _MOST_TASKS):
-                run = left.pop(0)
-                tasks[task.remote(packed, 0, pickle.dumps(run))] = run
-            [done], _ = ray.wait(list(tasks))
-            run = tasks.pop(done)
-            try:
-                yield run, _checked(run, ray.get(done)[1], foreseen)
-            except ray.exceptions.RayError as error:
-                times = f"{1 + _RETRIES} times where a worker died ({last_line(error)})"
-                yield run, ZsnttaError(f"the Ray cluster lost it, {times}.")
-    finally:  # of a cluster that goes on without this process
-        for waiting in tasks:
+        for waiting in tasks:  # of a cluster that goes on without this process
             ray.cancel(waiting, force=True)
+        connection.close()
 
 
 def _make_elsewhere(job: bytes, place: int, run: bytes) -> tuple[int, Record | Exception]:
@@ -300,7 +287,10 @@ def _make_elsewhere(job: bytes, place: int, run: bytes) -> tuple[int, Record | E
     except Exception as error:  # of other code than that here, whatever its version says
         result = EncoderError(f"{platform.node()} cannot make the run ({first_line(error)}).")
     if isinstance(result, Exception):
-        result = _portable(result)
+        try:
+            pickle.loads(pickle.dumps(result))
+        except Exception:  # what cannot be sent is told by its text
+            result = ZsnttaError(f"{type(result).__name__}: {first_line(result)}")
         empty_cache()
     return place, result
 
@@ -322,15 +312,6 @@ def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Re
         return judged(simulator.replay(run, keeping is not None and keeping.gradients), keeping)
     except Exception as error:
         return error
-
-
-def _portable(error: Exception) -> Exception:
-    """An error that can be sent to another process: itself if it can be pickled, else its text."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return ZsnttaError(f"{type(error).__name__}: {first_line(error)}")
-    return error
 
 
 def _checked(
@@ -362,11 +343,11 @@ def _live_place(settings: LiveSettings) -> tuple[LiveSettings, dict[str, int]]:
     has_gpus, device = resources.get("GPU", 0) >= 1, settings.device
     if device == "auto":
         device = "cuda" if has_gpus else "cpu"
-    if device not in ("cpu", "cuda"):
+    if device == "cpu":
+        cores = min(os.cpu_count() or 1, most_cores())
+        return replace(settings, device=device), {"num_cpus": cores}
+    if device != "cuda":
         raise SettingsError(f"device is '{device}', must be auto, cpu or cuda: Ray chooses which.")
-    if device == "cuda" and not has_gpus:
+    if not has_gpus:
         raise EncoderError("no machine of the Ray cluster has a GPU: the device must be cpu.")
-    needs = {"num_gpus": 1} if device == "cuda" else {}
-    return replace(settings, device=device), needs or {
-        "num_cpus": min(os.cpu_count() or 1, most_cores())
-    }
+    return replace(settings, device=device), {"num_gpus": 1}

@@ -3,7 +3,6 @@
 docs/results.md lists the columns. All metrics are fractions.
 """
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ from zsntta_cli import datasets
 from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable, Value, average
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.runs import RunSettings, build_run, preset_of
+from zsntta_cli.simulation.runs import RunSettings, differing_settings, preset_of
 
 OVER_OOD_SETS = "ood_sets"  # what an average is over: column `aggregate`
 MEASURED = "measured"
@@ -119,18 +118,7 @@ def settings_text(run: RunSettings) -> str:
     return ";".join(f"{name}={_text(value)}" for name, value in differing.items())
 
 
-def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
-    """The settings in which a run differs from a preset."""
-    usual = _settings_of_preset(run.method, run.id_set, preset)
-    return {k: v for k, v in run.flat().items() if v != usual[k]}
-
-
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "none" if value is None else str(value)
-
-
-@functools.lru_cache(maxsize=1000)
-def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]:
-    return build_run(method, "", id_set, None, "", preset).flat()

@@ -151,6 +151,17 @@ def preset_of(run: RunSettings) -> str:
     return "official" if all(flat[key] == value for key, value in official.items()) else "paper"
 
 
+def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
+    """The settings in which a run differs from a preset."""
+    usual = _settings_of_preset(run.method, run.id_set, preset)
+    return {k: v for k, v in run.flat().items() if v != usual[k]}
+
+
+@functools.lru_cache(maxsize=1000)
+def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]:
+    return build_run(method, "", id_set, None, "", preset).flat()
+
+
 def _pick(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
     """A group of settings, of those of its fields that have a value."""
     return settings_of(maker, {name: flat[name] for name in fields if name in flat})
