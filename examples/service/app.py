@@ -19,7 +19,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import Body, FastAPI, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from PIL import Image, UnidentifiedImageError
 
@@ -35,7 +36,19 @@ if STATE.exists():
 else:
     detector = NoiseDetector(CLASSES, model=MODEL)
 saving = threading.Lock()
-Content = Annotated[bytes, Body(media_type="application/octet-stream")]
+
+
+async def sent(request: Request) -> bytes:
+    """The image of a request: its body. A form or JSON is refused before it is read."""
+    kind = request.headers.get("content-type", "").partition(";")[0]
+    if kind in ("multipart/form-data", "application/json"):
+        raise HTTPException(
+            415, f"the body is {kind}, and must be the image file alone: --data-binary @photo.png"
+        )
+    return await request.body()
+
+
+Content = Annotated[bytes, Depends(sent)]
 
 
 def save() -> None:
@@ -85,6 +98,19 @@ async def health() -> dict[str, Any]:
 async def unknown(*_: object) -> JSONResponse:
     """Refuse what is no image."""
     return JSONResponse({"error": "no picture of a known kind"}, 400)
+
+
+@app.exception_handler(HTTPException)
+async def refused(_: Request, error: HTTPException) -> JSONResponse:
+    """Refuse what holds no image, in one line."""
+    return JSONResponse({"error": error.detail}, error.status_code)
+
+
+@app.exception_handler(RequestValidationError)
+async def misread(_: Request, error: RequestValidationError) -> JSONResponse:
+    """Refuse a wrong query, without giving it back."""
+    wrong = error.errors()[0]
+    return JSONResponse({"error": f"{wrong['loc'][-1]}: {wrong['msg']}"}, 422)
 
 
 @app.exception_handler(ZsnttaError)

@@ -6,13 +6,13 @@ for it.
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from zsntta_cli.errors import SettingsError, first_line, short
+from zsntta_cli.errors import SettingsError, first_line, first_of, short
 from zsntta_cli.files import read_input
 from zsntta_cli.settings.options import check
 
@@ -24,6 +24,13 @@ _LISTED = re.compile(rf"\A\s*[\[{{]|^{_NAMES}\s*:", re.MULTILINE)
 _PIECE = re.compile(
     r"""[][{}()<"'`#]|.*[][{}"`,]$|.*[;|\t]|\d+\s*[:.)]|[-*•]\s|n\d{8}\b|\w+\s*=|\w+:\s"""
 )
+# Names for what is none of the others, and names that say what an image does not show.
+_ELSE = re.compile(
+    r"(any|some|every)thing|(any |all |the )?others?( .+)?|(any|some|every)thing else( .+)?|rest|"
+    r"none( of .+)?|neither( of .+)?|nothing|unknown( .+)?|background|misc(ellaneous)?|noise|ood|"
+    r"outliers?|unclassified|uncategori[sz]ed|undefined|unlabell?ed|unsure|not sure|n/a|negatives?"
+)
+_NEGATED = re.compile(r"(no|non)\b.+|(.*[^-\w])?(not|without|neither)(?![-\w]).*|.*n['’]t\b.*")
 _WANTED = "write one name per line, or names between commas"
 
 
@@ -55,6 +62,32 @@ def read_classes(path: Path) -> tuple[str, ...]:
     is_table = path.suffix.lower() in _TABLES and len(text.split("\n")) > 2 and "," in text
     check(not is_table, f"{path} is understood as a table: {_WANTED}.")
     return _checked(names, str(path))
+
+
+def notes_on(names: Sequence[str]) -> Iterator[str]:
+    """What is to be said of names that CLIP hardly sees as their writer means them."""
+    plain = {name: " ".join(name.replace("_", " ").lower().split()) for name in names}
+    rest = [name for name in names if _ELSE.fullmatch(plain[name])]
+    negated = [name for name in names if name not in rest and _NEGATED.fullmatch(plain[name])]
+    if rest:
+        yield (
+            f"{_listed(rest)} means anything else, and is no thing to be seen: leave it out. What "
+            f"belongs to none of the classes is noise without it."
+        )
+    if negated:
+        yield (
+            f"{_listed(negated)} says what an image does not show, and an encoder finds what is "
+            f"negated: name what it shows instead, or leave it out."
+        )
+    if foreign := [name for name in names if any(c.isalpha() and c > "\x7f" for c in name)]:
+        yield (
+            f"{_listed(foreign)} has letters that English does not have: most encoders learned "
+            f"English names."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return first_of([f"'{short(name)}'" for name in names])
 
 
 def _names(text: str, where: str) -> Sequence[Any]:

@@ -16,6 +16,7 @@ from zsntta_cli.cache.identity import check_same, is_level_known
 from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.tree import LeftOut
+from zsntta_cli.detection.classes.names import notes_on
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
 from zsntta_cli.detection.detecting.request import Request
@@ -186,6 +187,8 @@ def _named_classes(
     if not names:
         raise SettingsError(f"'{request.set_name}' has no class names: name them.")
     encoding.reporter.note(f"note: {_listed(names)}.")
+    for said in notes_on(request.classes):
+        encoding.reporter.note(f"note: {said}")
     text = _text(names, request.template, encoding, cached)
     if alike := _alike(names, text):
         encoding.reporter.note(f"warning: {alike}")
