@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from zsntta_cli.detection.classes.names import read_classes, typed_classes
+from zsntta_cli.detection.classes.names import notes_on, read_classes, typed_classes
 from zsntta_cli.errors import SettingsError
 
 WORDS = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz é"), min_size=1, max_size=8)
@@ -101,3 +101,21 @@ def test_a_file_that_is_typed_as_names_is_asked_about(tmp_path, monkeypatch):
     (tmp_path / "names.txt").write_text("cat\n")
     with pytest.raises(SettingsError, match=r"is a file: --classes-file names\.txt reads it"):
         typed_classes("names.txt")
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("anything else", ["other", "Others", "anything else", "something_else", "none of these",
+                           "Background", "unknown", "other animals", "neither of them", "misc"]),
+        ("does not show", ["not a dog", "no circle", "non-food", "a photo without people",
+                           "a dog that isn't black"]),
+        ("not have", ["猫", "Hündin", "кошка"]),
+        ("", ["dog", "forget-me-not", "northern flicker", "rest room", "noisy miner", "nonpareil"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_no_class_for_an_encoder_has_a_note(said, names):
+    for name in names:
+        notes = list(notes_on(["cat", name]))
+        assert len(notes) == bool(said), name
+        assert all(said in note and name in note and "cat" not in note for note in notes)

@@ -109,7 +109,15 @@ def test_what_is_no_image_is_one_line_and_teaches_nothing(tmp_path, monkeypatch,
                 refused = client.post(path, content=content)
                 assert refused.status_code == 400
                 assert "\n" not in refused.json()["error"]
-            assert client.post(path).status_code == 422, "no body"
+            assert client.post(path).status_code == 400, "no body"
+            for sent in (
+                {"files": {"file": ("photo.png", pictures[0], "image/png")}},
+                {"json": {"image": "iVBO" * 9999}},
+            ):
+                refused = client.post(path, **sent)
+                assert refused.status_code == 415
+                assert "--data-binary" in refused.json()["error"]
+                assert len(refused.text) < 200
         assert client.post("/feedback", content=pictures[0]).status_code == 422, "no truth"
         assert client.get("/health").json()["seen"] == 0
     assert pickle.loads(Path("detector.pickle").read_bytes()).seen == 0
