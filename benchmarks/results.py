@@ -73,7 +73,7 @@ def main() -> None:
     table.add_row("zsntta --version", f"{seconds(command('--version')):.2f}", "")
     table.add_row("storing a run", f"{storing:.5f}", "0.002")
     rows = {
-        "records, 10,000 of them": (("records", "--records", many), "2"),
+        "records, 10,000 of them": (("records", "list", "--records", many), "2"),
         "paper 2 --published": (("paper", 2, "--published"), "0.6"),
         "report of 5,000 runs": (
             ("report", "--records", some, "--output", folder / "report.html"), "5",
