@@ -107,6 +107,33 @@ def test_a_label_column_by_its_type(tmp_path, kind, values, labels, names):
     assert list(images.class_names) == names
 
 
+@pytest.mark.parametrize("beside", [lambda png: png, lambda png: {"bytes": png, "path": None}])
+def test_files_as_bytes_are_images(tmp_path, beside):
+    """As pandas and polars write them."""
+    content = [beside(encoded(pixels, "png")) for pixels in PIXELS]
+    library.Dataset.from_dict({"image": content, "label": LABELS}).to_parquet(
+        tmp_path / "t.parquet"
+    )
+    images = load(f"hf:{tmp_path}:train")
+    assert images.labels.tolist() == LABELS
+    np.testing.assert_array_equal(np.asarray(images.read(3)), PIXELS[3])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "why"),
+    [
+        (library.Value("bool"), [True] * 5, "neither numbers, texts nor class labels"),
+        ([CLASSES], [[0], [1], [0, 1], [], [0]], "neither numbers, texts nor class labels"),
+        (CLASSES, [-1] * 5, "no label in any row"),
+    ],
+)
+def test_a_column_of_labels_that_is_not_used_is_named(tmp_path, kind, values, why):
+    columns(label=(kind, values)).save_to_disk(tmp_path / "rows")
+    [note] = load(f"hf:{tmp_path}/rows").notes
+    assert "'label'" in note
+    assert why in note
+
+
 def told(*said, at):
     with refused(*said, error=DatasetError):
         load(at)

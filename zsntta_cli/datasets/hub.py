@@ -1,8 +1,8 @@
 """Image sets of the hub: what the library `datasets` loads, and CLIP_benchmark's web data sets.
 
-`hf:ORG/NAME:SPLIT` is of the hub or of a folder. An image column is told by its type; rows lie on
-disk, and an image is decoded when it is asked for. The library is an extra, and this the only
-module that knows it; it runs no code of a data set.
+`hf:ORG/NAME:SPLIT` is of the hub or of a folder. An image column is told by its type, or
+else has files as bytes; rows lie on disk, and an image is decoded when it is asked for. The library
+is an extra, and this the only module that knows it; it runs no code of a data set.
 """
 
 import re
@@ -82,6 +82,7 @@ def hub_images(name: str, address: Address) -> ImageSet:
     rows, commit = _loaded(name, address)
     kinds = rows.features
     images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
+    images = images or [column for column, kind in kinds.items() if _may_hold_images(kind)]
     if (image := _one(name, address, "image", images)) is None:
         raise DatasetError(
             f"data set '{name}': {HF}{address.source} has no column of images: its columns are "
@@ -103,7 +104,20 @@ def hub_images(name: str, address: Address) -> ImageSet:
     ]
     facts = {HUB: address.source + f"@{commit}" * _is_commit(commit)}
     found = file_set(name, files, labels, class_names)
-    return replace(found, sample_ids=numbered(len(files)), facts=facts)
+    notes = _unused(name, kinds, label) if max(labels, default=-1) < 0 else []
+    return replace(found, sample_ids=numbered(len(files)), facts=facts, notes=notes)
+
+
+def _unused(name: str, kinds: Any, label: str | None) -> list[str]:
+    """Notes on columns that are called as labels are, and give none."""
+    why = {
+        column: "has no label in any row"
+        if column == label
+        else "has neither numbers, texts nor class labels"
+        for column in kinds
+        if column == label or column.lower() in _LABELS
+    }
+    return [f"{name}: the column '{column}' {text}" for column, text in why.items()]
 
 
 def _loaded(name: str, address: Address) -> tuple[Any, str]:
@@ -177,6 +191,13 @@ def _one(name: str, address: Address, what: str, columns: Sequence[str]) -> str 
             f"them at the end, as ?{what}={columns[0] if columns else 'COLUMN'}."
         )
     return chosen[0] if chosen else None
+
+
+def _may_hold_images(kind: Any) -> bool:
+    """Whether a column has files as pandas and polars write them: bytes, or {bytes, path}."""
+    if isinstance(kind, dict):
+        return {"bytes"} <= {*kind} <= {"bytes", "path"} and _may_hold_images(kind["bytes"])
+    return getattr(kind, "dtype", "") in ("binary", "large_binary")
 
 
 def _tells_labels(kind: Any) -> bool:
