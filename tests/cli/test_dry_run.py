@@ -83,6 +83,13 @@ def test_paper(dry, tmp_path):
     assert not (tmp_path / "fig2.pdf").exists()
 
 
+@pytest.mark.parametrize("dry", [("--dry-run",), ()])
+def test_a_path_of_weights_is_checked_before_a_set_is_fetched(zsntta, tmp_path, dry):
+    path = ("--pretrained", "none/ViT-B-16.pt")
+    fails(zsntta("extract", "--dataset", "cifar10", *path, *dry), "ViT-B-16.pt', which is no file")
+    assert not [*tmp_path.iterdir()]
+
+
 def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):
     shapes = ("extract", "--dataset", "shapes", *TINY)
     kept = "features/tiny: 6 feature files: 6 kept, 0 to make, 0 missing\n"
@@ -92,5 +99,7 @@ def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):
     text = dry("extract", "--dataset", "cifar10", "--words", "wordnet")
     assert "cifar10, words-wordnet-nouns, words-wordnet-adjectives, noise-gaussian" in text
     assert "2 missing (lsun, places): zsntta datasets show lsun says where from\n" in text
+    assert "to fetch: cifar10, svhn, texture: 0.9 GB\n" in text
+    assert "weights 'openai' of ViT-B-16: " in text
     text = dry("extract", "--dataset", f"mine={picture_folder}", *TINY)
     assert "2 feature files: 1 kept, 1 to make (mine), 0 missing\n" in text

@@ -176,8 +176,8 @@ def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path
     with refused(
         "open_clip_model.safetensors",
         "https://huggingface.co/timm/vit_base_patch16_clip_224.openai",
-        "take its path as the weights of ViT-B-16-quickgelu",
-        "/ViT-B-16.pt and take its path as those of ViT-B-16 (",
+        "--model ViT-B-16-quickgelu --pretrained PATH",
+        "/ViT-B-16.pt and type --model ViT-B-16 --pretrained PATH (",
     ):
         load_encoder(EncoderChoice(), "cpu")
 

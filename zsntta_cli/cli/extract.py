@@ -237,7 +237,8 @@ def extract(
     elif dry_run:
         from zsntta_cli.extraction.plan import foresee
 
-        say(foresee(plan, choice, encoding))
+        for line in foresee(plan, choice, encoding):
+            say(line)
         say(NOTHING_DONE)
     else:
         photos = _photo_classes(class_photos, choice, encoding, reporter)

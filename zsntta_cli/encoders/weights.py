@@ -28,6 +28,7 @@ _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
 _WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
+_CHECKPOINTS = (".pt", ".pth", ".bin", ".safetensors")  # endings of files of weights
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
 _SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever its towers
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
@@ -202,8 +203,12 @@ def _download(tag: dict[str, Any]) -> Path:
     """Get the weights file of a tag, from the local cache or the hub."""
     import open_clip
 
-    repository = "/".join(tag["hf_hub"].split("/")[:2])
-    return check_reachable(repository, _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+    return check_reachable(_repository(tag), _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+
+
+def _repository(tag: dict[str, Any]) -> str:
+    """The repository of the hub that has a tag's weights."""
+    return "/".join(tag["hf_hub"].split("/")[:2])
 
 
 def check_reachable(repository: str, file: str) -> Path | None:
@@ -260,15 +265,61 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     if not tag:
         weights = "" if ":" in choice.model else f" with weights '{choice.pretrained}'"
         return f"cannot load {choice.model}{weights} ({reason})."
+    return (
+        f"cannot download the weights '{choice.pretrained}' of {choice.model}: "
+        f"{_by_hand(choice, tag)} ({reason})."
+    )
+
+
+def _by_hand(choice: EncoderChoice, tag: dict[str, Any]) -> str:
+    """Where a tag's file is to be had, and the options that name it."""
     suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
     hub = str(tag.get("hf_hub", "")).rstrip("/")
+    model = f"{choice.model.removesuffix(suffix)}{suffix}"
     url = str(tag.get("url", ""))
-    openai = f", or get {url} and take its path as those of {choice.model}" * ("openai" in url)
+    openai = f", or {url} and type --model {choice.model} --pretrained PATH" * ("openai" in url)
     return (
-        f"cannot download the weights '{choice.pretrained}' of {choice.model}: get "
-        f"{_WEIGHTS} from https://huggingface.co/{hub} and take its path as the weights of "
-        f"{choice.model.removesuffix(suffix)}{suffix}{openai} ({reason})."
+        f"get {_WEIGHTS} from https://huggingface.co/{hub} and type --model {model} "
+        f"--pretrained PATH{openai}"
     )
+
+
+def check_path(choice: EncoderChoice) -> None:
+    """Refuse a path of weights that is no file, before anything is fetched or read.
+
+    Raises:
+        EncoderError: it looks like a path, has a folder or a checkpoint's ending, and is no file.
+    """
+    path = Path(choice.pretrained)
+    is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
+    if is_path and not choice.has_own_weights and not choice.is_file:
+        raise EncoderError(f"pretrained is '{choice.pretrained}', which is no file.")
+
+
+def foreseen(choice: EncoderChoice) -> str:
+    """One line on where an encoder's weights are; nothing is fetched, and no network is asked.
+
+    It is empty of a model that brings its weights, and of random ones.
+
+    Raises:
+        EncoderError: a path that is no file.
+    """
+    check_path(choice)
+    if choice.has_own_weights or choice.pretrained == RANDOM_WEIGHTS or ":" in choice.model:
+        return ""
+    named = f"weights '{choice.pretrained}' of {choice.model}"
+    if choice.is_file:
+        return f"{named}: there"
+    import huggingface_hub
+    import open_clip
+
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    if not tag:
+        return f"{named}: open_clip has none of this name"
+    cached = huggingface_hub.try_to_load_from_cache(_repository(tag), _WEIGHTS)
+    if isinstance(cached, str):
+        return f"{named}: there"
+    return f"{named}: to be fetched; for a machine without a network {_by_hand(choice, tag)}"
 
 
 def activation_note(choice: EncoderChoice) -> str | None:

@@ -13,7 +13,7 @@ from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
-from zsntta_cli.encoders.weights import misspelt
+from zsntta_cli.encoders.weights import check_path, foreseen, misspelt
 from zsntta_cli.errors import (
     DatasetError,
     EncoderError,
@@ -99,6 +99,7 @@ def extract(
     """
     if clause := misspelt(choice.model):
         raise EncoderError(f"{clause}.")
+    check_path(choice)
     for spec in plan.datasets:
         name = SetName.parse(spec)
         if not name.says_where:
@@ -140,13 +141,18 @@ def extract_part(
     return Extractor(choice, settings, reporter).part(images, index, of, prompts)
 
 
-def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> str:
-    """Count the feature files of a plan, and name those that are not there; nothing is read.
+def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
+    """Lines that count the feature files of a plan, and name what is to make, to fetch and missing.
+
+    Lines on gigabytes of sets and on weights follow where there are some to fetch or to read.
+    Nothing is read.
 
     Raises:
         DatasetError: a set is not known.
+        EncoderError: a path of weights is no file.
     """
     folder, kept = folder_name(choice), 0
+    megabytes: dict[str, int] = {}  # of the sets that are to be fetched
     lists: dict[str, list[str]] = {"to make": [], "missing": []}
     given = {str(SetName.parse(spec)) for spec in plan.datasets if SetName.parse(spec).says_where}
     names = [str(SetName.parse(spec)) for spec in plan.datasets]
@@ -161,6 +167,8 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
         by_hand = step.name not in given and entry and entry.layout and not entry.downloads
         lacks = by_hand and not datasets.is_there(step.name, plan.data_root)
         lists["missing" if lacks else "to make"].append(step.name)
+        if entry and entry.downloads and not datasets.is_there(step.name, plan.data_root):
+            megabytes[SetName.parse(step.name).base] = entry.megabytes
     parts = [
         f"{len(names)} {what}" + (f" ({', '.join(names)})" if names else "")
         for what, names in lists.items()
@@ -168,7 +176,11 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     total = counted(kept + sum(map(len, lists.values())), "feature file")
     missing = lists["missing"]
     where = f": zsntta datasets show {missing[0]} says where from" if missing else ""
-    return f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"
+    lines = [f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"]
+    if megabytes:
+        lines.append(f"to fetch: {', '.join(megabytes)}: {sum(megabytes.values()) / 1000:.1f} GB")
+    lines += [foreseen(choice)] if lists["to make"] else []
+    return [line for line in lines if line]
 
 
 def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:

@@ -48,7 +48,8 @@ def extract_paper(
         sets, pools = extraction.sets, extraction.pools
         plan = replace(wish.plan, datasets=sets, pools=pools, partners=False)
         if dry_run:
-            say(foresee(plan, choice, settings))
+            for line in foresee(plan, choice, settings):
+                say(line)
             continue
         of_encoder: Failures = {}
         folder = folder_name(choice)
