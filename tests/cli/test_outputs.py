@@ -116,6 +116,7 @@ def test_the_ending_of_an_output_or_what_is_named_says_its_form(cached, tmp_path
     [
         ("pictures --classes-file f.csv", "--output=f.csv"),
         ("f.csv --classes cat", "--output=f.csv"),
+        ("*.csv --classes cat", "--output=f.csv"),
         ("pictures f.csv --classes cat", "--output=link.csv"),
         ("pictures --classes cat --learn f.html", "--review=./f.html"),
     ],

@@ -61,6 +61,14 @@ a.png,noise,cat,1,true
 c.png,noise,cat,1,false
 b.png,clean,dog,-1,true
 """,
+    "rows.jsonl": """{"source": "a.png", "noise": false, "margin": -1, "truth": "noise"}
+{"source": "c.png", "noise": true, "margin": 1, "truth": null}
+{"source": "b.png", "noise": true, "margin": 1, "truth": "dog"}
+""",
+    "answers.jsonl": """{"source": "a.png", "answer": "noise", "margin": 1, "judged": true}
+{"source": "c.png", "answer": "noise", "margin": 1, "judged": false}
+{"source": "b.png", "answer": "clean", "class": "dog", "margin": 1, "judged": true}
+""",
     "typed.csv": "source,noise,class\na.png,yes,\nb.png,no,dog\n",
 }
 

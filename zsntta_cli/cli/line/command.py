@@ -1,6 +1,7 @@
 """How commands are registered, and how a line ends: every error becomes one line here."""
 
 import functools
+import glob
 import inspect
 import itertools
 import os
@@ -115,8 +116,9 @@ def _check_outputs(values: Mapping[str, Any]) -> None:
         for other, value in values.items():
             named = [] if other == name else value if isinstance(value, list) else [value]
             for file in named:
-                # NAME=PATH names a file, too
-                paths = str(file), str(file).partition("=")[2]
+                # NAME=PATH and a pattern name files, too
+                text = str(file)
+                paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
                 if isinstance(file, str | Path) and any(_is_same(output, path) for path in paths):
                     raise misused(
                         f"--{name} {output} is a file that this line names as {file} too, and "

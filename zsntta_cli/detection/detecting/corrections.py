@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,11 +62,16 @@ def _of_lines(text: str, path: Path) -> Iterator[tuple[Any, str]]:
         where = f"{path}, line {number:,}"
         if line.strip():
             try:
-                yield json.loads(line), where
+                row = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise StoreError(
                     f"{where} is no JSON: must be what the review page exports."
                 ) from error
+            read = _reader(row) if isinstance(row, dict) and "margin" in row else None
+            if read is None:
+                yield row, where
+            elif answer := read({name: "" if x is None else str(x) for name, x in row.items()}):
+                yield {"source": row.get("source"), "content": row.get("content")} | answer, where
 
 
 def _of_table(text: str, path: Path) -> Iterator[tuple[Any, str]]:
@@ -80,13 +85,8 @@ def _of_table(text: str, path: Path) -> Iterator[tuple[Any, str]]:
     """
     head, *lines = table_rows(text) or [[]]
     names = [name.strip().lower() for name in head]
-    if _TRUTH in names:
-        read = _said
-    elif "judged" in names:
-        read = _judged
-    elif "noise" in names and "margin" not in names:
-        read = _typed
-    else:
+    read = _reader(names) or (_typed if "noise" in names and "margin" not in names else None)
+    if read is None:
         raise StoreError(
             f"{path} has no answers: add a column '{_TRUTH}' with {NOISE}, {CLEAN} or the name of "
             f"a class for the images that you looked at."
@@ -96,6 +96,11 @@ def _of_table(text: str, path: Path) -> Iterator[tuple[Any, str]]:
         known = {"source": row.get("source"), "content": row.get("content") or None}
         if answer := read(row):
             yield {**known, **answer}, f"{path}, row {number:,}"
+
+
+def _reader(names: Container[str]) -> Callable[[dict[str, str]], dict[str, Any]] | None:
+    """What reads the answers of rows with these names, of `detect` or of the page's list."""
+    return _said if _TRUTH in names else _judged if "judged" in names else None
 
 
 def _said(row: dict[str, str]) -> dict[str, Any]:
