@@ -5,7 +5,7 @@ from made import PROMPT
 
 from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.recorded import revision
 from zsntta_cli.simulation.runs import build_run
 
 VERSIONS = {"zsntta": "0.1.0", "numpy": "2.4.6", "python": "3.11.7"}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.methods.rows import Rows
+from zsntta_cli.methods.scores import Rows
 
 PARTS = [
     np.random.default_rng(i).normal(size=(n, 3)).astype(kind)

@@ -17,8 +17,8 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.shown import COLUMNS
 from zsntta_cli.paper.tables import TABLES
 from zsntta_cli.report.forms import FORMS
-from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.sources import Foreseen
 from zsntta_cli.simulation.tuned import question
 
 OURS = "ViT-B-16-openai"

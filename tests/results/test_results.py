@@ -17,11 +17,11 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.simulation import revision
-from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation import recorded
 from zsntta_cli.simulation.recorded import run_key
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.sources import Foreseen
 
 PAIR = ("--id", "pets", "--ood", "sky")
 
@@ -107,7 +107,7 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     assert adand.revision == "1.2"
     with RecordStore(keeping.path) as store:
         assert len(list(store.all())) == 3, "the old one stays"
-    monkeypatch.setattr(revision, "RULES", 2)
+    monkeypatch.setattr(recorded, "RULES", 2)
     assert not kept_before(features, runs, keeping)
 
 

@@ -14,7 +14,7 @@ from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.results.runner import OnRay, jobs_of, run_all
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
-from zsntta_cli.simulation.digests import Foreseen
+from zsntta_cli.simulation.sources import Foreseen
 
 
 @pytest.fixture(scope="module")

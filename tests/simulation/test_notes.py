@@ -11,8 +11,9 @@ from made import PROMPT, TINY
 
 import zsntta_cli
 from zsntta_cli.cache.store import Features
-from zsntta_cli.simulation.notes import SetSizes, overlap, run_notes
+from zsntta_cli.simulation.notes import overlap, run_notes
 from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.sources import Sources
 
 PAIR = ("--id", "pets", "--ood", "sky", "--noise", "none")
 OFFLINE = (
@@ -143,5 +144,5 @@ def test_what_id_and_ood_set_have_in_common_is_told(ood_names, rows, said):
     )  # fmt: skip
     assert overlap(one, other) == said
     run = RunSettings("zs-clip", "made", "a", "b", PROMPT)
-    notes = [note.text for note in run_notes(run, SetSizes(100, 100, 0, overlap=said))]
+    notes = [note.text for note in run_notes(run, Sources(one, other, None))]
     assert [text.startswith(f"'a' and 'b' {said}:") for text in notes] == [True] * bool(said)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import PLAIN, StreamSettings, parse_order
-from zsntta_cli.simulation.orders import arrival_order
-from zsntta_cli.simulation.stream import ID, NOISE, OOD, build_stream
+from zsntta_cli.simulation.stream import ID, NOISE, OOD, arrival_order, build_stream
 
 NAMED = (*PLAIN, "dirichlet:0.1", "dirichlet:inf", "parts:3")
 

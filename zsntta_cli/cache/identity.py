@@ -46,8 +46,9 @@ def difference(
     A model in a folder counts as the same model when the folder has moved.
     """
     for key in keys:
-        if without_place(one.get(key), LOCAL_DIR) != without_place(other.get(key), LOCAL_DIR):
-            return Difference(key, one.get(key), other.get(key))
+        here, there = one.get(key), other.get(key)
+        if here != there and without_place(here, LOCAL_DIR) != without_place(there, LOCAL_DIR):
+            return Difference(key, here, there)
     return None
 
 

@@ -37,9 +37,12 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     """
     identity, source, machine = features.identity, features.source, features.machine
     skipped, digest = source.get("skipped"), source.get("digest")
-    values = {
-        **{key: machine.get(key, identity.get(key)) for key in _MADE_BY},
-        **{key: source.get(key) for key in _MADE_OF},
+    values: dict[str, Any] = {}
+    for key in _MADE_BY:
+        values[key] = machine.get(key, identity.get(key))
+    for key in _MADE_OF:
+        values[key] = source.get(key)
+    values |= {
         "model": without_place(identity.get("model"), LOCAL_DIR),
         "pretrained": without_place(identity.get("pretrained")),
         "preprocessing": _as_text(identity.get("preprocessing")),
@@ -51,8 +54,10 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
         "created": features.created or None,
         "prompt": prompt or None,
     }
-    is_said = {"limit"} & source.keys()  # none, which is said too
-    return {key: value for key, value in values.items() if value is not None or key in is_said}
+    for key in [*values]:
+        if values[key] is None and not (key == "limit" and key in source):  # no limit is said, too
+            del values[key]
+    return values
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -61,11 +66,11 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _as_text(values: Any) -> str | None:
     """The preprocessing of images as a text: "size 32 32, interpolation bicubic"."""
-    texts = {
-        key: " ".join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in _mapping(values).items()
-    }
-    return ", ".join(f"{key} {text}" for key, text in texts.items()) or None
+    texts = []
+    for key, value in _mapping(values).items():
+        text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        texts.append(f"{key} {text}")
+    return ", ".join(texts) or None
 
 
 # A record has the origins of several sets, and keeps what they have in common once.
@@ -76,16 +81,17 @@ _SHARED, _SETS = "shared", "sets"
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
     """Turn the origins of sets into the form in which a record keeps them."""
     every = list(origins.values())
-    shared = {
-        key: value
-        for key, value in (every[0] if every else {}).items()
-        if all(other.get(key, _ABSENT) == value for other in every)
-    }
-    not_shared = {
-        name: {key: value for key, value in origin.items() if key not in shared}
-        for name, origin in origins.items()
-    }
-    return {_SHARED: shared, _SETS: not_shared}
+    shared = dict(every[0]) if every else {}
+    for origin in every:
+        for key in [*shared]:
+            if origin.get(key, _ABSENT) != shared[key]:
+                del shared[key]
+    own = {}
+    for name, origin in origins.items():
+        own[name] = dict(origin)
+        for key in shared:
+            del own[name][key]
+    return {_SHARED: shared, _SETS: own}
 
 
 def origins_in(recorded: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -211,15 +211,16 @@ def _write_rows(
 
 def _write_texts(file: h5py.File, texts: Iterable[Text]) -> dict[str, Text]:
     """Write class text features, and return them with their digests, by template."""
-    written = [replace(text, digest=digest_of(text.features)) for text in texts]
-    for text in written:
+    written = {}
+    for new in texts:
+        text = written[new.template] = replace(new, digest=digest_of(new.features))
         key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
         group = file.create_group(f"text/{key}")
         _write_attrs(group, template=text.template, digest=text.digest)
         if text.logit_scale is not None:
             _write_attrs(group, logit_scale=_scale(text))
         group["text_features"] = text.features
-    return {text.template: text for text in written}
+    return written
 
 
 def _write_generic(file: h5py.File, feature: NDArray[np.float32], source: str) -> None:
@@ -371,12 +372,14 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     class_names = _strings(file, "class_names") if "class_names" in file else ()
     if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
         raise ValueError("a label has no class name")
-    groups = file["text"].values() if "text" in file else ()
-    texts = [_read_text(group, (len(class_names), dim), rows) for group in groups]
+    texts = {}
+    for group in file["text"].values() if "text" in file else ():
+        text = _read_text(group, (len(class_names), dim), rows)
+        texts[text.template] = text
     features = Features(
         path, _text(file, "kind"), _text(file, "name"), _mapping(file, "encoder"),
         _mapping(file, "source"), stored[() if rows else slice(0)], labels, class_names,
-        {text.template: text for text in texts}, *_read_generic(file, dim),
+        texts, *_read_generic(file, dim),
         bool(_attribute(file, "normalized")), _mapping(file, "machine"), _text(file, "created"),
         _text(file, "digest"),
     )  # fmt: skip
@@ -414,9 +417,8 @@ def _data(
     """
     data = group[name]
     fits = isinstance(data, h5py.Dataset) and len(data.shape) == len(shape)
-    fits = fits and all(
-        wanted in (None, is_) for wanted, is_ in zip(shape, data.shape, strict=True)
-    )
+    for axis, length in enumerate(shape):
+        fits = fits and length in (None, data.shape[axis])
     if not fits or (data.dtype not in dtypes if dtypes else data.dtype.kind != "S"):
         types = " or ".join(dtype.__name__ for dtype in dtypes) or "texts"
         raise ValueError(f"{name} is {data}, must be {types} of shape {shape}")
@@ -424,8 +426,8 @@ def _data(
 
 
 def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
-    texts = _data(file, name, (None,))[()].tolist()
-    return tuple(text.decode(errors="surrogateescape") for text in texts)
+    texts = _data(file, name, (None,)).asstr("utf-8", "surrogateescape")
+    return tuple(texts[()].tolist())
 
 
 def _attribute(group: h5py.Group, name: str) -> Any:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.methods.rows import Rows
 from zsntta_cli.methods.scores import (
+    Rows,
     ZeroShot,
     ZeroShotDetail,
     cosine_logits,

@@ -11,13 +11,46 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.rows import Rows
-
 _CHUNK = 1024  # rows in one product: it limits memory
 _SMALL = 2**20  # multiplications: BLAS may add up a smaller product in another order
 _FEW = 8  # number of classes below which rows are multiplied one by one
 _DEAR = 2**17  # numbers in the text features above which padding takes a third of a millisecond
 TOP = 5  # largest logits that are kept: with all C no result of cull changes by 0.2 points
+
+
+class Rows:
+    """Image features of several files, one below the other, converted to float32 on demand.
+
+    Like an array it can be indexed by a slice or by row numbers, and has a shape and a length.
+    """
+
+    def __init__(
+        self, parts: Sequence[NDArray[np.floating]], factors: Sequence[float] = ()
+    ) -> None:
+        """`parts` are features (N, D); `factors` are numbers by which each part is multiplied."""
+        self._parts, self._factors = parts, np.array(factors or [1] * len(parts), np.float32)
+        self._dtype = np.result_type(*parts)
+        self._starts = np.cumsum([0, *map(len, parts)])
+        self._numbers = np.arange(self._starts[-1])
+        self.shape = len(self._numbers), parts[0].shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
+        numbers = self._numbers[rows]
+        stored = np.empty((len(numbers), self.shape[1]), self._dtype)
+        part_of = np.searchsorted(self._starts, numbers, side="right") - 1
+        for i in np.flatnonzero(np.bincount(part_of)).tolist():
+            here = part_of == i
+            stored[here] = self._parts[i].take(numbers[here] - self._starts[i], axis=0)
+        features = stored.astype(np.float32, copy=False)
+        return features if (self._factors == 1).all() else features * self._factors[part_of, None]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("rows are made when asked for: there is no array without a copy")
+        return self[:].astype(dtype or np.float32, copy=False)
 
 
 @dataclass(frozen=True)
@@ -46,23 +79,16 @@ def cosine_logits(
     images *= np.float32(logit_scale) / np.maximum(
         np.linalg.norm(images, axis=1, keepdims=True), 1e-12
     )
-    return _product(images, text_features)
-
-
-def _product(rows: NDArray[np.float32], text: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Products (N, C) whose sums do not depend on the number of rows, where that is cheap.
-
-    BLAS has other kernels for small products and for single rows, so rows of zeros are added. For
-    few classes these would be too many, and for many classes the product would be slow.
-    """
-    if len(text) < _FEW:
-        return np.stack([np.vecdot(rows, one) for one in text], axis=1)
-    least = max(2, _SMALL // text.size + 1)
-    if len(rows) >= least or text.size > _DEAR:
-        return rows @ text.T
-    padded = np.zeros((least, rows.shape[1]), np.float32)
-    padded[: len(rows)] = rows
-    product: NDArray[np.float32] = (padded @ text.T)[: len(rows)]
+    # BLAS has other kernels for small products and for single rows, so rows of zeros are added. For
+    # few classes these would be too many, and for many classes the product would be slow.
+    if len(text_features) < _FEW:
+        return np.stack([np.vecdot(images, text) for text in text_features], axis=1)
+    least = max(2, _SMALL // text_features.size + 1)
+    if len(images) >= least or text_features.size > _DEAR:
+        return images @ text_features.T
+    padded = np.zeros((least, images.shape[1]), np.float32)
+    padded[: len(images)] = images
+    product: NDArray[np.float32] = (padded @ text_features.T)[: len(images)]
     return product
 
 
@@ -122,14 +148,14 @@ def zero_shot(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShot:
     """Classify N raw image features (N, D) by C text features (C, D) and score their noise."""
-    return _joined([_scored(x) for x in _in_chunks(features, text_features, logit_scale)])
+    return _joined([*map(_scored, _in_chunks(features, text_features, logit_scale))])
 
 
 def zero_shot_detail(
     features: NDArray[np.floating] | Rows, text_features: NDArray[np.float32], logit_scale: float
 ) -> ZeroShotDetail:
     """Compute how certain the frozen model is of N raw image features (N, D) among C classes."""
-    return _joined([_looked_at(x) for x in _in_chunks(features, text_features, logit_scale)])
+    return _joined([*map(_looked_at, _in_chunks(features, text_features, logit_scale))])
 
 
 def zero_shot_and_detail(

@@ -48,8 +48,10 @@ class OnlineThreshold:
         assert self.seen % self.batch_size == 0, "a piece ended within a batch"
         self.seen += len(scores)
         size = max(_BLOCK // self.batch_size, 1) * self.batch_size
-        starts = range(0, len(scores), size)
-        return np.concatenate([np.empty(0), *(self._push(scores[i : i + size]) for i in starts)])
+        thresholds = np.empty(len(scores))
+        for start in range(0, len(scores), size):
+            thresholds[start : start + size] = self._push(scores[start : start + size])
+        return thresholds
 
     @property
     def latest(self) -> float:

@@ -18,12 +18,10 @@ from zsntta_cli.results import store_path
 from zsntta_cli.results.curves import curves_of
 from zsntta_cli.results.store import NoLocks, RecordStore, check_locks
 from zsntta_cli.settings import NO_NOISE
-from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.recorded import run_key
-from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.recorded import revision, run_key
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library
+from zsntta_cli.simulation.sources import Foreseen, Library
 
 NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
 

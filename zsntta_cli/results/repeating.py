@@ -12,11 +12,10 @@ from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import read_records
-from zsntta_cli.simulation.digests import MORE_TEXT, Foreseen
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.revision import revision
-from zsntta_cli.simulation.sources import Library
+from zsntta_cli.simulation.recorded import revision
+from zsntta_cli.simulation.sources import MORE_TEXT, Foreseen, Library
 
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 

@@ -31,12 +31,11 @@ from zsntta_cli.results.keeping import Keeper, Keeping, judged, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation import LiveDevices
-from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.recorded import run_key
-from zsntta_cli.simulation.revision import revision
+from zsntta_cli.simulation.recorded import revision, run_key
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
+from zsntta_cli.simulation.sources import Foreseen
 
 _FEW = 8  # runs that several processes are not worth
 _RETRIES = 5  # of a Ray task whose worker was lost; one that kills its worker each time must end

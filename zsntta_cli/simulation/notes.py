@@ -7,6 +7,7 @@ same note, the strongest case is shown, so that many runs give few lines.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 
 from zsntta_cli.cache.store import Features
@@ -14,6 +15,7 @@ from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of, short
 from zsntta_cli.methods import METHODS
+from zsntta_cli.methods.base import MoreText
 from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
@@ -51,18 +53,6 @@ class RunNote:
     weight: float = 0  # how strong a case of its kind it is
 
 
-@dataclass(frozen=True)
-class SetSizes:
-    """The images of a run's sets: ID set, OOD set, injected noise; and what is known of texts."""
-
-    id_images: int
-    ood_images: int
-    noise_images: int
-    has_generic: bool = False  # a generic text of the encoder
-    is_level_known: bool = False  # how far logits of fitting texts stand above it
-    overlap: str = ""  # what ID and OOD set have in common
-
-
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
     """The notes on runs that have not started, as lines; none for runs that will fail."""
     described, notes = Library(root, rows=False), list[RunNote]()
@@ -71,14 +61,8 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
             sources = described.sources(run)
         except ZsnttaError:  # the run itself says it better
             continue
-        notes += run_notes(run, sizes_of(sources, run.prompt))
+        notes += run_notes(run, sources)
     return [f"note: {text}" for text in strongest(notes)]
-
-
-def sizes_of(sources: Sources, prompt: str) -> SetSizes:
-    """What the notes of a run on these feature files depend on."""
-    common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
-    return SetSizes(*sources.sizes, *of_texts(sources.id_set, prompt), common)
 
 
 def overlap(id_set: Features, ood_set: Features) -> str:
@@ -88,7 +72,7 @@ def overlap(id_set: Features, ood_set: Features) -> str:
     """
     if id_set.digest and id_set.digest == ood_set.digest:
         return "have the same images"
-    ood_names = {_plain(name) for name in ood_set.class_names}
+    ood_names = {*map(_plain, ood_set.class_names)}
     names = [short(name) for name in id_set.class_names if _plain(name) in ood_names]
     many = counted(len(names), "class", "classes")
     return f"share {many} ({first_of(names, _SHOWN)})" if names else ""
@@ -98,58 +82,59 @@ def _plain(name: str) -> str:
     return " ".join(re.split(r"[\s_-]+", name.casefold()))
 
 
-def of_texts(id_set: Features, prompt: str) -> tuple[bool, bool]:
-    """Whether there is a generic text for a set's classes, and whether their level is known."""
-    more = generic_of(id_set, prompt) if prompt in id_set.texts else None
-    return (more.generic is not None, more.is_level_known) if more else (False, False)
-
-
 def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str]:
     """The texts of notes, the strongest of each kind and subject, except the kinds `without`.
 
     Their order does not depend on the order of the runs.
     """
     cases: dict[tuple[str, str], RunNote] = {}
-    for note in sorted(notes, key=lambda note: (note.weight, note.text)):
+    for note in sorted(notes, key=attrgetter("weight", "text")):
         cases[note.kind, note.about] = note
-    ordered = [cases[place] for place in sorted(cases)]
-    texts = [note.text for note in ordered if note.kind not in (*without, *_OF_SETS)]
+    texts: list[str] = []
+    on_sets: dict[str, list[RunNote]] = {}
+    for _, note in sorted(cases.items()):
+        if note.kind in _OF_SETS:
+            on_sets.setdefault(note.kind, []).append(note)
+        elif note.kind not in without:
+            texts.append(note.text)
     for kind, (sentence, part) in _OF_SETS.items():
-        of_kind = [note for note in ordered if note.kind == kind]
+        of_kind = on_sets.get(kind, [])
         if len(of_kind) > 1:
             texts.append(sentence.format(", ".join(part.format(note=note) for note in of_kind)))
-        else:
-            texts += [note.text for note in of_kind]
+        elif of_kind:
+            texts.append(of_kind[0].text)
     return texts
 
 
-def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
-    """The notes of a run on sets of these sizes."""
-    stream, n_ood, name, method = run.stream, sizes.ood_images, run.method, METHODS[run.method]
-    wanted = ood_count(stream, sizes.id_images, n_ood)
-    tests, injected = stream_sizes(stream, sizes.id_images, n_ood)
+def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
+    """The notes of a run on its sets."""
+    stream, name, method = run.stream, run.method, METHODS[run.method]
+    n_id, n_ood, n_noise = sources.sizes
+    wanted = ood_count(stream, n_id, n_ood)
+    tests, injected = stream_sizes(stream, n_id, n_ood)
     again = "'{}' is smaller than the streams need: its images are shown up to {:.2f} times."
     if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
         ood_set, times = str(run.ood_set), wanted / n_ood
         yield RunNote(REPEATED, ood_set, again.format(ood_set, times), times)
     if n_ood and wanted > n_ood and stream.ood_fill == "cap":
-        share, asked = f"{n_ood / (sizes.id_images + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
+        share, asked = f"{n_ood / (n_id + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
     if n_ood and stream.ratio == NATURAL:
-        noise_share = n_ood / (sizes.id_images + n_ood)
+        noise_share = n_ood / (n_id + n_ood)
         text = f"The natural mix of '{run.id_set}' and '{run.ood_set}' has {noise_share:.1%} noise."
         yield RunNote(MIX, f"{run.id_set} and {run.ood_set}", text, noise_share)
-    if sizes.noise_images and injected > sizes.noise_images:
-        pool, times = noise_name(stream.noise), injected / sizes.noise_images
+    if n_noise and injected > n_noise:
+        pool, times = noise_name(stream.noise), injected / n_noise
         yield RunNote(REPEATED, pool, again.format(pool, times), times)
-    for set_name, images in ((run.id_set, sizes.id_images), (run.ood_set, n_ood)):
+    for set_name, images in ((run.id_set, n_id), (run.ood_set, n_ood)):
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, images)
-    if sizes.overlap:
+    common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
+    if common:
         pair = f"'{run.id_set}' and '{run.ood_set}'"
-        text = f"{pair} {sizes.overlap}: what is right for one counts as wrong for the other."
+        text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
     if method.offline:
         text = f"{name} sees the whole stream before it decides: a reference, no online method."
@@ -157,7 +142,9 @@ def run_notes(run: RunSettings, sizes: SetSizes) -> Iterator[RunNote]:
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)
-    if phrase := run.options.note(sizes.has_generic, sizes.is_level_known):
+    has_texts = run.prompt in sources.id_set.texts
+    more = (generic_of(sources.id_set, run.prompt) if has_texts else None) or MoreText()
+    if phrase := run.options.note(more.generic is not None, more.is_level_known):
         yield RunNote("method", name, f"{name} {phrase}.")
     items = tests + injected
     if 0 < items <= (first := run.options.warm_up):

@@ -36,9 +36,8 @@ from zsntta_cli.methods import BY_SCORE, METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
-from zsntta_cli.simulation.notes import RunNote, run_notes, sizes_of
-from zsntta_cli.simulation.recorded import run_from_record, run_key
-from zsntta_cli.simulation.revision import revision, source_digests
+from zsntta_cli.simulation.notes import RunNote, run_notes
+from zsntta_cli.simulation.recorded import revision, run_from_record, run_key, source_digests
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
@@ -46,7 +45,7 @@ from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 Columns = dict[str, NDArray[Any]]
 GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that are analysed
 
-_KINDS: dict[Literal["id", "ood", "noise"], int] = {"id": ID, "ood": OOD, "noise": NOISE}
+_KINDS: tuple[Literal["id", "ood", "noise"], ...] = ("id", "ood", "noise")  # by ID, OOD, NOISE
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -60,7 +59,9 @@ _SETTINGS_SCHEMA = {
     "properties": {
         **dict.fromkeys(("method", "encoder", "id_set", "prompt"), _TEXT),
         "ood_set": {"type": ["string", "null"]},
-        **{group: {"type": "object"} for group in ("stream", "threshold", "options")},
+        "stream": {"type": "object"},
+        "threshold": {"type": "object"},
+        "options": {"type": "object"},
     },
     "required": ["method", "encoder", "id_set", "prompt"],
 }
@@ -89,7 +90,7 @@ def _as_note(given: Any) -> Any:
 def _plain_run(run: RunSettings) -> dict[str, Any]:
     """Settings as plain values; the preset is a value of the record's own."""
     return {
-        **{name: getattr(run, name) for name in ("method", "encoder", "id_set", "ood_set")},
+        "method": run.method, "encoder": run.encoder, "id_set": run.id_set, "ood_set": run.ood_set,
         "prompt": run.prompt, "stream": dict(vars(run.stream)),
         "threshold": dict(vars(run.threshold)), "options": run.options.values(),
     }  # fmt: skip
@@ -290,15 +291,16 @@ class Replay:
         `command` asked for the run; `curves` are what figures draw of it.
         """
         settings, sources = self.settings, self.sources
-        counts = {kind: int((self.stream.kind == code).sum()) for kind, code in _KINDS.items()}
-        shown = (sources.ood_set, counts["ood"]), (sources.noise, counts["noise"])
-        times = {source.name: count / len(source) for source, count in shown if source}
-        sizes = sizes_of(sources, settings.prompt)
+        of_kind = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
+        repeated: dict[str, float] = {}
+        for source, count in ((sources.ood_set, of_kind[OOD]), (sources.noise, of_kind[NOISE])):
+            if source and count > len(source):
+                repeated[source.name] = round(count / len(source), 3)
         return Record(
             settings=settings,
             **measure(self.judged),
-            counts=counts,
-            repeated={name: round(often, 3) for name, often in times.items() if often > 1},
+            counts=dict(zip(_KINDS, of_kind, strict=True)),
+            repeated=repeated,
             digests=self.digests,
             seconds=self.seconds,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -313,7 +315,7 @@ class Replay:
             own=dict(source_digests(settings.method)),
             memory=self.machine.memory or resident_peak(),
             device=self.machine.device,
-            notes=tuple(run_notes(settings, sizes)),
+            notes=tuple(run_notes(settings, sources)),
             preset=settings.preset,
             command=command,
             features=dict(self.features),
@@ -328,9 +330,9 @@ def resident_peak() -> int:
     process's memory does not.
     """
     try:
-        [line] = [x for x in _STATUS.read_text().splitlines() if x.startswith("VmHWM:")]
-        return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
+        _, _, held = _STATUS.read_text().partition("VmHWM:")
+        return int(held.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 

@@ -1,16 +1,23 @@
-"""Runs as records have them: their settings read, and those that have to be named."""
+"""Runs as records have them: their settings, the key that they are kept under, their code.
+
+The revision of the code that determines a run's numbers enters its key: what other revisions made
+is never shown.
+"""
 
 import dataclasses
+import functools
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import Field
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from zsntta_cli.datasets.names import check_plain
 from zsntta_cli.errors import SettingsError, StoreError, short
-from zsntta_cli.methods import find_method
+from zsntta_cli.methods import METHODS, find_method, own_code
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import check, value_type
@@ -18,6 +25,44 @@ from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, declared, settings_of
 
 _LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
+
+
+RULES = 1  # of streams, scores and thresholds: goes up where a number changes or a metric comes
+
+
+def revision(method: str) -> str | None:
+    """The revision of all code that determines a method's numbers, as "RULES.METHOD".
+
+    A method in a user's script also has the script's digest; it is None if no file has the source,
+    so that nothing can be kept.
+    """
+    numbers = f"{RULES}.{METHODS[method].revision}"
+    if not own_code(method):
+        return numbers
+    files = source_digests(method)
+    digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
+    return f"{numbers}+{digest[:16]}" if files else None
+
+
+def source_digests(method: str) -> Mapping[str, str]:
+    """SHA-256 (hex) of the script of a user's own method, by file name; of a pair maybe of two.
+
+    It is empty for a method of this package, and if no file has the source.
+    """
+    try:
+        return _digests(own_code(method))
+    except (OSError, TypeError):
+        return {}
+
+
+@functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
+def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
+    digests: dict[str, str] = {}
+    for source in dict.fromkeys(map(inspect.getsourcefile, classes)):
+        path = Path(source or "")
+        name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
+        digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
 
 
 def changed_settings(

@@ -148,7 +148,7 @@ def preset_of(run: RunSettings) -> str:
     """The preset that a run's settings follow: `official` with all of its values, else `paper`."""
     flat = run.flat()
     official = preset_values("official", run.method)
-    return "official" if all(flat[key] == value for key, value in official.items()) else "paper"
+    return "official" if official.items() <= flat.items() else "paper"
 
 
 def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:

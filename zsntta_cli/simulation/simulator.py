@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext, redirect_stdout
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,14 +18,12 @@ from zsntta_cli.cache.store import Features, problems
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.methods import FROZEN, METHODS
 from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
-from zsntta_cli.methods.rows import Rows
-from zsntta_cli.methods.scores import ZeroShot, zero_shot
+from zsntta_cli.methods.scores import Rows, ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
-from zsntta_cli.simulation.digests import run_digests
 from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library, Sources
+from zsntta_cli.simulation.sources import Library, Sources, run_digests
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Simulator:
         sources = self._library.sources(settings)
         _check_fits(settings, sources.id_set)
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
-        names = (source.name for source in sources.present)
+        names = map(attrgetter("name"), sources.present)
         pool = self._pool(settings.encoder, settings.prompt, *names)
         more_text = self._library.more_text(settings)
         if more_text is not None:
@@ -127,7 +126,8 @@ class Simulator:
         return *decided, None
 
     def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
-        of_id, source = (self._library.read(encoder_name, one) for one in (id_set, name))
+        of_id = self._library.read(encoder_name, id_set)
+        source = self._library.read(encoder_name, name)
         text, scale = of_id.texts[prompt].features, float(of_id.model(prompt)["logit_scale"])
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
@@ -142,23 +142,27 @@ class Simulator:
 
     def _make_pool(self, encoder_name: str, prompt: str, *names: str) -> Pool:
         """The images of some sets, the first of which is the ID set."""
-        sets = [self._library.read(encoder_name, name) for name in names]
-        scores = [self._zero_shot(encoder_name, prompt, names[0], name) for name in names]
+        sets, classes, noise_scores = [], [], []
+        for name in names:
+            sets.append(self._library.read(encoder_name, name))
+            frozen = self._zero_shot(encoder_name, prompt, names[0], name)
+            classes.append(frozen.class_index)
+            noise_scores.append(frozen.noise_score)
         return Pool(
             raw_features(sets),
             sets[0].texts[prompt].features,
             float(sets[0].model(prompt)["logit_scale"]),
-            ZeroShot(
-                np.concatenate([score.class_index for score in scores]),
-                np.concatenate([score.noise_score for score in scores]),
-            ),
+            ZeroShot(np.concatenate(classes), np.concatenate(noise_scores)),
         )
 
 
 def raw_features(sources: Sequence[Features]) -> Rows:
     """Features of all sources, joined; normalised ones get the norm of raw ones."""
-    factors = [_CLIP_NORM if source.normalized else 1.0 for source in sources]
-    return Rows([source.image_features for source in sources], factors)
+    parts, factors = [], []
+    for source in sources:
+        parts.append(source.image_features)
+        factors.append(_CLIP_NORM if source.normalized else 1.0)
+    return Rows(parts, factors)
 
 
 @functools.cache

@@ -1,7 +1,11 @@
-"""The feature files that runs read: found, read once, and checked to fit each other."""
+"""The feature files that runs read: found, read once, and checked to fit each other.
+
+Their digests are known from their descriptions, before a run is made.
+"""
 
 import dataclasses
 import functools
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +23,7 @@ from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
 from zsntta_cli.errors import (
     SettingsError,
     StoreError,
+    ZsnttaError,
     counted,
     first_line,
 )
@@ -211,6 +216,48 @@ class Library:
             raise missing_features(name, encoder_name, self._root, tuple(cached_names))
         features = store.read(path, self._rows)
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
+
+
+MORE_TEXT = "more_text"
+
+
+def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> dict[str, str]:
+    """The digests of a run's inputs: of its files by name, and of how their features are read.
+
+    `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also its
+    bias), and whether the ID set's features are normalised; `norm/<set>` marks another set whose
+    features are normalised; `more_text` are the words that a method needs besides.
+    """
+    id_set, *others = sources.present
+    model = id_set.model(run.prompt)
+    text = f"{id_set.texts[run.prompt].digest} {float(model['logit_scale'])!r} {id_set.normalized}"
+    if model.get("logit_bias") is not None:
+        text += f" {float(model['logit_bias'])!r}"
+    digests = {id_set.name: id_set.digest}
+    for file in others:
+        digests[file.name] = file.digest
+    digests[f"text/{run.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
+    for file in others:
+        if file.normalized:
+            digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
+    return digests if more is None else {**digests, MORE_TEXT: more.digest}
+
+
+class Foreseen:
+    """The digests that runs would have, by the descriptions of the files in one folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.described, self._whole = Library(root, rows=False), Library(root)
+
+    def digests(self, run: RunSettings) -> dict[str, str] | None:
+        """The digests of a run; None if the run would fail, which then reports the reason."""
+        try:
+            # Only words are read as a whole.
+            texts = self._whole if METHODS[run.method].needs else self.described
+            return run_digests(run, self.described.sources(run), texts.more_text(run))
+        except (ZsnttaError, ValueError, KeyError, TypeError):
+            return None
 
 
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101

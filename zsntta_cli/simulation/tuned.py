@@ -22,9 +22,8 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
 from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
 from zsntta_cli.settings import MATCH
-from zsntta_cli.simulation.digests import Foreseen
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Sources
+from zsntta_cli.simulation.sources import Foreseen, Sources
 from zsntta_cli.simulation.stream import ID, Stream
 
 CACHED_ANSWERS = "cached answers"  # what a record names as the device of a replay of TPT

@@ -92,9 +92,9 @@ class AdaND(Method):
         """Start before the first item; of the stream only D and the seed matter."""
         self.options, self.seen = options, 0
         self.detector = LinearDetector.random(data.pool.image_features.shape[1], data.seed)  # f
-        self.zero_shot, self.threshold, self.label_threshold = (
-            OnlineThreshold(threshold, options.batch_size) for _ in "uvv"
-        )
+        self.zero_shot = OnlineThreshold(threshold, options.batch_size)  # on u
+        self.threshold = OnlineThreshold(threshold, options.batch_size)  # on v
+        self.label_threshold = OnlineThreshold(threshold, options.batch_size)  # on v
         # Q in pieces: raw features (B, D), scores v by the detector at their time, pseudo-labels
         # of ZS-CLIP, and which items are injected.
         self.queue: list[tuple[NDArray[np.float32], Floats, Mask, Mask]] = []
