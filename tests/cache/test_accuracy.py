@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
 
-from zsntta_cli.cache.accuracy import zero_shots
-from zsntta_cli.cache.label_orders import better_order
+from zsntta_cli.cache.accuracy import better_order, zero_shots
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET, NOISE
 

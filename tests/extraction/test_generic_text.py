@@ -7,7 +7,7 @@ from made import TINY
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.identity import is_level_known
-from zsntta_cli.encoders import generic
+from zsntta_cli.encoders import text
 
 
 def test_it_is_the_mean_of_256_words_and_no_unit_vector():
@@ -17,11 +17,11 @@ def test_it_is_the_mean_of_256_words_and_no_unit_vector():
         asked.extend(prompts)
         return np.eye(len(prompts), dtype=np.float32)
 
-    feature = generic.generic_text(encode)
+    feature = text.generic_text(encode)
     np.testing.assert_allclose(feature, 1 / 256)
     assert len(set(asked)) == 256
     assert all(p.startswith("a photo of a ") and p.endswith(".") for p in asked)
-    words = generic.generic_source().removeprefix("a photo of a {}. ").split(", ")
+    words = text.generic_source().removeprefix("a photo of a {}. ").split(", ")
     assert [f"a photo of a {word}." for word in words] == asked
 
 
@@ -29,7 +29,7 @@ def test_it_stands_beside_class_texts_and_is_added_where_it_lacks(cached, tmp_pa
     path = feature_path(tmp_path / "features", "tiny", "shapes")
     first, others = store.read(path), feature_path(tmp_path / "features", "tiny", "glyphs")
     assert 0 < np.linalg.norm(first.generic) < 0.999
-    assert first.generic_source == generic.generic_source()
+    assert first.generic_source == text.generic_source()
     assert store.read(others).generic is None, "a set without class texts has none"
     bare = store.Features(**{**vars(first), "generic": None, "generic_source": ""})
     store.write(bare, store.read_sample_ids(path))

@@ -114,8 +114,10 @@ def any_features(root: Path, encoder_name: str, but: Path | None = None) -> "Fea
 
     All files of a folder are of one encoder: whoever writes one has compared it with another.
     """
-    files = (_file(path) for path in _files(root, encoder_name) if path != but)
-    return next((file.header for file in files if file.header), None)
+    for path in _files(root, encoder_name):
+        if path != but and (header := _file(path).header):
+            return header
+    return None
 
 
 def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> None:
@@ -155,8 +157,8 @@ def answer_paths(
 
 def set_names(root: Path, encoder_name: str, kind: str = DATASET) -> list[str]:
     """The sets of a kind that an encoder has features of; only the files' names are looked at."""
-    names = (path.stem for path in _files(root, encoder_name))
-    return [name for name in names if SetName.parse(name).kind == kind]
+    paths = _files(root, encoder_name)
+    return [path.stem for path in paths if SetName.parse(path.stem).kind == kind]
 
 
 def encoders_with(root: Path, name: str, parameters: bool = False) -> list[str]:

@@ -15,7 +15,6 @@ DATASET, NOISE, WORDS = "dataset", "noise", "words"  # kinds of sets, and of fea
 # Keys of what a feature file says of its images beside what these are.
 SKIPPED = "skipped"  # key of the images that were left out as broken
 BESIDE = LISTS, HUB = "lists", "hub"
-_PREFIXES = {"noise-": NOISE, "words-": WORDS}
 _LONGEST = 200  # bytes: file systems take 255 with all that is added
 IMAGENET = "imagenet"
 # The released code's list: I, K, A, R, V. Methods have other defaults there (methods/__init__.py).
@@ -77,7 +76,8 @@ class SetName:
     @property
     def kind(self) -> str:
         """What the set holds: DATASET, NOISE or WORDS."""
-        return next((k for p, k in _PREFIXES.items() if self.base.startswith(p)), DATASET)
+        kind, dash, _ = self.base.partition("-")
+        return kind if dash and kind in (NOISE, WORDS) else DATASET
 
     @property
     def bare(self) -> str:

@@ -45,13 +45,19 @@ _CMA_PROMPTS = (
 @cache
 def wordnet() -> dict[str, tuple[str, ...]]:
     """WordNet 3.0's words by lexicographer file, "noun.act" and so on; some are in several."""
-    lines = gzip.decompress(_WORDNET.read_bytes()).decode().split("\n")
-    return {name: tuple(words) for name, *words in (line.split("\t") for line in lines)}
+    by_file = {}
+    for line in gzip.decompress(_WORDNET.read_bytes()).decode().split("\n"):
+        name, *words = line.split("\t")
+        by_file[name] = tuple(words)
+    return by_file
 
 
 def _of_speech(speech: str, left_out: Sequence[str]) -> set[str]:
-    names = (n for n in wordnet() if n.startswith(speech) and n not in left_out)
-    return {word for name in names for word in wordnet()[name]}
+    words: set[str] = set()
+    for name, of_file in wordnet().items():
+        if name.startswith(speech) and name not in left_out:
+            words.update(of_file)
+    return words
 
 
 def _nouns(left_out: Sequence[str] = ()) -> list[str]:

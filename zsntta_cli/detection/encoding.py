@@ -23,8 +23,7 @@ from zsntta_cli.cache.identity import check_same
 from zsntta_cli.datasets.decoding import CUT_OFF, as_shown
 from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
 from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.encoders.generic import generic_text
-from zsntta_cli.encoders.text import prompt_features
+from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.progress import Advance, Reporter, Silent

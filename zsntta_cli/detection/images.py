@@ -20,8 +20,7 @@ from zsntta_cli.detection.classes.photos import photo_items
 from zsntta_cli.detection.detector import OnlineDetector, Sources
 from zsntta_cli.detection.knowledge import FrozenModel
 from zsntta_cli.detection.sources.item import ADDRESS, check_not_raw, refuse
-from zsntta_cli.encoders.generic import generic_text
-from zsntta_cli.encoders.text import prompt_features
+from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.errors import SettingsError, StoreError
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.options import check

@@ -7,6 +7,8 @@ Arithmetic (scaling, normalising) is left to the encoder, which does it for a wh
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +42,7 @@ def load_batches(
     upcoming = iter(batches)
     threads = ThreadPoolExecutor(workers)
 
-    def read(rows: Sequence[int]) -> list[Pixels | None]:
-        return _read(images, rows, resize, skip_broken)
-
+    read = partial(_read, images, resize, skip_broken)
     try:
         # Tasks of the next batches are submitted before a batch is waited for, so that threads
         # read while the encoder works; no more than these batches are in memory.
@@ -50,13 +50,13 @@ def load_batches(
             while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
                 tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
                 waiting.append([threads.submit(read, task) for task in tasks])
-            yield _collate([image for task in waiting.popleft() for image in task.result()])
+            yield _collate([*chain.from_iterable(map(Future.result, waiting.popleft()))])
     finally:
         threads.shutdown(cancel_futures=True)
 
 
 def _read(
-    images: ImageSet, rows: Sequence[int], resize: Resize, skip_broken: bool
+    images: ImageSet, resize: Resize, skip_broken: bool, rows: Sequence[int]
 ) -> list[Pixels | None]:
     """Read the pixels of some rows, with None for a broken image."""
     pixels: list[Pixels | None] = []

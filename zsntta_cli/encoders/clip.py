@@ -60,10 +60,8 @@ class Encoder:
             config, is_train=False
         ).transforms
         self._resize: list[Callable[[Image.Image], Image.Image]] = resize
-        self._mean, self._std = (
-            torch.tensor(values, device=device).view(-1, 1, 1)
-            for values in (config.mean, config.std)
-        )
+        self._mean = torch.tensor(config.mean, device=device).view(-1, 1, 1)
+        self._std = torch.tensor(config.std, device=device).view(-1, 1, 1)
         self.image_size = int(np.max(config.size))
         height, width = np.broadcast_to(config.size, 2).tolist()
         self._final = width, height  # PIL's size of an image that no step of resizing changes
@@ -115,7 +113,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Encode images (B, 3, H, W) to raw features (B, D) in float32 with gradients."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        with self.autocast():
+        with autocast(self.device, self._precision):
             features = self.model.encode_image(images, normalize=False)  # CoCa's default is True
         return features.float()
 

@@ -3,12 +3,14 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.datasets.words import built_in_words, limited_words
 from zsntta_cli.encoders.weights import check_reachable
 from zsntta_cli.errors import EncoderError, counted, first_line
 from zsntta_cli.settings import AMP, FP32
@@ -184,7 +186,8 @@ class TextTower:
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
         encode = self._cut if self._cuts else self._model.encode_text
-        with self._replacing(context), autocast(self._device, self._precision):
+        replaced = nullcontext() if context is None else self._replacing(context)
+        with replaced, autocast(self._device, self._precision):
             features = torch.cat([encode(tokens[rows]) for rows in order.tensor_split(groups)])
         return torch.nn.functional.normalize(features.float(), dim=-1)[order.argsort()]
 
@@ -236,18 +239,13 @@ class TextTower:
         return getattr(getattr(self._model, "text", self._model), "token_embedding", None)
 
     @contextmanager
-    def _replacing(self, context: "torch.Tensor | None") -> Iterator[None]:
+    def _replacing(self, context: "torch.Tensor") -> Iterator[None]:
         """Replace the embeddings of the tokens after the first one by `context`, within."""
         import torch
 
-        if context is None:
-            yield
-            return
-        rows = context
-
         def replace(_module: Any, _tokens: Any, words: "torch.Tensor") -> "torch.Tensor":
-            new = rows.to(words.dtype).expand(len(words), -1, -1)
-            return torch.cat([words[:, :1], new, words[:, 1 + len(rows) :]], dim=1)
+            new = context.to(words.dtype).expand(len(words), -1, -1)
+            return torch.cat([words[:, :1], new, words[:, 1 + len(context) :]], dim=1)
 
         handle = self._word_table.register_forward_hook(replace)
         try:
@@ -277,3 +275,29 @@ def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArra
         total = total + encode(class_prompts(template, words))
     mean = total / np.float32(len(rest) + 1)
     return (mean / np.linalg.norm(mean, axis=1, keepdims=True)).astype(np.float32)
+
+
+# An encoder's generic text, which classes stand out from: the mean feature of texts on anything.
+# Any 50 words in any prompt are as good as a thousand; of 20 words the mean still depends on them.
+_GENERIC_PROMPT, _GENERIC_WORDS = "a photo of a {}.", 256
+
+
+@cache
+def _generic_words() -> list[str]:
+    """Nouns of WordNet, drawn but always the same."""
+    return limited_words(built_in_words("wordnet-nouns"), _GENERIC_WORDS)
+
+
+def generic_source() -> str:
+    """The words and their prompt, as feature files name them."""
+    return f"{_GENERIC_PROMPT} {', '.join(_generic_words())}"
+
+
+def generic_text(encode: Encode) -> NDArray[np.float32]:
+    """The mean (D,) of the unit features of words; its norm is below 1, and says how alike all are.
+
+    It must not be made one of unit norm: with norm 1 a third of the clean images would seem to fit
+    no class.
+    """
+    features = prompt_features(encode, _GENERIC_PROMPT, _generic_words())
+    return features.mean(0, dtype=np.float64).astype(np.float32)

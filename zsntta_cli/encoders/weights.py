@@ -73,8 +73,9 @@ def _models() -> list[str]:
     if open_clip := sys.modules.get("open_clip"):
         return [TINY, *open_clip.list_models()]
     package = find_spec("open_clip")
-    places = (package and package.submodule_search_locations) or ()
-    files = (file for place in places for file in Path(place, "model_configs").glob("*.json"))
+    if package is None or not package.origin:
+        return [TINY]
+    files = Path(package.origin).with_name("model_configs").glob("*.json")
     return [TINY, *sorted(file.stem for file in files)]
 
 

@@ -44,8 +44,7 @@ from zsntta_cli.datasets.names import (
 )
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder
-from zsntta_cli.encoders.generic import generic_source, generic_text
-from zsntta_cli.encoders.text import BATCH, prompt_features
+from zsntta_cli.encoders.text import BATCH, generic_source, generic_text, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, short
 from zsntta_cli.extraction.unfinished import Unfinished, discard
@@ -219,6 +218,8 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         root = self.settings.features_dir
         lists = set_names(root, self._folder, WORDS)
+        if not lists:
+            return
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
         files = stored(root, self._folder) if prompts else []
         lacking = [file for file in files if file.header and self._lacks(file.header, prompts)]
@@ -267,7 +268,8 @@ class Extractor:
         lacks_generic = bool(templates) and there.generic is None
         if (missing or lacks_generic) and (names := there.class_names):
             generic = self._generic if lacks_generic else (None, "")
-            store.add_texts(there.path, self._texts(there.name, names, missing), *generic)
+            texts = self._texts(there.name, names, missing)
+            store.add_texts(there.path, texts.values(), *generic)
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
@@ -283,9 +285,9 @@ class Extractor:
 
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
-    ) -> list[Text]:
-        """The class text features under each prompt, which may stand for many templates."""
-        texts = []
+    ) -> dict[str, Text]:
+        """The class text features by prompt, each of which may stand for many templates."""
+        texts = {}
         for prompt in templates if class_names else ():
             total = len(templates_of(prompt)) * len(class_names)
             what = f"{set_name}, {short(prompt, 20)}"
@@ -296,7 +298,7 @@ class Extractor:
                     advance(len(prompts))
                     return features
 
-                texts.append(Text(prompt, prompt_features(encode, prompt, class_names)))
+                texts[prompt] = Text(prompt, prompt_features(encode, prompt, class_names))
         return texts
 
     def _encode(
@@ -317,7 +319,8 @@ class Extractor:
         if part:
             rows = part_rows(len(images), *part, size)
             chosen = pick_rows(images, np.arange(rows.start, rows.stop))
-        identity = {"encoder": encoder.identity, "source": images.identity(), "batch_size": size}
+        source = images.identity()
+        identity = {"encoder": encoder.identity, "source": source, "batch_size": size}
         shape = len(chosen), encoder.embed_dim
         unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
         todo = len(chosen) - unfinished.done
@@ -335,10 +338,9 @@ class Extractor:
         generic, of_words = self._generic if texts else (None, "")
         features = Features(
             path, kind, images.name, encoder.identity,
-            {**images.identity(), **{key: value for key, value in beside.items() if value}},
+            {**source, **{key: value for key, value in beside.items() if value}},
             np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
-            tuple(images.class_names), {text.template: text for text in texts},
-            generic, of_words,
+            tuple(images.class_names), texts, generic, of_words,
             machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
         )  # fmt: skip
         ids = list(itertools.compress(chosen.sample_ids, readable))

@@ -217,9 +217,11 @@ def _noise_pools(plan: ExtractPlan, id_images: int) -> list[tuple[str, int]]:
 
 def _partners(plan: ExtractPlan) -> list[str]:
     """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
+    if not plan.partners:
+        return []
     bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
     roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
-    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
+    if len(roles) < len(plan.datasets) or "ood" in roles:
         return []
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 

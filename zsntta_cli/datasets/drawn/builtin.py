@@ -11,7 +11,7 @@ through the encoder's normal preprocessing.
 """
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,18 +37,18 @@ from zsntta_cli.settings import NOISE_TYPES
 VERSION = 1  # of the rendering: raise it when pictures change, caches then miss
 
 
-def _styled(styles: Mapping[str, float], backgrounds: tuple[str, ...]) -> Distribution:
-    return replace(HELD_OUT, styles=styles, backgrounds=backgrounds)
-
-
-_PRINTED = _styled(
-    {"plain": 3, "outlined": 2, "blurry": 1, "faded": 2, "colourless": 2},
-    ("gradient", "speckled", "scribbled"),
+_PRINTED = replace(
+    HELD_OUT,
+    styles={"plain": 3, "outlined": 2, "blurry": 1, "faded": 2, "colourless": 2},
+    backgrounds=("gradient", "speckled", "scribbled"),
 )
-_CLOSE_UP = _styled({"plain": 3, "blurry": 2, "grainy": 1, "dark": 2, "faded": 1}, ())
-_SKETCHBOOK = _styled(
-    {"sketched": 4, "outlined": 2, "plain": 2, "faded": 1, "pixelated": 1},
-    ("gradient", "scribbled", "blotchy", "striped"),
+_CLOSE_UP = replace(
+    HELD_OUT, styles={"plain": 3, "blurry": 2, "grainy": 1, "dark": 2, "faded": 1}, backgrounds=()
+)
+_SKETCHBOOK = replace(
+    HELD_OUT,
+    styles={"sketched": 4, "outlined": 2, "plain": 2, "faded": 1, "pixelated": 1},
+    backgrounds=("gradient", "scribbled", "blotchy", "striped"),
 )
 
 

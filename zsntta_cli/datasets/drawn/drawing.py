@@ -39,6 +39,7 @@ Value = TypeVar("Value", np.uint8, np.floating)
 
 _COLOURS = tuple(PALETTE)
 _RGB = np.array(list(PALETTE.values()), dtype=np.float32)
+_HAZE = np.float32(0.85)  # what faded pictures fade to
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
@@ -102,13 +103,13 @@ def _between(span: Span, gen: np.random.Generator) -> float:
 def _pick_style(concept: Concept, dist: Distribution, gen: np.random.Generator) -> str:
     """Draw one of the styles that the concept can have, by weight."""
     impossible = IMPOSSIBLE[concept.kind]
-    allowed = [(name, weight) for name, weight in dist.styles.items() if name not in impossible]
-    remaining = gen.random() * sum(weight for _, weight in allowed)
-    for name, weight in allowed:
+    allowed = {name: weight for name, weight in dist.styles.items() if name not in impossible}
+    remaining = gen.random() * sum(allowed.values())
+    for name, weight in allowed.items():
         remaining -= weight
         if remaining < 0:
             return name
-    return allowed[-1][0]
+    return [*allowed][-1]
 
 
 def _pick_ink(dist: Distribution, base: Colour, gen: np.random.Generator) -> tuple[str, Colour]:
@@ -228,7 +229,8 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
         picture, colour, size, background = _scan_of_handwriting(concept, dist, gen)
     else:
         picture, colour, size, background = _draw_object(concept, style, dist, gen)
-    strength, blur, noise = (_between(s, gen) for s in (dist.strength, dist.blur, dist.noise))
+    strength = _between(dist.strength, gen)
+    blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
     pixels = photograph(picture, style, strength, blur, noise, gen)
     return Drawing(
         pixels, concept, "" if style == "colourless" else colour, size, background, style
@@ -236,15 +238,6 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
 
 
 # --- What happens to a drawn picture on its way to pixels: style, blur, noise, bytes ---
-
-
-def _faded(picture: Pixels, strength: float) -> Pixels:
-    haze = np.float32(0.85)
-    return haze + np.float32(1 - 0.75 * strength) * (picture - haze)
-
-
-def _colourless(picture: Pixels) -> Pixels:
-    return np.broadcast_to(_interleaved(picture) @ _LUMA, picture.shape)
 
 
 def _soften(picture: Pixels, radius: float, factor: int) -> NDArray[np.float32]:
@@ -287,9 +280,9 @@ def photograph(
         case "dark":
             picture = picture * np.float32(0.75 - 0.55 * strength)
         case "faded":
-            picture = _faded(picture, strength)
+            picture = _HAZE + np.float32(1 - 0.75 * strength) * (picture - _HAZE)
         case "colourless":
-            picture = _colourless(picture)
+            picture = np.broadcast_to(_interleaved(picture) @ _LUMA, picture.shape)
         case "blurry":
             blur += 0.5 + 1.3 * strength
         case "grainy":
