@@ -150,11 +150,12 @@ class Encoding:
         stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
         digests = self.store.digests(stamps)
         kept = self.store.images(digests.values())
-        known_digests = [digests.get(item.key, b"") for item in items]
-        encoded = [
-            _encoded(*pair, kept.get(pair[1])) for pair in zip(items, known_digests, strict=True)
-        ]
-        todo = [i for i, one in enumerate(encoded) if one.features is None and not one.error]
+        encoded, todo = list[Encoded](), list[int]()
+        for i, item in enumerate(items):
+            digest = digests.get(item.key, b"")
+            encoded.append(_encoded(item, digest, kept.get(digest)))
+            if encoded[i].features is None and not encoded[i].error:
+                todo.append(i)
         reporter = self.reporter if name else Silent()
         if todo:
             with reporter.track(name, len(todo)) as advance:
@@ -175,8 +176,11 @@ class Encoding:
 
             for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
                 kept = self.store.images({one.digest for one in reads.values()})
-                unknown = ((i, one) for i, one in reads.items() if one.digest not in kept)
-                lacking = [i for i, one in unknown if one.pixels is None and not one.error]
+                lacking = [
+                    i
+                    for i, one in reads.items()
+                    if one.digest not in kept and one.pixels is None and not one.error
+                ]
                 if lacking and "encoder" not in vars(self):  # it is not loaded for nothing
                     reads |= (failures := _first_failures(items, lacking))
                     lacking = lacking[len(failures) :]
@@ -200,15 +204,22 @@ class Encoding:
         self, reads: Iterable[Read], kept: Mapping[bytes, KeptImage]
     ) -> dict[bytes, KeptImage]:
         """What is kept of new images, by digest: features of their pixels, or errors."""
-        new = {one.digest: one for one in reads if one.digest and one.digest not in kept}
-        images = {d: KeptImage(None, error=one.error) for d, one in new.items() if one.is_lasting}
-        pixels = {d: one.pixels for d, one in new.items() if one.pixels is not None}
+        images, pixels, new = dict[bytes, KeptImage](), dict[bytes, Pixels](), dict[bytes, Read]()
+        for one in reads:
+            if not one.digest or one.digest in kept:
+                continue
+            if one.is_lasting:
+                images[one.digest] = KeptImage(None, error=one.error)
+            if one.pixels is not None:
+                pixels[one.digest], new[one.digest] = one.pixels, one
         if not pixels:
             return images
         rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
         with np.errstate(over="ignore"):
-            halves = zip(pixels, rows.astype(np.float16), strict=True)
-        return images | {d: KeptImage(row, self._note(new[d])) for d, row in halves}
+            halves = rows.astype(np.float16)
+        for digest, half in zip(pixels, halves, strict=True):
+            images[digest] = KeptImage(half, self._note(new[digest]))
+        return images
 
     def _note(self, one: Read) -> str:
         """What was done to read an image; an encoder that squeezes it into a square sees all."""
@@ -291,8 +302,11 @@ def ahead(
                 waiting.append((i, threads.submit(function, i)))
             if not waiting:
                 return
-            batch = [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
-            yield {i: future.result() for i, future in batch}
+            results = {}
+            for _ in range(min(_BATCH, len(waiting))):
+                i, future = waiting.popleft()
+                results[i] = future.result()
+            yield results
     finally:
         for _, future in waiting:
             future.cancel()

@@ -133,9 +133,9 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         wanted = set(digests)
         query = f"SELECT digest, features, note FROM images WHERE reading = {READING} AND digest"
         rows = self._rows(query, wanted)
-        notes = {digest: note for digest, _, note in rows}
-        features = self._unpacked([row[:2] for row in rows], np.float16)
-        images = {digest: KeptImage(row, notes[digest]) for digest, row in features.items()}
+        features, images = self._unpacked(rows, np.float16), dict[bytes, KeptImage]()
+        for digest, _, note in rows:
+            images[digest] = KeptImage(features[digest], note)
         return self._failures(wanted - images.keys()) | images
 
     def features(self, digests: Iterable[bytes]) -> dict[bytes, Half]:
@@ -158,12 +158,12 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
         self, images: Mapping[bytes, KeptImage], files: Mapping[bytes, tuple[Stamp, bytes]]
     ) -> None:
         """Keep images by their digests, and files' stamps and digests by their keys."""
-        encoded = [
-            (digest, one.features.tobytes(), READING, one.note)
-            for digest, one in images.items()
-            if one.features is not None
-        ]
-        failed = [(digest, one.error, reader()) for digest, one in images.items() if one.error]
+        encoded, failed = [], []
+        for digest, one in images.items():
+            if one.features is not None:
+                encoded.append((digest, one.features.tobytes(), READING, one.note))
+            if one.error:
+                failed.append((digest, one.error, reader()))
         stamped = [(key, *stamp, digest) for key, (stamp, digest) in files.items()]
         with self._readable(), transaction(self._database):
             self._database.executemany(_ADD, encoded)
@@ -179,15 +179,21 @@ class FeatureStore(contextlib.AbstractContextManager["FeatureStore"]):
     def _failures(self, digests: Iterable[bytes]) -> dict[bytes, KeptImage]:
         """Images that the current decoder could not read."""
         rows = self._rows("SELECT digest, error, reader FROM failures WHERE digest", digests)
+        failed = {}
         with self._readable():
-            failed = ((row, str(error)) for row, error, by in rows if by == reader())
-            return {digest: KeptImage(None, error=error) for digest, error in failed}
+            for digest, error, by in rows:
+                if by == reader():
+                    failed[digest] = KeptImage(None, error=str(error))
+        return failed
 
     def _unpacked(self, rows: Sequence[tuple[Any, ...]], dtype: Any) -> dict[Any, NDArray[Any]]:
         """Features by the key under which they are kept, all of one encoder."""
+        features, lengths = {}, set()
         with self._readable():
-            features = {key: np.frombuffer(packed, dtype) for key, packed in rows}
-            if len({len(row) for row in features.values()}) > 1:
+            for key, packed, *_ in rows:
+                features[key] = np.frombuffer(packed, dtype)
+                lengths.add(len(features[key]))
+            if len(lengths) > 1:
                 raise ValueError("features of several lengths")
         return features
 

@@ -205,8 +205,9 @@ def checked_matrix(name: str, values: Any, flat: bool = False) -> NDArray[np.flo
 
 def check_method(name: str) -> None:
     """Raise SettingsError unless a method is one that judges single images here."""
-    own = [known for known in METHODS if own_code(known) and METHODS[known].online]
-    check_choice("method", str(name), [*DETECTORS, *own])
+    if name not in DETECTORS:
+        own = [known for known in METHODS if own_code(known) and METHODS[known].online]
+        check_choice("method", str(name), [*DETECTORS, *own])
 
 
 def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdSettings, Any]:
@@ -218,12 +219,16 @@ def checked_settings(method: str, values: Mapping[str, Any]) -> tuple[ThresholdS
     chosen = METHODS[method]
     of_threshold, own = fields_of(ThresholdSettings), chosen.fields()
     choices = sorted({*of_threshold, *own})
-    for name in values:
+    values_of_threshold, values_of_method = dict[str, Any](), dict[str, Any]()
+    for name, value in values.items():
         has = f"{near(name, choices)}: it has {', '.join(choices)}."
         check(name in choices, f"{short(name)} is no setting of {method}{has}")
-    plain = {name: _plain(value) for name, value in values.items()}
-    threshold = ThresholdSettings(**{k: v for k, v in plain.items() if k in of_threshold})
-    options = chosen.settings(**{k: v for k, v in plain.items() if k in own})
+        if name in of_threshold:
+            values_of_threshold[name] = _plain(value)
+        if name in own:
+            values_of_method[name] = _plain(value)
+    threshold = ThresholdSettings(**values_of_threshold)
+    options = chosen.settings(**values_of_method)
     size = options.at_once
     check(size == 1, f"batch-size is {size}, must be 1: each item is decided as it comes.")
     return threshold, options
