@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.detection.detecting.request import Request
-from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
+from zsntta_cli.detection.detecting.run import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.flags import Flag

@@ -21,7 +21,7 @@ from small_detectors import (
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.detection.detecting.rows import in_hindsight
+from zsntta_cli.detection.detecting.run import in_hindsight
 from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.inputs import MeantScale
 from zsntta_cli.detection.learning import units

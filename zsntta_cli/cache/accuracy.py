@@ -10,7 +10,7 @@ tools/published_accuracies.py.
 """
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -159,13 +159,11 @@ def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccur
 
 def judge(shot: ZeroShotAccuracy, rows: Iterable[PublishedAccuracy]) -> ZeroShotAccuracy:
     """Put the published accuracy of the same templates and images beside a zero-shot accuracy."""
-    same = (
-        row
-        for row in rows
-        if row.images == shot.images
-        and {*templates_of(row.templates)} == {*templates_of(shot.template)}
-    )
-    return replace(shot, published=next(same, None))
+    templates = {*templates_of(shot.template)}
+    for row in rows:
+        if row.images == shot.images and {*templates_of(row.templates)} == templates:
+            return replace(shot, published=row)
+    return shot
 
 
 # Orders of labels under which far more answers would be right: signs of a wrong label column.
@@ -214,13 +212,13 @@ def _usual_orders(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]
     yield "every label is one too high, as if they counted from 1", np.roll(every, 1)
     yield "every label is one too low, as if the first class had gone", np.roll(every, -1)
     yield "labels count from the last class", every[::-1]
-    sortings: dict[str, Callable[[int], str]] = {
-        "numbers as text is sorted: 0, 1, 10, 11 …": str,
-        "the class names as they are sorted": lambda i: names[i],
-        "the class names as they are sorted regardless of case": lambda i: names[i].lower(),
+    sortings: dict[str, Sequence[str]] = {
+        "numbers as text is sorted: 0, 1, 10, 11 …": [*map(str, range(len(names)))],
+        "the class names as they are sorted": names,
+        "the class names as they are sorted regardless of case": [*map(str.lower, names)],
     }
-    for words, key in sortings.items():
-        order = np.array(sorted(range(len(names)), key=key), np.intp)
+    for words, keys in sortings.items():
+        order = np.array(sorted(range(len(names)), key=keys.__getitem__), np.intp)
         yield f"labels count {words}", order
         yield f"text features are in the order of {words}", np.argsort(order)
 

@@ -2,6 +2,7 @@
 
 import functools
 import platform
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
@@ -131,8 +132,8 @@ def _version(distribution: str) -> str:
 def cpu_name() -> str:
     """The processor's model, as far as the system names it."""
     try:
-        lines = _CPU_INFO.read_text().splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        named = re.search(r"^model name\s*:(.*)$", _CPU_INFO.read_text(), re.MULTILINE)
     except OSError:
-        names = []
-    return next(iter(names), "") or platform.processor() or platform.machine()
+        named = None
+    name = named[1].strip() if named else ""
+    return name or platform.processor() or platform.machine()

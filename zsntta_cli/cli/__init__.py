@@ -34,8 +34,7 @@ COMMANDS = {
 
 def program(words: Sequence[str] = ()) -> Any:
     """The program with the commands that a line names, or with all."""
-    named = [name for name in COMMANDS if name in words]
-    return _program(tuple(named or COMMANDS))
+    return _program(tuple(filter(words.__contains__, COMMANDS)) or tuple(COMMANDS))
 
 
 @functools.cache

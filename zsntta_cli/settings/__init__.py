@@ -98,7 +98,8 @@ def known_folders() -> Mapping[str, EncoderChoice]:
 
 def is_tiny(folder: str) -> bool:
     """Whether a folder is that of the embedded encoder's features, in any precision."""
-    return folder in (TINY, *(f"{TINY}-{precision}" for precision in PRECISIONS))
+    name, dash, precision = folder.partition("-")
+    return name == TINY and (precision in PRECISIONS if dash else True)
 
 
 _THREADS = min(os.cpu_count() or 1, 16)

@@ -154,7 +154,7 @@ class WordSet:
 
 WORD_SETS: dict[str, WordSet] = {
     "wordnet": WordSet(
-        {f"wordnet-{speech}": prompt for speech, prompt in SPEECH_PROMPTS.items()},
+        {"wordnet-nouns": NOUN_PROMPT, "wordnet-adjectives": SPEECH_PROMPTS["adjectives"]},
         NOUN_PROMPT,
     ),
     "csp": WordSet(

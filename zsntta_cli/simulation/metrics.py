@@ -126,7 +126,7 @@ def measure(samples: Judged) -> dict[str, Measures]:
     if samples.class_probability is not None:  # for OOD samples no class is right
         of_class = samples.class_probability[is_id]
         values["ece_class"], values["brier_class"] = _calibration(of_class, is_named[is_id])
-    groups = {group: Measures() for group in (ACCURACIES, FLAGS, DETECTION)}
+    groups = {ACCURACIES: Measures(), FLAGS: Measures(), DETECTION: Measures()}
     for name, metric in METRICS.items():
         groups[metric.group][name] = values.get(name, math.nan)
     return groups

@@ -1,11 +1,12 @@
 """The work of `zsntta detect`: images, or cached features, become rows as they are decided."""
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,12 @@ from zsntta_cli.detection.classes.names import notes_on
 from zsntta_cli.detection.classes.photos import PhotoClasses, photo_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
 from zsntta_cli.detection.detecting.request import Request
-from zsntta_cli.detection.detecting.rows import in_hindsight, on_arrival, rows_of
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded, Encoding, wrong_with
+from zsntta_cli.detection.flags import Flag, Flagged, flagged
 from zsntta_cli.detection.sources import Scan, batches, check_sources
 from zsntta_cli.detection.sources.item import Item, refuse
-from zsntta_cli.detection.verdicts import VerdictAnswer, VerdictRow
+from zsntta_cli.detection.verdicts import FIELDS, FORMAT, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import (
     SettingsError,
     counted,
@@ -34,6 +35,9 @@ from zsntta_cli.errors import (
 )
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings import is_tiny
+
+# From features (N, D) of the images that are to be judged.
+Decide = Callable[[NDArray[np.float32]], Flagged]
 
 AT_ONCE = 64  # images between two words about them, where they are decided on arrival
 _ALIKE, _COMPARED = 1 - 1e-6, 4096  # cosine of texts, and the most classes to be compared
@@ -250,3 +254,40 @@ def _said_again(count: int) -> str:
         f"note: {count:,} {images} given more than once, by a folder, a name or a link: "
         f"{is_judged} judged once."
     )
+
+
+def rows_of(encoded: Sequence[Encoded], decide: Decide, encoder_name: str) -> list[VerdictRow]:
+    """Rows of images (N,) in their order; one that cannot be read has an error and no verdict."""
+    features = [one.features for one in encoded if one.features is not None]
+    judged = zip(*decide(np.array(features, np.float32)), strict=True) if features else iter(())
+    rows = []
+    for one in encoded:
+        verdict: dict[str, Any] = {}
+        if one.features is not None:
+            decided, rank = next(judged)
+            verdict = decided.as_row(rank)
+        row: dict[str, Any] = dict.fromkeys(FIELDS) | verdict | {
+            "format": FORMAT, "source": one.item.source, "content": one.digest.hex() or None,
+            "note": one.note or None, "error": one.error or None, "encoder": encoder_name,
+        }  # fmt: skip
+        rows.append(cast(VerdictRow, row))
+    return rows
+
+
+def in_hindsight(detector: OnlineDetector, flag: Flag) -> Decide:
+    """The rule that decides on all images together."""
+    return lambda features: flagged(detector.decide_all(features), flag)
+
+
+def on_arrival(detector: OnlineDetector) -> Decide:
+    """The rule that decides on images as they come and learns; ranks are among those so far."""
+    so_far: list[float] = []
+
+    def decide(features: NDArray[np.float32]) -> Flagged:
+        verdicts, ranks = detector.update(features), []
+        for margin in verdicts.margin.tolist():
+            insort(so_far, margin)
+            ranks.append(len(so_far) - bisect_right(so_far, margin) + 1)
+        return verdicts, ranks
+
+    return decide
