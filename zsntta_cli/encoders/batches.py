@@ -48,8 +48,8 @@ def load_batches(
         # read while the encoder works; no more than these batches are in memory.
         for _ in range(len(batches)):
             while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
-                tasks = [rows[start : start + _TASK] for start in range(0, len(rows), _TASK)]
-                waiting.append([threads.submit(read, task) for task in tasks])
+                starts = range(0, len(rows), _TASK)
+                waiting.append([threads.submit(read, rows[i : i + _TASK]) for i in starts])
             yield _collate([*chain.from_iterable(map(Future.result, waiting.popleft()))])
     finally:
         threads.shutdown(cancel_futures=True)

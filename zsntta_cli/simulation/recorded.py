@@ -139,7 +139,7 @@ def _read_group(what: str, maker: Callable[..., Any], names: Collection[str], va
     """A group of settings of a record, which has no others than these names."""
     _check_object(what, values)
     _check_no_others(what, values, names)
-    return settings_of(maker, values)
+    return settings_of(maker, values, values)
 
 
 def _check_object(what: str, given: Any) -> None:

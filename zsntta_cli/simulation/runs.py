@@ -130,11 +130,11 @@ def build_run(
     of_set = _OF_SETS.get((preset, name.base), {})
     of_preset = preset_values(preset, method)
     flat = {**chosen.defaults, **family, **of_preset, **of_set, **values}
-    stream = _pick(StreamSettings, fields_of(StreamSettings), flat)
-    threshold = _pick(ThresholdSettings, fields_of(ThresholdSettings), flat)
+    stream = settings_of(StreamSettings, fields_of(StreamSettings), flat)
+    threshold = settings_of(ThresholdSettings, fields_of(ThresholdSettings), flat)
     return RunSettings(
         method, encoder, id_set, ood_set if stream.ratio else None, prompt,  # of a clean one: none
-        stream, threshold, _pick(chosen.settings, chosen.fields(), flat), preset,
+        stream, threshold, settings_of(chosen.settings, chosen.fields(), flat), preset,
     )  # fmt: skip
 
 
@@ -162,13 +162,12 @@ def _settings_of_preset(method: str, id_set: str, preset: str) -> dict[str, Any]
     return build_run(method, "", id_set, None, "", preset).flat()
 
 
-def _pick(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
-    """A group of settings, of those of its fields that have a value."""
-    return settings_of(maker, {name: flat[name] for name in fields if name in flat})
+def settings_of(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[str, Any]) -> Any:
+    """A group of settings, of those of its fields that have a value.
 
-
-def settings_of(maker: Callable[..., Any], values: Mapping[str, Any]) -> Any:
-    """A group of settings with some values, checked once: thousands of runs share few groups."""
+    It is checked once: thousands of runs share few groups.
+    """
+    values = {name: flat[name] for name in fields if name in flat}
     try:
         return _checked(maker, **values)
     except TypeError:  # a value that cannot be hashed is none, which a call without a cache says

@@ -74,9 +74,14 @@ class Simulator:
             data = matched(data, sources.id_set.model(settings.prompt).get("logit_bias"))
         digests = run_digests(settings, sources, more_text)
         started = time.perf_counter()
-        decisions, columns, machine = self._decide(
-            settings, sources, stream, data, digests, analyse
-        )
+        columns: Columns = {}
+        machine: Machine | None = Machine()
+        if METHODS[settings.method].live:
+            decisions, columns, machine = self._decide_live(
+                settings, sources, stream, data, digests, analyse
+            )
+        else:
+            decisions = _decide_from_cache(settings, data)
         del data  # of a long stream, hundreds of MB
         seconds = time.perf_counter() - started
         done = stream.first(len(decisions.class_index))
@@ -92,7 +97,7 @@ class Simulator:
             shared_once(self._library.origins(settings, sources)), frozen_probability=of_class,
         )  # fmt: skip
 
-    def _decide(
+    def _decide_live(
         self,
         settings: RunSettings,
         sources: Sources,
@@ -101,9 +106,7 @@ class Simulator:
         digests: Mapping[str, str],
         analyse: bool,
     ) -> tuple[Decisions, Columns, Machine | None]:
-        """Decisions, further columns, and a replay's machine; None for a run that went live."""
-        if not METHODS[settings.method].live:
-            return _decide_from_cache(settings, data), {}, Machine()
+        """Decisions, further columns, and the machine of kept answers; None if it went live."""
         # Only for live methods: it imports their settings.
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 

@@ -1,6 +1,7 @@
 """What the built-in pictures can show, and the words for it."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from zsntta_cli.datasets.drawn.outlines import DIGITS, OUTLINES
 from zsntta_cli.datasets.drawn.textures import TEXTURES
@@ -74,14 +75,10 @@ class Concept:
         return str(DIGITS.index(self.name)) if self.kind == "digit" else self.name
 
 
-def _concepts(kind: str, names: tuple[str, ...]) -> tuple[Concept, ...]:
-    return tuple(Concept(kind, name) for name in names)
-
-
-SHAPES = _concepts("shape", tuple(OUTLINES)[:10])
-OTHER_SHAPES = _concepts("shape", tuple(OUTLINES)[10:])
+SHAPES = tuple(map(partial(Concept, "shape"), tuple(OUTLINES)[:10]))
+OTHER_SHAPES = tuple(map(partial(Concept, "shape"), tuple(OUTLINES)[10:]))
 # Without the letters that look like a shape: C, I, O, T, V, X.
-LETTERS = _concepts("letter", tuple("ABDEFGHJKLMNPQRSUWYZ"))
-NUMERALS = _concepts("digit", DIGITS)
-SURFACES = _concepts("texture", tuple(TEXTURES))
+LETTERS = tuple(map(partial(Concept, "letter"), "ABDEFGHJKLMNPQRSUWYZ"))
+NUMERALS = tuple(map(partial(Concept, "digit"), DIGITS))
+SURFACES = tuple(map(partial(Concept, "texture"), TEXTURES))
 STATIC = Concept("static", "static")
