@@ -25,7 +25,7 @@ OUTPUTS = {
     ("paper", "--output"): (("paper", "2", *TINY), TABLES),
     ("report", "--output"): (("report",), (".html", ".htm")),
     ("plot", "--output"): (("plot", "ranks"), FIGURES),
-    ("records list", "--output"): (("records", "list"), (".txt", ".csv", ".json")),
+    ("records list", "--output"): (("records", "list"), TABLES),
     ("records export", "--output"): (("records", "export"), (".jsonl", ".json", ".csv")),
     ("methods list", "--output"): (("methods", "list"), TABLES),
     ("methods show", "--output"): (("methods", "show", "magic"), TABLES),

@@ -35,14 +35,14 @@ ListForm = Annotated[
         help="Format of the output. [by the output's ending, or table]",
         parser=_form,
         metavar="|".join(FORMS),
+        is_eager=True,  # the file of the output is held against it
     ),
 ]  # fmt: skip
 
 
-def _table_file(output: Path | None) -> Path | None:
-    """The file of a table, whose ending is that of a form, before any work is done for it."""
-    if output and output.suffix:
-        form_of(output, ENDINGS, refusal=typer.BadParameter)
+def _table_file(typed: typer.Context, output: Path | None) -> Path | None:
+    """The file of a table, whose form is known before any work is done for it."""
+    form_of(output, ENDINGS, typed.params.get("form"), TABLE, refusal=typer.BadParameter)
     return output
 
 
