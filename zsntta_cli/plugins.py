@@ -17,7 +17,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.errors import SettingsError, first_line, short
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, short
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -163,6 +163,27 @@ def _place(error: BaseException, path: Path) -> str:
 def _words(error: BaseException) -> str:
     kind, words = type(error).__name__, first_line(error).removesuffix(".")
     return kind if words == kind else f"{kind}: {words}"
+
+
+@contextlib.contextmanager
+def worded_errors() -> Iterator[None]:
+    """Turn what a script's method raises into one line; errors of other code stay as they are.
+
+    Raises:
+        SettingsError: an error was raised in or below a loaded script.
+    """
+    try:
+        yield
+    except (ZsnttaError, MemoryError):
+        raise
+    except Exception as error:
+        for path in _added:
+            if place := _place(error, path):
+                where = f"{path.name}{place}"
+                raise SettingsError(
+                    f"{where}: {_words(error)}; zsntta --debug shows the traceback."
+                ) from error
+        raise
 
 
 def is_loading() -> bool:

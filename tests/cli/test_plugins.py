@@ -266,3 +266,14 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     ):
         assert f"{words}\n" in stderr
     assert "'three' of other is left out (SettingsError: " in stderr
+
+
+def test_a_method_that_raises_is_one_line_with_its_place(typed, tmp_path):
+    text = CLASSIFIER.replace("return items.class_index", "return {}['no such key']")
+    (tmp_path / "raises.py").write_text(text)
+    line = text[: text.index("no such key")].count("\n") + 1
+    run = ("--plugin", "raises.py", "simulate", *PAIR, "--method", "adand+last", "--noise", "none")
+    code, stdout, stderr = typed(*run)
+    assert (code, stdout) == (2, ""), stderr
+    assert "Traceback" not in stderr
+    assert f"raises.py, line {line}: KeyError: 'no such key'" in stderr

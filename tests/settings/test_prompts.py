@@ -53,3 +53,9 @@ def test_a_label_of_many_templates_is_short_and_no_others():
     plain = "a photo of a {}, " + "very " * 20
     for prompt in ("clip-80", "a {} | the {}", plain):
         assert prompt_label(prompt) == prompt
+
+
+@pytest.mark.parametrize("mark", ["{c}", "{classname}", "{0}", "%s"])
+def test_other_tools_place_of_the_name_is_told_as_what_it_means(mark):
+    with pytest.raises(SettingsError, match=r"write 'a photo of a \{\}\.'"):
+        prompt_template(f"a photo of a {mark}.")

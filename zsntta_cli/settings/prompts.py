@@ -6,6 +6,7 @@ adjectives are two lists of one set, and a method mines a share of each.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +17,8 @@ from zsntta_cli.errors import SettingsError, short
 # The paper's text has "this is a photo of a {}"; its numbers come from the code's template.
 PROMPTS = {"code": "a photo of a {}.", "paper": "this is a photo of a {}"}
 DEFAULT_PROMPT = PROMPTS["code"]
+# The class name's place as other tools write it: {c} of CLIP_benchmark, {classname}, {0}, %s.
+_OTHER_MARK = re.compile(r"([^{}%]*)(\{\w+\}|%s)([^{}%]*)", re.DOTALL)
 ENSEMBLE = "clip-"  # the beginning of an ensemble's name
 _ENSEMBLES = Path(__file__).with_name("ensembles.json")
 PHOTOS = "photos"  # in place of a prompt: class features were made of example photos
@@ -53,6 +56,11 @@ def prompt_template(prompt: str) -> str:
         return join_templates(*map(prompt_template, parts))
     template = PROMPTS.get(prompt, prompt)
     if template.count("{}") != 1 or template.count("{") != 1 or template.count("}") != 1:
+        if other := _OTHER_MARK.fullmatch(template):
+            meant = f"{other[1]}{{}}{other[3]}"
+            raise SettingsError(
+                f"prompt '{short(prompt)}' has {other[2]} in place of {{}}: write '{short(meant)}'."
+            )
         raise SettingsError(
             f"prompt '{short(prompt)}' is neither one of {', '.join([*PROMPTS, *ensembles()])} nor "
             f"a text with one {{}} for the class name."

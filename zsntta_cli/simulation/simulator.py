@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from zsntta_cli import plugins
 from zsntta_cli.cache.origin import shared_once
 from zsntta_cli.cache.store import Features, problems
 from zsntta_cli.errors import SettingsError, StoreError
@@ -97,6 +98,7 @@ class Simulator:
             shared_once(self._library.origins(settings, sources)), frozen_probability=of_class,
         )  # fmt: skip
 
+    @plugins.worded_errors()
     def _decide_live(
         self,
         settings: RunSettings,
@@ -175,6 +177,7 @@ def _blas(method: str) -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@plugins.worded_errors()
 def _decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
     """The decisions of a method that is not live, checked.
 
