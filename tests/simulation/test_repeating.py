@@ -48,7 +48,8 @@ def test_a_method_whose_code_is_not_here_is_not_run_again(simulate, tmp_path):
     (tmp_path / "r.json").write_text(record_of(method="magic"))
     fails(
         simulate("--from", "r.json"),
-        "the code of the method 'magic' is not here: name its script, zsntta --plugin FILE.py",
+        "the code of the method 'magic' is not here",
+        "zsntta --plugin FILE.py",
     )
 
 
