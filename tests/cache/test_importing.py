@@ -260,3 +260,13 @@ def test_defaults_of_the_command_line_are_the_plans():
         default = options[field.name].default
         required = default is inspect.Parameter.empty and field.default is dataclasses.MISSING
         assert required or default == field.default, field.name
+
+
+@pytest.mark.parametrize(
+    ("labels", "way"),
+    [(np.zeros((4, 1), int), "ravel"), (np.eye(4, dtype=int), "argmax"), (np.zeros(4), "astype")],
+)
+def test_labels_of_another_form_are_told_the_way(tmp_path, labels, way):
+    path = tmp_path / "dump.npz"
+    np.savez(path, features=np.ones((4, 3), np.float32), labels=labels)
+    not_imported(way, features=path)

@@ -346,9 +346,16 @@ def _check_shapes(
         or not -1 <= labels.min() <= labels.max() <= most
     ):
         span = f" from {labels.min()} to {labels.max()}" if labels.size else ""
+        way = ""
+        if labels.ndim == 2:
+            way = (
+                ": labels.ravel() of a column" if labels.shape[1] == 1 else ": argmax(1) of one-hot"
+            )
+        elif not numbers:
+            way = ": labels.astype('int32')"
         raise StoreError(
             f"{plan.labels or plan.features}: the labels are {labels.dtype} {labels.shape}{span}, "
-            f"must be whole numbers ({len(rows)},) from 0 to {most}, or -1 for none."
+            f"must be whole numbers ({len(rows)},) from 0 to {most}, or -1 for none{way}."
         )
 
 
