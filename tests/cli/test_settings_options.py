@@ -95,7 +95,7 @@ def test_values_of_set_are_of_their_types():
         "adand+tent.tent-batch-size=8,16": {"adand+tent": {"tent_batch_size": [8, 16]}},
         "tpt.augmix=no": {"tpt": {"augmix": [False]}},
         "zs-clip.threshold=adaptive,0.5": {"zs-clip": {"fixed": [None, 0.5]}},
-        "neglabel.words=a=b": {"neglabel": {"words": ["a=b"]}},
+        "neglabel.words=a=b,c": {"neglabel": {"words": ["a=b,c"]}},
     }
     for text, axes in texts.items():
         assert method_settings([text]) == ({}, axes)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 from zsntta_cli.datasets.decoding import (
     BROUGHT,
@@ -406,3 +406,13 @@ def test_a_heif_of_more_than_8_bits_is_noted(bits, note):
         pillow_heif.options.SAVE_HDR_TO_12_BIT = False
     assert as_shown(content.getvalue()).note == note
     assert as_shown(saved(Image.new("RGB", (64, 64)), "AVIF")).note == ""
+
+
+def test_a_long_text_or_a_large_profile_is_no_damage():
+    """Drawing programs keep their prompts and graphs in a PNG: Pillow alone stops at 1 MB."""
+    info = PngImagePlugin.PngInfo()
+    info.add_text("workflow", "x" * 2_000_000, zip=True)
+    for kept in ({"pnginfo": info}, {"icc_profile": bytes(2_000_000)}):
+        file = io.BytesIO()
+        Image.new("RGB", (4, 4), "red").save(file, "png", **kept)
+        assert as_shown(file.getvalue()).image.getpixel((0, 0)) == (255, 0, 0)

@@ -5,6 +5,7 @@ import random
 import unicodedata
 from collections import Counter
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -264,3 +265,12 @@ def test_a_folder_of_videos_alone_says_so(here, source):
     for _ in range(2):  # scans share no count
         with pytest.raises(DatasetError, match=r"left out: 1 \.mp4"):
             sources(source)
+
+
+def test_what_exiftool_keeps_is_a_photo_and_other_endings_are_counted(tmp_path):
+    for name in ("a.jpg", "a.jpg_original", "a.mov_original"):
+        Image.new("RGB", (4, 4)).save(tmp_path / name, "jpeg")
+    scan = Scan()
+    found = [Path(item.source).name for item in images_in(tmp_path, scan)]
+    assert found == ["a.jpg", "a.jpg_original"]
+    assert scan.left_out.words() == "1 .mov_original"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import PIL
 from numpy.typing import NDArray
-from PIL import ExifTags, Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, ImageOps, PngImagePlugin, UnidentifiedImageError
 
 READING = 6  # goes up when a file gives other pixels or notes
 # The notes of an image of more than 8 bits, of several pictures, and of a long one.
@@ -41,6 +41,9 @@ _OTHERS = {
     b"<!doctype html": "it is a web page",
     b"<html": "it is a web page",
 }
+
+# Texts of drawing programs and colour profiles in PNGs: Pillow stops at 1 MB, no viewer does.
+PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_MEMORY
 
 Source = bytes | Path | Image.Image
 

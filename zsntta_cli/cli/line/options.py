@@ -383,9 +383,14 @@ def thresholds(text: str) -> Several:
     )
 
 
+def whole(text: str) -> Several:
+    """A text as it is: names between commas that stand for one value."""
+    return Several([text])
+
+
 def reader_of(field: "dataclasses.Field[Any]") -> Callable[[str], Several]:
     """What reads the values of a setting."""
-    own = {"fixed": thresholds, "ratio": ratios}.get(field.name)
+    own = {"fixed": thresholds, "ratio": ratios, "words": whole}.get(field.name)
     kinds = {int: whole_numbers, float: numbers, bool: truths}
     return own or kinds.get(value_type(field)[0], texts)
 

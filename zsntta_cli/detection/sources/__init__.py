@@ -167,12 +167,17 @@ def images_in(path: Path, scan: Scan | None = None) -> Iterator[Item]:
     for file in every_file(path, scan.all_folders):
         if file.left_out == CLOSED:
             yield Item(str(path.joinpath(*file.parts)), partial(_content, file))
-        elif file.ending not in PHOTOS or file.left_out not in ("", UNREADABLE):
+        elif not _is_photo(file.ending) or file.left_out not in ("", UNREADABLE):
             scan.left_out.add(file, path)
         elif is_folder:
             yield of_file(path.joinpath(*file.parts))
         else:
             yield Item("/".join((str(path), *file.parts)), partial(_content, file), path, file.id)
+
+
+def _is_photo(ending: str) -> bool:
+    """Whether a file calls itself a picture; exiftool keeps old ones as .jpg_original."""
+    return ending.removesuffix("_original") in PHOTOS
 
 
 def _content(file: File) -> Content:
