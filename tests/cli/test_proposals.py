@@ -81,9 +81,9 @@ def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given
 
 def test_partners_that_are_to_be_had_are_proposed(tmp_path):
     easy = lacking.no_partner("cifar10", "ViT-B-16-openai", tmp_path, ("svhn", "lsun"))
-    assert proposed(easy, {})[0]["dataset"] == ["svhn"]
+    assert proposed(easy, {})[0]["dataset"] == [["svhn"]]
     by_hand = lacking.no_partner("cub200", "", tmp_path, ("inaturalist", "sun"))
-    assert proposed(by_hand, {})[0]["dataset"] == ["inaturalist", "sun"]
+    assert proposed(by_hand, {})[0]["dataset"] == [["inaturalist"], ["sun"]]
     assert str(lacking.no_partner("mine", "", tmp_path, ())).endswith(": add --ood NAME")
 
 

@@ -163,7 +163,7 @@ def test_the_record_tells_runs_on_other_text_features_apart(root):
     [
         ("cifar10", [DEFAULT_PROMPT],
          "the prompt 'the nice {}' is not cached for 'cifar10' (cached: 'a photo of a {}.'): type "
-         "zsntta "),
+         "zsntta cache import cifar10 --encoder e --features FILE"),
         ("words-adjectives", [DEFAULT_PROMPT],
          "type zsntta extract --words adjectives.txt --features-dir"),
     ],

@@ -122,9 +122,10 @@ def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
     if made.get("pretrained") == _IMPORTED:
         return None
     try:
-        return EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
+        choice = EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
     except (KeyError, ZsnttaError):
         return None
+    return choice if folder.startswith(choice.slug) else None  # of a copy an extraction is no part
 
 
 def _is_imported(folder: str, root: Path) -> bool:
