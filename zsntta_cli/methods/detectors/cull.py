@@ -103,10 +103,10 @@ class CullSettings(MethodSettings):
     def note(self, has_generic: bool, is_level_known: bool) -> str:
         """Where equation 6 is left out, or has no generic text."""
         if self.cull_low is None and not is_level_known:
-            none = ", and with --cautious none at all" if self.cautious else ""
+            none = ", so with cautious=true nothing is noise" if self.cautious else ""
             return (
-                f"knows no level of this encoder, so that no image is noise by itself{none} "
-                f"(--set cull-low=NATS sets it)"
+                f"has no noise level for this encoder and judges by the stream alone{none} "
+                "(--set cull-low=NATS sets one)"
             )
         if has_generic:
             return ""
