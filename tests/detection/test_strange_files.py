@@ -28,7 +28,7 @@ def awful(root):
     """Files, links and pipes of all kinds, and two folders of systems with more."""
     good = {f"good {i}{ending}": file(form) for i, (ending, form) in enumerate([
         (".jpg", "JPEG"), (".jpe", "JPEG"), (".mpo", "MPO"), (".apng", "PNG"), (".heic", "JPEG"),
-        (".png", "WEBP"), (".BMP", "BMP"), (".ppm", "PPM"),
+        (".png", "WEBP"), (".BMP", "BMP"), (".ppm", "PPM"), (".jpg_original", "JPEG"),
     ])}  # fmt: skip
     whole = file("JPEG", quality=90)
     bad = {f"bad {i}.jpg": content for i, content in enumerate([
@@ -39,7 +39,7 @@ def awful(root):
     other = {
         "a.xmp": b"x", "Thumbs.db": b"\xd0\xcf", "clip.mov": b"", "old.zip": b"", "x.rar": b"",
         "drawing.svg": b"<svg/>", ".hidden.jpg": good["good 0.jpg"],
-        "a.jpg_original": good["good 0.jpg"], "b": good["good 0.jpg"],
+        "b": good["good 0.jpg"],
         "._good.jpg": b"\0\5\x16\7", "empty": b"",
     }  # fmt: skip
     for name, content in (good | bad | other).items():

@@ -190,20 +190,21 @@ def test_neglabel_runs_at_once_on_the_only_set(cached, few):
             "--report", "ood", "--limit", "100")  # fmt: skip
     fails(cached(*line), "neglabel needs a word list (cached: none): type zsntta extract --words "
           "wordnet --model tiny\n")  # fmt: skip
-    fails(cached(*line, "--words", "csp"), "type zsntta extract --words csp --model tiny\n")
+    fails(cached(*line, "--set", "words=csp"), "type zsntta extract --words csp --model tiny\n")
     cached(*EXTRACT, "cma")
-    fails(cached(*line), "(cached: cma): name one with --words NAME, or type zsntta extract")
+    fails(cached(*line), "(cached: cma): name one with --set words=NAME, or type zsntta extract")
     cached(*EXTRACT, "wordnet")
     result = cached(*line)
     assert result.exit_code == 0, result.stderr
-    assert cached(*line, "--words", "wordnet", "--fresh").stdout == result.stdout
-    both = cached(*line, "--words", "wordnet-nouns,wordnet-adjectives", "--fresh")
+    assert cached(*line, "--set", "words=wordnet", "--fresh").stdout == result.stdout
+    both = cached(*line, "--set", "words=wordnet-nouns,wordnet-adjectives", "--fresh")
     assert both.stdout == result.stdout
-    assert cached(*line, "--words", "wordnet-nouns").stdout != result.stdout
-    assert cached(*line, "--words", "cma").exit_code == 0
+    assert cached(*line, "--set", "words=wordnet-nouns").stdout != result.stdout
+    assert cached(*line, "--set", "words=cma").exit_code == 0
     cached(*EXTRACT, "drawn")
     fails(
-        cached(*line), "(cached: cma, drawn, wordnet): name one with --words NAME, or type zsntta"
+        cached(*line),
+        "(cached: cma, drawn, wordnet): name one with --set words=NAME, or type zsntta",
     )
 
 

@@ -97,6 +97,10 @@ def test_names_where_python_knows_no_utf8(place, tmp_path):
     right = run(*base, "--id=pets", cwd=tmp_path)
     answer = run(*base, "--id=été", cwd=tmp_path, env=environment(**ascii_only))
     assert answer.returncode == 0, answer
-    assert answer.stdout.splitlines()[1:] == right.stdout.splitlines()[1:]
+    table, wanted = (
+        [line for line in one.stdout.splitlines() if line.startswith("|")]
+        for one in (answer, right)
+    )
+    assert table == wanted
     answer = run("cache", "show", "été", cwd=tmp_path, env=environment(**ascii_only))
     assert answer.returncode == 0, answer

@@ -34,7 +34,7 @@ print(len(detector.update(features=np.random.default_rng(0).normal(size=(70, 8))
 def left_out():
     """The modules of all requirements that the small installation does not name."""
     page = (ROOT / "docs/questions.md").read_text("utf-8")
-    [named] = re.findall(r"pip install --no-deps zsntta\npip install (.*)", page)
+    [named] = re.findall(r"pip install --no-deps \.\npip install (.*)", page)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = {re.split("[<>=]", line)[0].replace("_", "-") for line in project["dependencies"]}
     own = names - set(named.split()) - BROUGHT
