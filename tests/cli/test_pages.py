@@ -25,6 +25,13 @@ def parameters(words):
     return command.make_context(command.name, list(words), parent=context).params
 
 
+def test_the_page_of_all_commands_tells_of_each_as_its_own_page_does():
+    told = program([]).commands
+    assert [*told] == [*COMMANDS]
+    for name, command in COMMANDS.items():
+        assert command.help.split("\n")[0] == told[name].help, name
+
+
 def test_every_option_has_its_help():
     for name, command in {**COMMANDS, **RUNNABLE}.items():
         assert command.help.strip(), name

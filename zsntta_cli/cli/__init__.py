@@ -1,6 +1,7 @@
 """The command line: a command parses, builds settings, calls one library function, prints."""
 
 import functools
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,28 +14,42 @@ from zsntta_cli import __version__, plugins
 from zsntta_cli.cli.line.command import HELP, Debugging, command, end, say, usage
 from zsntta_cli.errors import SettingsError
 
-# Where the commands are, by what they are for; a line imports those that it names, help all.
+# The commands by what they are for: the place of each, and what it does in one line. A line imports
+# the commands that it names; the page of all of them needs these lines alone.
 COMMANDS = {
-    "extract": ("Study", "extract.extract"),
-    "simulate": ("Study", "simulate.simulate"),
-    "run": ("Study", "experiment.run"),
-    "paper": ("Study", "results.paper.paper"),
-    "detect": ("Study", "detection.detect.detect"),
-    "demo": ("Study", "demo.demo"),
-    "report": ("See", "results.report.report"),
-    "plot": ("See", "results.plot.plot"),
-    "cite": ("See", "cite.cite"),
-    "encoders": ("See", "datasets.encoders"),
-    "datasets": ("See", "datasets.app"),
-    "methods": ("See", "methods.app"),
-    "cache": ("Keep", "cache.app"),
-    "records": ("Keep", "results.records.app"),
-}
+    "extract": (
+        "Study", "extract.extract", "Encode data sets once: features of images and class names."
+    ),
+    "simulate": ("Study", "simulate.simulate", "Run methods on streams of cached features."),
+    "run": ("Study", "experiment.run", "Run what an experiment file says, and write its results."),
+    "paper": (
+        "Study", "results.paper.paper",
+        "Measure the paper's tables and compare with what it prints.",
+    ),
+    "detect": (
+        "Study", "detection.detect.detect", "Tell which images belong to none of your classes."
+    ),
+    "demo": ("Study", "demo.demo", "Run the main job offline, on the embedded encoder."),
+    "report": ("See", "results.report.report", "Write kept results as one HTML page."),
+    "plot": ("See", "results.plot.plot", "Draw a figure of kept results: PDF, SVG, PNG or CSV."),
+    "cite": ("See", "cite.cite", "Print BibTeX of methods, sets and encoders."),
+    "encoders": ("See", "datasets.encoders", "List encoders: embedded, the paper's, cached."),
+    "datasets": ("See", "datasets.app", "List, show, fetch and verify the known data sets."),
+    "methods": ("See", "methods.app", "List, show and check methods."),
+    "cache": ("Keep", "cache.app", "List, check, split, import, export and share features."),
+    "records": ("Keep", "results.records.app", "List, export, import and remove kept results."),
+}  # fmt: skip
 
 
-def program(words: Sequence[str] = ()) -> Any:
-    """The program with the commands that a line names, or with all."""
-    return _program(tuple(filter(words.__contains__, COMMANDS)) or tuple(COMMANDS))
+def program(words: Sequence[str] | None = None) -> Any:
+    """The program with the commands that a line names; with none named all are told of.
+
+    Without a line all commands are loaded.
+    """
+    if words is None:
+        return _program(tuple(COMMANDS))
+    typed = {*words, *os.environ.get("COMP_WORDS", "").split()}  # of a shell that completes
+    return _program(tuple(name for name in COMMANDS if name in typed))
 
 
 @functools.cache
@@ -45,8 +60,11 @@ def _program(names: tuple[str, ...]) -> Any:
         pretty_exceptions_enable=False,
     )  # fmt: skip
     app.callback()(_main)
-    for name in names:
-        panel, place = COMMANDS[name]
+    for name in names or COMMANDS:
+        panel, place, about = COMMANDS[name]
+        if not names:
+            app.command(name, help=about, rich_help_panel=panel)(lambda: None)
+            continue
         module, _, attribute = place.rpartition(".")
         loaded = getattr(import_module(f"zsntta_cli.cli.{module}"), attribute)
         if isinstance(loaded, typer.Typer):
