@@ -14,6 +14,7 @@ Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]
 _KEEPS = np.array([0.5, 0.9, 0.98])  # of a window's shares from item to item: 2, 10, 50 items
 _BLOCK = 32  # items whose shares are found together, which takes a few microseconds for each
+_POWERS = _KEEPS[:, None] ** np.arange(_BLOCK + 1)  # (3, B + 1) of each window, after so many items
 
 
 class Order:
@@ -38,14 +39,15 @@ class Order:
         self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]
     ) -> tuple[Classes, Floats]:
         """The classes (B,) of items, and how much likelier than 1 / C each window makes them."""
-        p, keeps = softmax(logits), _KEEPS[:, None, None]  # (B, K), (3, 1, 1)
+        p = softmax(logits)  # (B, K)
         before: NDArray[np.intp] = np.cumsum(is_kept) - is_kept  # kept items before each
         gap = before[:, None] - before - 1  # kept items between two; negative in the other order
-        decay = np.where(
-            is_kept & (gap >= 0), (1 - keeps) * keeps ** np.maximum(gap, 0), 0
-        )  # (3, B, B)
-        mass = ((classes[:, :, None, None] == classes) * p).sum(axis=3)  # (B, K, B) of each class
-        shares = keeps ** before[:, None] * self.shares[:, classes]  # (3, B, K)
+        decay = (1 - _KEEPS)[:, None, None] * _POWERS[:, np.maximum(gap, 0)]  # (3, B, B)
+        decay *= is_kept & (gap >= 0)
+        mass = np.zeros((*classes.shape, len(classes)))  # (B, K, B) of each class
+        for one, likely in zip(classes.T, p.T, strict=True):  # a sum over a last axis of K is slow
+            mass += (classes[..., None] == one) * likely
+        shares = _POWERS[:, before, None] * self.shares[:, classes]  # (3, B, K)
         shares += (mass @ decay[..., None])[..., 0]
         gain = shares * self.shares.shape[1]
         prior = 1 + np.tensordot(self.weights, gain - 1, axes=1)
