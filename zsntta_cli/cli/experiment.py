@@ -81,7 +81,7 @@ def _view(table: "TableRequest", file: Path) -> "View":
     """What a table shows, checked before anything is run.
 
     Raises:
-        UsageError, SettingsError: a form, a report, a metric or an ending that there is not.
+        SettingsError: a form, a report, a metric or an ending that there is not.
     """
     from zsntta_cli.report.forms import ENDINGS, FORMS
     from zsntta_cli.report.tables import View
@@ -124,7 +124,7 @@ def _check_figures(experiment: "Experiment") -> None:
     """Refuse figures that cannot be drawn, before anything is run.
 
     Raises:
-        UsageError, SettingsError: a kind, a metric or an ending that there is not.
+        SettingsError: a kind, a metric or an ending that there is not.
     """
     if not experiment.figures:
         return

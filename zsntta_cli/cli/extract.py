@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
 from zsntta_cli.cli.line.options import DataRoot, ModelOptions, option, several, with_groups
 from zsntta_cli.cli.line.values import data_sets, names
@@ -219,11 +219,11 @@ def extract(
         "--dry-run": dry_run, "--overwrite": encoding.overwrite,
     })  # fmt: skip
     if paper and (wanted.given or class_photos):
-        raise misused("--paper says what to extract: leave --dataset and the like out.")
+        raise SettingsError("--paper says what to extract: leave --dataset and the like out.")
     if not (wanted.dataset or wanted.words or wanted.noise or paper):
-        raise misused("say what to extract: --dataset NAME, a known set or NAME=PATH.")
+        raise SettingsError("say what to extract: --dataset NAME, a known set or NAME=PATH.")
     if class_photos and len(wanted.dataset or ()) != 1:
-        raise misused("--class-photos has the classes of one set: name one --dataset.")
+        raise SettingsError("--class-photos has the classes of one set: name one --dataset.")
     from zsntta_cli.progress import ConsoleReporter
 
     plan, choice, reporter = wanted.plan(), model.choice(), ConsoleReporter()
@@ -301,20 +301,20 @@ def _check_parts(parts: PartOptions, wanted: WantedOptions, others: Mapping[str,
     """Refuse what does not go with parts, which are of one set alone.
 
     Raises:
-        UsageError: several sets are named, or other options.
+        SettingsError: several sets are named, or other options.
     """
     check_choice("engine", parts.engine, ENGINES)
     if parts.parts is not None and parts.engine != RAY:
-        raise misused("--parts N is of --engine ray: add it, or make one part by --part 1/N.")
+        raise SettingsError("--parts N is of --engine ray: add it, or make one part by --part 1/N.")
     if not parts.are_asked:
         return
     if parts.part is not None and parts.engine == RAY:
-        raise misused("--part makes one part here, --engine ray all: leave one of them out.")
+        raise SettingsError("--part makes one part here, --engine ray all: leave one of them out.")
     option = "--part" if parts.part is not None else "--engine ray"
     if len(wanted.dataset or ()) != 1:
-        raise misused(f"{option} is of one set: name one --dataset.")
+        raise SettingsError(f"{option} is of one set: name one --dataset.")
     if given := [name for name, value in others.items() if value]:
-        raise misused(
+        raise SettingsError(
             f"{option} only makes the features of a set's images and replaces none: leave "
             f"{', '.join(given)} out."
         )

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.line.command import command, group, misused
+from zsntta_cli.cli.line.command import command, group
 from zsntta_cli.cli.line.options import argument
 from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.line.values import in_known_case
+from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     pass
@@ -90,5 +91,5 @@ def _methods_of(target: str) -> list[str]:
         check_method(name)
         return [name]
     if not registered:
-        raise misused(f"{path} registers no method, as METHODS[NAME] = CLASS does")
+        raise SettingsError(f"{path} registers no method, as METHODS[NAME] = CLASS does")
     return registered

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.dry import DryRun, say_foresight
 from zsntta_cli.cli.line.options import (
     EncoderOptions,
@@ -25,6 +25,7 @@ from zsntta_cli.cli.line.options import (
 )
 from zsntta_cli.cli.line.output import ListForm, command_line, form_of, put
 from zsntta_cli.cli.line.values import names, texts
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
@@ -166,7 +167,7 @@ class TableOptions:
         """What is shown.
 
         Raises:
-            UsageError: a text of --label is none.
+            SettingsError: a text of --label is none.
             SettingsError: there is no such metric.
         """
         from zsntta_cli.report.tables import View
@@ -224,13 +225,13 @@ def simulate(
     if record:
         _check_alone([*wanted.given, *encoder.given, *of_streams, *of_set])
     elif not wanted.method:
-        raise misused(
+        raise SettingsError(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
         )
     by_class = table.report == CLASSES
     option = "--scores" if scores else f"--report {CLASSES}" * by_class
     if option and jobs.engine == RAY:
-        raise misused(f"{option} is of one run, which is made here: leave --engine ray out.")
+        raise SettingsError(f"{option} is of one run, which is made here: leave --engine ray out.")
     form = table.format
     form_of(scores, _SCORES, option="--scores")
     view = table.view()
@@ -296,10 +297,10 @@ def _only(paths: "Sequence[str]") -> str:
     """The file that is named for recorded runs; none is an empty one.
 
     Raises:
-        UsageError: there are several.
+        SettingsError: there are several.
     """
     if len(paths) > 1:
-        raise misused("no-text is one file for the runs of --from: name it once.")
+        raise SettingsError("no-text is one file for the runs of --from: name it once.")
     return paths[0] if paths else ""
 
 
@@ -307,11 +308,11 @@ def _check_alone(given: "Sequence[str]") -> None:
     """Refuse options beside --from, whose records say what is run; `given` are their names.
 
     Raises:
-        UsageError: which option.
+        SettingsError: which option.
     """
     beside = [name.replace("_", "-") for name in given if name != "no_text"]
     if beside:
-        raise misused(f"--from runs what its records say: leave --{beside[0]} out.")
+        raise SettingsError(f"--from runs what its records say: leave --{beside[0]} out.")
 
 
 def _run(
@@ -350,13 +351,13 @@ def _labels(texts: "Sequence[str]") -> dict[str, str]:
     """What methods are to be called, of texts "METHOD=TEXT".
 
     Raises:
-        UsageError: a text is none.
+        SettingsError: a text is none.
     """
     labels = {}
     for text in texts:
         method, _, label = text.partition("=")
         if not (method and label):
-            raise misused(f"--label is '{text}', must be METHOD=TEXT, such as adand=AdaND.")
+            raise SettingsError(f"--label is '{text}', must be METHOD=TEXT, such as adand=AdaND.")
         labels[method] = label
     return labels
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused
 from zsntta_cli.cli.line.options import argument, under
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
@@ -66,7 +66,7 @@ class ImageOptions:
     def check(self) -> None:
         """Refuse classes that are named twice, or not at all, and images of no pixel."""
         if self.max_megapixels is not None and not self.max_megapixels > 0:
-            raise misused(f"--max-megapixels is {self.max_megapixels:g}, must be above 0.")
+            raise SettingsError(f"--max-megapixels is {self.max_megapixels:g}, must be above 0.")
         values = {
             "--classes": self.classes is not None,
             "--classes-file": self.classes_file,
@@ -74,13 +74,13 @@ class ImageOptions:
         }
         given = [option for option, value in values.items() if value]
         if not given and not self.set_name:
-            raise misused(
+            raise SettingsError(
                 "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR."
             )
         if len(given) > 1:
-            raise misused(f"{' and '.join(given)} are both given: one of them.")
+            raise SettingsError(f"{' and '.join(given)} are both given: one of them.")
         if self.class_photos and self.prompt is not None:
-            raise misused(
+            raise SettingsError(
                 "--prompt is of class names: with --class-photos there are none to embed."
             )
 
@@ -135,7 +135,7 @@ class ResultOptions:
         check_is_new(self.copy_to)
         for option, file in (("--output", self.output), ("--review", self.review)):
             if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
-                raise misused(
+                raise SettingsError(
                     f"{option} is within {self.copy_to}, which --copy-to makes as a whole: name "
                     f"another place."
                 )

@@ -120,7 +120,7 @@ def _check_outputs(values: Mapping[str, Any]) -> None:
                 text = str(file)
                 paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
                 if isinstance(file, str | Path) and any(_is_same(output, path) for path in paths):
-                    raise misused(
+                    raise SettingsError(
                         f"--{name} {output} is a file that this line names as {file} too, and "
                         f"would replace it: name another file to write."
                     )
@@ -195,11 +195,6 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
         words = [one for one in options if one and one.partition(" ")[0] not in command_]
         commands.append(" ".join([command_, *words]))
     return text[: match.start()] + match[1] + " && ".join(commands) + text[match.end() :]
-
-
-def misused(message: str) -> SettingsError:
-    """The error of options that do not go together, or of one that is missing."""
-    return SettingsError(message)
 
 
 def end(line: str, code: int, error: BaseException) -> NoReturn:

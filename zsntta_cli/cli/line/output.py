@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.options import option
-from zsntta_cli.errors import short
+from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 
 PAGES = {".html": "html", ".htm": "html"}
@@ -58,7 +58,7 @@ def form_of(
     default: str = "",
     option: str = "--output",
     named_by: str = "--format",
-    refusal: Callable[[str], Exception] = misused,
+    refusal: Callable[[str], Exception] = SettingsError,
 ) -> str:
     """The form of a result, by the option that names it or by the ending of its file.
 
@@ -67,8 +67,8 @@ def form_of(
     `refusal` makes the error of its words.
 
     Raises:
-        UsageError, or what `refusal` makes: the ending is that of no form, or of another one than
-            is named.
+        SettingsError, or what `refusal` makes: the ending is that of no form, or of another one
+            than is named.
         StoreError: there is a folder of that name.
     """
     if output is None:

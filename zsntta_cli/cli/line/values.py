@@ -13,7 +13,6 @@ from zsntta_cli.methods import METHODS
 
 _MOST = 10_000  # values that one text may stand for
 _RANGE = re.compile(r"([0-9]+) ?[-‐‑‒–—] ?([0-9]+)")  # a dash of a text processor is one too
-_FORMATS = {"tex": "latex", "md": "markdown", "jsonl": "json"}  # by other words for them
 
 
 class Several(list[Any]):
@@ -86,11 +85,6 @@ def names(text: str) -> Several:
 def data_sets(text: str) -> Several:
     """Names of data sets between commas, or one NAME=PATH, whose path may have commas."""
     return Several([text] if "=" in text else map(known_set, texts(text)))
-
-
-def form(text: str) -> str:
-    """The name of a format, in any case, or by another word for it."""
-    return _FORMATS.get(text.lower(), text.lower())
 
 
 def in_known_case(name: str) -> str:

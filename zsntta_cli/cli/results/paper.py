@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import completed, misused, say
+from zsntta_cli.cli.line.command import completed, say
 from zsntta_cli.cli.line.dry import DryRun, say_foresight
 from zsntta_cli.cli.line.options import (
     EncoderOptions,
@@ -166,11 +166,11 @@ def paper(
     is_of_one = bool(output) or form not in (None, "table")
     _check_usage(name, published, everything, is_of_one and bool(listed), encoder.is_named)
     if published and listed:
-        raise misused("--published shows a table: name it, as in zsntta paper 2 --published.")
+        raise SettingsError("--published shows a table: name it, as in zsntta paper 2 --published.")
     written = "table" if figures or everything else form_of(output, ENDINGS, form, "table")
     if figures:
         if form or (output and (tables or len(figures) > 1)):
-            raise misused(
+            raise SettingsError(
                 "--format is of tables, and --output of one figure: its ending says what it is."
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
@@ -180,7 +180,9 @@ def paper(
     choice = encoder.choice() if encoder.is_named else None
     wishes, keeping = rows.wishes(features_dir, encoder), store.keeping()
     if wishes.methods and not tables:
-        raise misused("--method adds rows to tables: name one, as in zsntta paper 2 --method tda.")
+        raise SettingsError(
+            "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
+        )
     if dry_run and (everything or not listed):
         of_all = [*TABLES.values()] if everything else tables
         _say_what_would_be_run(of_all, figures, wishes, keeping, live, ctx.params)
@@ -216,13 +218,15 @@ def _check_usage(
         SettingsError: which option, and why.
     """
     if published and everything:
-        raise misused("--published shows what is printed: leave --all out.")
+        raise SettingsError("--published shows what is printed: leave --all out.")
     if published and name is not None and is_named:
-        raise misused("--published shows what is printed: leave --model, or another encoder, out.")
+        raise SettingsError(
+            "--published shows what is printed: leave --model, or another encoder, out."
+        )
     if everything and name is not None:
-        raise misused(f"--all is of all tables: leave '{name}' out.")
+        raise SettingsError(f"--all is of all tables: leave '{name}' out.")
     if is_of_one and not everything:
-        raise misused("--format and --output are of tables: name one, as in zsntta paper 2.")
+        raise SettingsError("--format and --output are of tables: name one, as in zsntta paper 2.")
 
 
 def _show_published(
@@ -237,7 +241,7 @@ def _show_published(
         from zsntta_cli.paper.figures import WIDTHS, draw, published  # NumPy
 
         if not (printed := published(number)):
-            raise misused(f"the paper prints no number that figure {number} follows from.")
+            raise SettingsError(f"the paper prints no number that figure {number} follows from.")
         put_figure(draw(number, [], printed), WIDTHS[number], output or Path(f"fig{number}.pdf"))
     contents = [
         Content(table, compare(table, Wishes(Path()), {}), (), command_line(), True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import misused, say
+from zsntta_cli.cli.line.command import say
 from zsntta_cli.cli.line.options import (
     StoreOptions,
     argument,
@@ -21,6 +21,7 @@ from zsntta_cli.cli.line.options import (
 )
 from zsntta_cli.cli.line.output import form_of, put_figure
 from zsntta_cli.cli.line.values import names, whole_numbers
+from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
@@ -125,7 +126,7 @@ def _inches(width: str) -> float:
     except ValueError:
         inches = 0.0
     if not 2 <= inches <= 20:
-        raise misused(f"--width is '{width}', must be column, page, or inches from 2 to 20.")
+        raise SettingsError(f"--width is '{width}', must be column, page, or inches from 2 to 20.")
     return inches
 
 

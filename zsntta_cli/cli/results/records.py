@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.line.command import command, group, misused, say
+from zsntta_cli.cli.line.command import command, group, say
 from zsntta_cli.cli.line.options import (
     StoreOptions,
     argument,
@@ -23,7 +23,7 @@ from zsntta_cli.cli.line.options import (
 )
 from zsntta_cli.cli.line.output import ListForm, ListOutput, form_of, put, put_list
 from zsntta_cli.cli.line.values import names, whole_numbers
-from zsntta_cli.errors import counted, near, short
+from zsntta_cli.errors import SettingsError, counted, near, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -213,7 +213,7 @@ def remove(
     It asks before live ones are forgotten, which are expensive.
     """
     if not (keys or wanted.any or everything):
-        raise misused("say which: KEY, --method, --id, --ood, --ratio …, or --all")
+        raise SettingsError("say which: KEY, --method, --id, --ood, --ratio …, or --all")
     with store.open() as records:
         unwanted = set(_keys(records, keys, wanted))
         if not yes:
@@ -226,7 +226,7 @@ def _ask(runs: "Iterable[Record]") -> None:
     """Ask whether live runs are to be removed.
 
     Raises:
-        UsageError: nobody is there to answer.
+        SettingsError: nobody is there to answer.
         Exit: they are not.
     """
     from zsntta_cli.methods import METHODS
@@ -236,7 +236,7 @@ def _ask(runs: "Iterable[Record]") -> None:
         return
     live = f"{counted(len(seconds), 'live run')} of {sum(seconds) / 3600:,.2g} hours of method time"
     if not _is_answered():
-        raise misused(f"{live} would be removed: --yes removes them")
+        raise SettingsError(f"{live} would be removed: --yes removes them")
     if not typer.confirm(f"Remove {live}?", err=True):
         raise typer.Exit(1)
 
