@@ -324,6 +324,9 @@ class Extractor:
         shape = len(chosen), encoder.embed_dim
         unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
         todo = len(chosen) - unfinished.done
+        if unfinished.done:
+            done = f"{unfinished.done:,} of {len(chosen):,} images are encoded already"
+            self.reporter.note(f"note: {images.name}: {done}, by a run that was stopped")
         # Before the images, which may take hours: a refusal would come behind them.
         for template in [part for prompt in templates for part in templates_of(prompt)]:
             encoder.text.check_length(class_prompts(template, images.class_names))
