@@ -4,6 +4,8 @@ Prints the paper's runtime table (seconds a sample, peak memory) for K classes, 
 noise. Both versions run one after the other on the same images, each in a process of its own. For
 AdaND "plain" is ZS-CLIP: both encode live here, in turns in one process.
 Usage: live.py [--model tiny] [--model ViT-B-16] [--classes 10] [--method tent] [--runs 3]
+               [--device cuda] [--samples 512]
+On a GPU the memory is the most that torch had allocated there.
 """
 
 import json
@@ -91,38 +93,49 @@ def frozen(data, samples: int) -> tuple[float, float]:  # type: ignore[no-untype
     return seconds[0], seconds[1]
 
 
-def one(model: str, classes: int, method: str, version: str) -> None:
+def one(model: str, classes: int, device: str, samples: int, method: str, version: str) -> None:
     """One run; prints seconds a sample and peak memory."""
     import plain_live
+    import torch
 
     from zsntta_cli.encoders.clip import load_encoder
     from zsntta_cli.methods import METHODS
     from zsntta_cli.settings import EncoderChoice
 
     weights = "openai" if model == "tiny" else "none"
-    encoder = load_encoder(EncoderChoice(model, weights), "cpu")
-    samples = SAMPLES["tiny" if model == "tiny" else "big"][method]
+    encoder = load_encoder(EncoderChoice(model, weights), device)
+    samples = samples or SAMPLES["tiny" if model == "tiny" else "big"][method]
     data, run = live_data(encoder, samples, classes), settings(method, samples)
     if method == FROZEN:
-        print(json.dumps([[seconds, peak_memory()] for seconds in frozen(data, samples)]))
+        print(json.dumps([[seconds, peak_memory(device)] for seconds in frozen(data, samples)]))
         return
+    if device != "cpu":
+        torch.cuda.synchronize()
     started = time.perf_counter()
     if version == PLAIN:
         plain_live.PLAIN[method](data, run)
     else:
         list(METHODS[method](data, run.options, run.threshold).run())
     seconds = time.perf_counter() - started
-    print(json.dumps([[seconds / samples, peak_memory()]]))
+    print(json.dumps([[seconds / samples, peak_memory(device)]]))
 
 
-def peak_memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+def peak_memory(device: str) -> float:
+    """GiB that the process took at most, or torch on the GPU."""
+    if device == "cpu":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    import torch
+
+    return torch.cuda.max_memory_allocated() / 2**30
 
 
-def measured(model: str, classes: int, method: str) -> list[tuple[float, float] | None]:
+def measured(
+    model: str, classes: int, device: str, samples: int, method: str
+) -> list[tuple[float, float] | None]:
     """Seconds a sample and GiB, plain and ours."""
     versions = (OURS,) if method == FROZEN else (PLAIN, OURS)
-    return [pair for v in versions for pair in in_child(model, str(classes), method, v)]
+    run = (model, str(classes), device, str(samples), method)
+    return [pair for version in versions for pair in in_child(*run, version)]
 
 
 def in_child(*arguments: str) -> list[tuple[float, float] | None]:
@@ -148,6 +161,8 @@ def main(
     classes: Annotated[list[int] | None, typer.Option()] = None,
     method: Annotated[list[str] | None, typer.Option()] = None,
     runs: int = 3,
+    device: str = "cpu",
+    samples: int = 0,
 ) -> None:
     """Measure and print."""
     table = Table(title="Seconds a sample and peak memory (GiB), 50 % noise")
@@ -156,7 +171,7 @@ def main(
     for name in model or ("tiny", "ViT-B-16"):
         for count in classes or (10, 100, 1000):
             for what in method or MEASURED:
-                both = [measured(name, count, what) for _ in range(runs)]
+                both = [measured(name, count, device, samples, what) for _ in range(runs)]
                 plain, ours = (medians([run[i] for run in both]) for i in (0, 1))
                 cells = [
                     text
@@ -171,6 +186,6 @@ def main(
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
-        one(sys.argv[2], int(sys.argv[3]), *sys.argv[4:6])
+        one(sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), *sys.argv[6:8])
     else:
         typer.run(main)

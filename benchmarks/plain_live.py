@@ -5,6 +5,7 @@ sample, whether it tunes on it or not.
 """
 
 import random
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -31,7 +32,8 @@ class Plain:
         self.tokens = self.encoder.text.tokens(class_prompts(settings.prompt, data.class_names))
 
     def text(self, context: torch.Tensor | None = None) -> torch.Tensor:
-        with self.encoder.text._replacing(context):
+        words = nullcontext() if context is None else self.encoder.text._replacing(context)
+        with words:
             features = self.encoder.model.encode_text(self.tokens).float()
         return features / features.norm(dim=-1, keepdim=True)
 
@@ -42,9 +44,9 @@ class Plain:
 
     def decide(self, logits: torch.Tensor) -> Decisions:
         probability, class_index = logits.detach().softmax(dim=1).max(dim=1)
-        u = 1 - probability.double().numpy()
+        u = 1 - probability.double().cpu().numpy()
         found = self.threshold(u)
-        return Decisions(class_index.int().numpy(), u > found, 1 - u, found)
+        return Decisions(class_index.int().cpu().numpy(), u > found, 1 - u, found)
 
 
 def minimise(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
@@ -145,7 +147,8 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
             scale = data.stream.pool.logit_scale
             u = 1 - (scale * features[:1] @ plain.text().T).softmax(dim=1).max(dim=1).values
         context = initial.clone().requires_grad_()
-        is_noise = u.double().numpy() >= asked(u.double().numpy())
+        uncertainty = u.double().cpu().numpy()
+        is_noise = uncertainty >= asked(uncertainty)
         if data.adapts_on(plain.pipeline, np.array([item]), is_noise)[0]:
             optimizer = torch.optim.AdamW([context], options.learning_rate)
             logits = scale * features @ plain.text(context).T
