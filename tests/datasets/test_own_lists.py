@@ -53,6 +53,21 @@ def test_openoods_lists_have_numbers_and_folders_of_their_own(pictures):
     assert list(images.class_names) == []
 
 
+def test_labels_that_count_from_1_are_taken_for_what_they_are(pictures):
+    images = read(pictures / "ones.csv", "path,label,class_name\n0.png,2,dog\n1.png,1,cat\n")
+    assert images.labels.tolist() == [1, 0]
+    assert list(images.class_names) == ["cat", "dog"]
+    assert any("count from 1" in note for note in images.notes)
+
+
+def test_a_list_of_a_spreadsheet_in_utf_16_with_names_as_macs_write_them(pictures):
+    (pictures / "images" / "0.png").rename(pictures / "images" / "caf\u00e9.png")
+    (pictures / "list.csv").write_bytes("file;class\ncafe\u0301.png;dog\n".encode("utf-16"))
+    images = load_images(f"mine={pictures / 'list.csv'}", pictures)
+    assert images.read(0).size == (8, 8)
+    assert list(images.class_names) == ["dog"]
+
+
 def test_a_column_is_named_and_names_become_words(pictures):
     text = "path,label,kind\n0.png,x,001.Big_Dog\n1.png,x,002.SeaLake\n"
     images = read(pictures / "more.csv", text, "kind")

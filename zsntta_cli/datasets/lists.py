@@ -1,15 +1,18 @@
-"""Lists of images with labels: CSV, JSON Lines, OpenOOD's image lists, CoOp's split files.
+"""Lists of images, with labels or without: tables, JSON, OpenOOD's image lists, CoOp's split files.
 
-`--dataset mine=LIST` reads one. A row names an image and, if it can, its class, by a name or by a
-number. Paths are relative to the list, or to a folder beside it or up to two folders above, as
-OpenOOD's are: the first that has all of them is taken.
+`--dataset mine=LIST` reads one as a set, and `detect LIST` the paths of one. A row names an image
+and, if it can, its class, by a name or by a number. Lists are read as spreadsheets, shells and
+programs write them: UTF-16, `;` or tabs between cells, quotes, slashes of Windows, accents of Macs.
 """
 
+import codecs
 import csv
 import io
 import json
+import os
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,25 +20,19 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.images import ImageSet, file_set
 from zsntta_cli.datasets.names import LISTS
-from zsntta_cli.datasets.tree import File
-from zsntta_cli.errors import DatasetError, counted, first_line, short
+from zsntta_cli.datasets.tree import SUFFIXES, File
+from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
-TABLES, OBJECTS = (".csv", ".tsv"), (".jsonl", ".ndjson")
-ENDINGS = (*TABLES, *OBJECTS, ".json", ".txt")
-PATHS = (
-    "path",
-    "file_name",
-    "filename",
-    "file",
-    "filepath",
-    "image_path",
-    "image",
-    "img",
-    "source",
-)
-_LABELS = ("label", "labels", "class", "category", "target", "cls", "class_id", "label_id")
-_NAMES = ("class_name", "classname", "label_name", "category_name")
+ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+# Columns in any case and without _ and spaces; of these the first that a list has.
+_PATHS = (
+    "path", "filename", "file", "filepath", "fullpath", "imagepath", "imagefile", "imgpath",
+    "image", "img", "photo", "location", "source",
+)  # fmt: skip
+_LABELS = ("label", "labels", "class", "category", "target", "cls", "classid", "labelid")
+_NAMES = ("classname", "labelname", "categoryname")
+_SEPARATORS = ",;\t"
 _LARGEST = 2**28  # bytes of a list
 _GLANCE = 2**24  # bytes of a list that is looked into though nobody named it
 _ABOVE = 2  # folders above the list's, beside which images are looked for
@@ -62,8 +59,10 @@ def read_list(path: Path, label: str = "") -> list[Row]:
         DatasetError: it cannot be read, is of no known form, or has no rows or no such column.
     """
     try:
-        rows = list(_rows(path, read_input(path, _LARGEST).decode("utf-8-sig"), label))
-    except (OSError, UnicodeDecodeError, csv.Error, RecursionError) as error:
+        text = decoded(read_input(path, _LARGEST))
+        rows = _lines(text) if path.suffix.lower() == ".txt" else _of_columns(path, text, label)
+        "".join(row.label + row.name for row in rows).encode()
+    except (OSError, UnicodeError, csv.Error, RecursionError) as error:
         raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
     except (ValueError, TypeError, LookupError) as error:
         raise DatasetError(
@@ -72,60 +71,101 @@ def read_list(path: Path, label: str = "") -> list[Row]:
         ) from error
     rows = [row for row in rows if row.path]
     if not rows:
-        raise DatasetError(f"the list {path} names no image.")
+        raise DatasetError(f"the list {path} names no image: must have a path a line.")
     return rows
 
 
-def _rows(path: Path, text: str, label: str) -> Iterator[Row]:
-    ending = path.suffix.lower()
-    if ending in TABLES:
-        separator = "\t" if ending == ".tsv" or "\t" in text.partition("\n")[0] else ","
-        table = [
-            row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row
-        ]
-        head = [cell.strip().lower() for cell in table[0]] if table else []
-        if set(PATHS) & set(head) or label:
-            yield from _of_fields((dict(zip(head, row, strict=False)) for row in table[1:]), label)
-        else:
-            yield from (Row(*(cell.strip() for cell in row[:3])) for row in table)
-    elif ending in OBJECTS:
-        yield from _of_fields(
-            (json.loads(line) for line in text.splitlines() if line.strip()), label
-        )
-    elif ending == ".json":
+def decoded(data: bytes) -> str:
+    """The text of a list: UTF-16 where it begins so, else as the names of files are.
+
+    Raises:
+        UnicodeDecodeError: it begins as UTF-16, and is none.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    return os.fsdecode(data.removeprefix(codecs.BOM_UTF8))
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The rows of a table, whose cells are between commas, semicolons or tabs: what its head has.
+
+    A first line `sep=;` of a spreadsheet says it, too.
+    """
+    first, _, rest = text.partition("\n")
+    if first.lower().startswith("sep=") and len(first.strip()) <= len("sep=;"):
+        text, separator = rest, first.strip()[4:] or "\t"
+    else:
+        separator = max(_SEPARATORS, key=first.count)
+    return [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row]
+
+
+def _lines(text: str) -> list[Row]:
+    """A path a line, in quotes or not; where a number is behind each, it is the label."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    pairs = [line.rsplit(maxsplit=1) for line in lines]
+    if all(len(p) == 2 and _is_image(p[0]) and _number(p[1]) is not None for p in pairs):
+        return [Row(*pair) for pair in pairs]
+    return [Row(line[1:-1] if line[0] in "\"'" and line[0] == line[-1] else line) for line in lines]
+
+
+def _of_columns(path: Path, text: str, label: str) -> list[Row]:
+    """The rows of a table or of JSON."""
+    if path.suffix.lower() in (".csv", ".tsv"):
+        rows = _of_table(table_rows(text), path.parent, bool(label))
+    elif path.suffix.lower() == ".json":
         content = json.loads(text)
         listed = content[_SPLIT] if isinstance(content, dict) else content
-        if all(isinstance(row, dict) for row in listed):
-            yield from _of_fields(listed, label)
-        else:  # CoOp's [path, label, class name]
-            yield from (Row(*(_word(value) for value in row[:3])) for row in listed)
+        rows = [row if isinstance(row, dict) else _placed(row) for row in listed]
     else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        pairs = [line.rsplit(maxsplit=1) for line in lines]
-        are_labelled = all(len(pair) == 2 and _number(pair[1]) is not None for pair in pairs)
-        yield from (Row(*pair) for pair in pairs) if are_labelled else map(Row, lines)
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    cells = [{_plain(name): value for name, value in row.items()} for row in rows]
+    columns = dict.fromkeys(name for row in cells for name in row)
+    for wanted in ([_plain(label)] if label else [], _PATHS):
+        if wanted and rows and not columns.keys() & {*wanted}:
+            raise LookupError(f"there is no '{wanted[0]}' among {', '.join(map(short, columns))}")
+    labels = [_plain(label)] if label else [*_LABELS, *_NAMES]
+    return [Row(_first(row, _PATHS), _first(row, labels), _first(row, _NAMES)) for row in cells]
 
 
-def _of_fields(rows: Iterable[Mapping[str, Any]], label: str) -> Iterator[Row]:
-    """Rows of fields by their names, in lower case or as they are."""
-    for values in rows:
-        fields = {key.strip().lower(): _word(value) for key, value in values.items()}
-        if not {*PATHS} & {*fields} or label.lower() not in {"", *fields}:
-            lacking = label if {*PATHS} & {*fields} else "path"
-            raise LookupError(f"there is no '{lacking}' among {', '.join(fields)}")
-        path = _first(fields, PATHS)
-        told = fields[label.lower()] if label else _first(fields, _LABELS)
-        yield Row(path, told or _first(fields, _NAMES), _first(fields, _NAMES))
+def _of_table(table: list[list[str]], folder: Path, has_head: bool) -> list[dict[str, Any]]:
+    """The rows of a table by its head; without one by their places, the first a file or an image.
+
+    Raises:
+        LookupError: it has several columns, and none of them names files.
+    """
+    head = table[0] if table else []
+    if has_head or {*map(_plain, head)} & {*_PATHS}:
+        return [dict(zip(head, row, strict=False)) for row in table[1:]]
+    columns = range(max(map(len, table), default=0))
+    cells = ((at, row[at].strip()) for at in columns for row in table if at < len(row))
+    at = next((at for at, cell in cells if _is_image(cell) or found(folder, cell)), None)
+    if at is None and len(head) > 1:
+        names = first_of([short(cell) for cell in head])
+        raise LookupError(
+            f"it has the columns {names}, and none is known to name files: call one of them path"
+        )
+    return [_placed(row[at or 0 :]) for row in table]
 
 
-def _first(fields: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((fields[name] for name in names if fields.get(name)), "")
+def _placed(row: Sequence[Any]) -> dict[str, Any]:
+    """A row without names, as CoOp's [path, label, class name]."""
+    return dict(zip(("path", "label", "classname"), row, strict=False))
 
 
-def _word(value: object) -> str:
+def _plain(name: str) -> str:
+    return name.strip().lower().replace("_", "").replace(" ", "")
+
+
+def _first(row: dict[str, Any], names: Sequence[str]) -> str:
+    """The first of some columns that has something, as text."""
+    value = next((row[name] for name in names if row.get(name) not in (None, "")), "")
     if isinstance(value, dict | list):
         raise TypeError(f"{short(str(value))} is no single value")
-    return "" if value is None else str(value).strip()
+    return str(value).strip()
+
+
+def _is_image(name: str) -> bool:
+    return Path(name).suffix.lower() in SUFFIXES
 
 
 def _number(text: str) -> int | None:
@@ -136,36 +176,55 @@ def _number(text: str) -> int | None:
         return None
 
 
+def found(folder: Path, name: str) -> Path | None:
+    """The file that a list means in a folder, None where there is none.
+
+    It is searched as written, and in the other forms of the same name: accents composed and not, as
+    Macs write them, and with the slashes of Windows.
+    """
+    if not name or "\0" in name:
+        return None
+    if (path := folder / name).exists():
+        return path
+    forms = [name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))]
+    paths = (folder / form for form in (*forms, *(form.replace("\\", "/") for form in forms)))
+    return next((path for path in paths if path.exists()), None)
+
+
+# --- A list as a set ---
+
+
 def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     """The images of a list, in its order, with its labels.
+
+    Paths are relative to the list, or to a folder beside it or up to two folders above, as
+    OpenOOD's are: the first that has all of them is taken.
 
     Raises:
         DatasetError: it cannot be read, an image is not there, or its labels do not fit each other.
     """
     rows = list(dict.fromkeys(read_list(path, label)))
-    paths = [row.path for row in rows]
-    [(most, times)] = Counter(paths).most_common(1)
+    [(most, times)] = Counter(row.path for row in rows).most_common(1)
     if times > 1:
         raise DatasetError(f"data set '{name}': {path} has two labels for {short(most)}.")
-    base = _base(name, path, paths)
-    labels, class_names = _labelled(name, path, rows)
+    base, paths = _placed_files(name, path, [row.path for row in rows])
+    labels, class_names, notes = _labelled(name, path, rows)
     files = []
-    for row in rows:
-        file = base / row.path
+    for row, place in zip(rows, paths, strict=True):
         parts = tuple(part for part in Path(row.path).parts if part != "/")
-        files.append(File(parts, file.stat().st_size, file.read_bytes))
-    images = file_set(name, files, labels, class_names)
-    is_beside = base != path.parent and not Path(paths[0]).is_absolute()
+        files.append(File(parts, place.stat().st_size, place.read_bytes))
+    if base.absolute() != path.absolute().parent and not Path(rows[0].path).is_absolute():
+        notes = [f"{name}: the images of {path.name} are read from {base}", *notes]
     return replace(
-        images,
+        file_set(name, files, labels, class_names),
         labels_from=f"list {path.name}" if max(labels) >= 0 else "",
         facts={LISTS: {path.name: sha256(path.read_bytes()).hexdigest()}},
-        notes=[f"{name}: the images of {path.name} are read from {base}"] * is_beside,
+        notes=notes,
     )
 
 
-def _base(name: str, path: Path, paths: Sequence[str]) -> Path:
-    """The folder to which the paths of a list are relative: the first that has all of them.
+def _placed_files(name: str, path: Path, paths: Sequence[str]) -> tuple[Path, list[Path]]:
+    """The first folder that has all images of a list, and their files.
 
     Above the list's folder, only paths with a folder are looked for: `1.jpg` is anywhere.
 
@@ -175,13 +234,15 @@ def _base(name: str, path: Path, paths: Sequence[str]) -> Path:
     here = path.absolute().parent
     above = [*here.parents[:_ABOVE]] if all("/" in one for one in paths) else []
     missing = list(paths)
-    for folder in (here, *above):
+    for folder in (path.parent, *above):
         beside = sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith("."))
         for base in (folder, *beside):
-            lacking = [one for one in paths if not (base / one).is_file()]
-            if not lacking:
-                return path.parent if base == here else base
-            missing = min(missing, lacking, key=len)
+            places = {
+                one: place for one in paths if (place := found(base, one)) and place.is_file()
+            }
+            if len(places) == len(paths):
+                return base, list(places.values())
+            missing = min(missing, [one for one in paths if one not in places], key=len)
     raise DatasetError(
         f"data set '{name}': {len(missing):,} of {counted(len(paths), 'image')} of {path} are not "
         f"there, such as {short(missing[0])}: paths are relative to the list's folder, or to one "
@@ -189,8 +250,10 @@ def _base(name: str, path: Path, paths: Sequence[str]) -> Path:
     )
 
 
-def _labelled(name: str, path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str]]:
-    """Labels, -1 without one, and class names: those beside numbers, or texts in their order.
+def _labelled(
+    name: str, path: Path, rows: Sequence[Row]
+) -> tuple[list[int], list[str], Sequence[str]]:
+    """Labels, -1 without one, class names, those beside numbers or texts in their order, and notes.
 
     Raises:
         DatasetError: numbers and texts are mixed, or a number has two names.
@@ -201,7 +264,7 @@ def _labelled(name: str, path: Path, rows: Sequence[Row]) -> tuple[list[int], li
             raise DatasetError(f"data set '{name}': labels in {path} are numbers and texts.")
         class_names = sorted({row.label for row in rows if row.label})
         index = {class_name: i for i, class_name in enumerate(class_names)}
-        return [index[row.label] if row.label else -1 for row in rows], class_names
+        return [index[row.label] if row.label else -1 for row in rows], class_names, []
     labels = [max(number or 0, -1) for number in numbers]
     named: dict[int, str] = {}
     for label, row in zip(labels, rows, strict=True):
@@ -211,19 +274,29 @@ def _labelled(name: str, path: Path, rows: Sequence[Row]) -> tuple[list[int], li
                 f"and '{short(row.name)}'."
             )
     if not named:
-        return labels, []
+        return labels, [], []
+    notes = []
+    if min(named) == 1 and 0 not in labels:
+        labels = [label - 1 if label > 0 else label for label in labels]
+        named = {label - 1: class_name for label, class_name in named.items()}
+        notes = [f"labels of {path.name} count from 1, which is '{short(named[0])}'"]
     # A split may lack images of a class: its name is its number then, and no image has it.
-    return labels, [named.get(label, str(label)) for label in range(max(named) + 1)]
+    return labels, [named.get(label, str(label)) for label in range(max(named) + 1)], notes
 
 
 def unused_list(name: str, folder: Path) -> Path | None:
     """A list with labels of images that lie in a folder, which was read by its folders instead."""
     for path in sorted(folder.iterdir()):
-        is_one = path.suffix.lower() in (*TABLES, *OBJECTS, ".json") and path.is_file()
-        if is_one and path.stat().st_size < _GLANCE:
+        ending = path.suffix.lower()
+        if (
+            ending in ENDINGS
+            and ending != ".txt"
+            and path.is_file()
+            and (path.stat().st_size < _GLANCE)
+        ):
             try:
                 rows = read_list(path)
-                _base(name, path, [row.path for row in rows])
+                _placed_files(name, path, [row.path for row in rows])
             except DatasetError:
                 continue
             if any(row.label for row in rows):

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zsntta_cli.datasets.lists import decoded, table_rows
 from zsntta_cli.detection.detector import OnlineDetector
 from zsntta_cli.detection.encoding import Encoded
 from zsntta_cli.detection.feature_store import FeatureStore
-from zsntta_cli.detection.sources.lists import decoded, table_rows
 from zsntta_cli.detection.verdicts import CLEAN, FORMAT, JUDGED, NOISE, VerdictAnswer, VerdictRow
 from zsntta_cli.errors import DatasetError, StoreError, counted, first_line, short
 from zsntta_cli.files import read_input

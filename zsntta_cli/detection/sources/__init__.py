@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+from zsntta_cli.datasets.lists import ENDINGS as LISTS
 from zsntta_cli.datasets.shards import expand_braces, is_pattern
 from zsntta_cli.datasets.tree import (
     ARCHIVES,
@@ -30,7 +31,7 @@ from zsntta_cli.detection.sources.item import (
     content_of,
     of_file,
 )
-from zsntta_cli.detection.sources.lists import LISTS, listed, piped
+from zsntta_cli.detection.sources.lists import listed, piped
 from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
 
 
