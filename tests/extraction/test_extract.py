@@ -1,9 +1,6 @@
 """One set to its feature file: the encoder's features, once, resumed, never mixed."""
 
-import re
 import resource
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -244,15 +241,3 @@ def test_an_image_that_cannot_be_read_has_no_row(tmp_path):
     unfinished.fill([rows], print)
     assert unfinished.readable().tolist() == [True, False, True, True, True, True]
     np.testing.assert_array_equal(np.concatenate([*unfinished.blocks()]), np.delete(PETS, 1, 0))
-
-
-@pytest.mark.slow
-def test_a_hundred_kills_lose_nothing(tmp_path):
-    script = Path(__file__).parents[1] / "whole" / "kill_extractions.py"
-    result = subprocess.run(
-        [sys.executable, script, tmp_path], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    landed = re.match(r"100 kills \((\d+) before, (\d+) in, (\d+) after assembly\)", result.stdout)
-    assert landed, result.stdout
-    assert min(int(landed[1]), int(landed[2]) + int(landed[3])) >= 10

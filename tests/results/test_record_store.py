@@ -7,8 +7,6 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -206,16 +204,3 @@ def test_processes_share_a_store(features, tmp_path):
         child.join()
         assert child.exitcode == 0
     assert len(kept_before(features, runs, Keeping(path))) == 8
-
-
-@pytest.mark.slow
-def test_kills_lose_nothing_and_make_nothing_wrong(features, tmp_path):
-    script = ROOT / "tests" / "whole" / "kill_results.py"
-    done = subprocess.run(
-        [sys.executable, script, features, "made", "pets", "sky", tmp_path, "50"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    kills, part = [int(word) for word in done.stdout.split() if word.isdigit()][:2]
-    assert kills >= 50
-    assert part >= 5, "kills landed within the work"

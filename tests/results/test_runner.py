@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -215,14 +214,3 @@ def test_where_nothing_can_be_written_live_runs_are_made_all_the_same(
     assert notes.notes[-1:] == ["note: results are not kept: no room."]
     with pytest.raises(StoreError, match="no room"):
         run_all(cache, [run], live=lambda: live, keeping=Keeping(tmp_path / "s.sqlite"))
-
-
-@pytest.mark.slow
-def test_kills_of_live_runs_lose_nothing(cache, tmp_path):
-    script, kills = ROOT / "tests" / "whole" / "kill_live.py", os.environ.get("ZSNTTA_KILLS", "12")
-    done = subprocess.run(
-        [sys.executable, script, cache, tmp_path, kills],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith("0 lost, 0 wrong\n")

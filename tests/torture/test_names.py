@@ -4,12 +4,10 @@ import os
 import shutil
 
 import pytest
-from feature_files import write_features
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from torture.tool import LONG, environment, examples, powerless, run
-from zsntta_cli.cache import store
+from torture.tool import LONG, examples, powerless, run
 
 LETTERS = st.text(
     st.sampled_from("ab1é猫._-:=/ \n\t\x1b\x07\x7f\u202e\u200b\udcff'\"$*?[]{}~%\\"), max_size=12
@@ -80,27 +78,3 @@ def test_what_may_not_be_entered_or_read(place, tmp_path, what, mode):
             assert not any(word in said for word in ("nothing in", "delete it", "Traceback"))
     finally:
         os.chmod(tmp_path / what, 0o700)
-
-
-def test_names_where_python_knows_no_utf8(place, tmp_path):
-    shutil.copytree(place / "features", tmp_path / "features")
-    pets = store.read(tmp_path / "features" / "made" / "pets.h5")
-    write_features(
-        tmp_path / "features" / "made" / "été.h5", kind=pets.kind, name="été",
-        encoder=pets.identity, source=pets.source, blocks=[pets.image_features],
-        labels=pets.labels, sample_ids=[f"ü{i}" for i in range(len(pets))],
-        class_names=["é", "b", "c"],
-        texts=[*pets.texts.values()],
-    )  # fmt: skip
-    base = ("simulate", "--method=adand", "--encoder=made", "--ood=sky", "--format=markdown")
-    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    right = run(*base, "--id=pets", cwd=tmp_path)
-    answer = run(*base, "--id=été", cwd=tmp_path, env=environment(**ascii_only))
-    assert answer.returncode == 0, answer
-    table, wanted = (
-        [line for line in one.stdout.splitlines() if line.startswith("|")]
-        for one in (answer, right)
-    )
-    assert table == wanted
-    answer = run("cache", "show", "été", cwd=tmp_path, env=environment(**ascii_only))
-    assert answer.returncode == 0, answer

@@ -1,16 +1,12 @@
 """What is written, where something is already: links, pipes, devices, folders, other writers."""
 
 import os
-import signal
 import stat
-import subprocess
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from torture.tool import LONG, SETS, command, environment
+from torture.tool import LONG, SETS
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, write_whole
 
@@ -104,31 +100,6 @@ def test_the_mode_is_what_the_umask_says(tmp_path):
     assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o640
 
 
-def test_writers_of_one_file_do_not_meet(tmp_path):
-    path = tmp_path / "out"
-    contents = [bytes([65 + i]) * 100_000 for i in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        for _ in range(10):
-            list(threads.map(lambda content: write_whole(path, content), contents))
-            assert path.read_bytes() in contents
-    assert names(tmp_path) == {"out"}
-
-
-def test_what_is_being_written_is_not_swept(tmp_path):
-    with whole_file(tmp_path / "one") as temporary:
-        temporary.write_bytes(b"one")
-        write_whole(tmp_path / "two", b"two")
-    assert (tmp_path / "one").read_bytes() == b"one"
-
-
-def test_what_others_left_is_not_swept(tmp_path):
-    (tmp_path / ".zsntta-folder.tmp").mkdir()
-    os.mkfifo(tmp_path / ".zsntta-pipe.tmp")
-    (tmp_path / ".zsntta-killed.tmp").write_text("half")
-    write_whole(tmp_path / "out", b"")
-    assert names(tmp_path) == {"out", ".zsntta-folder.tmp", ".zsntta-pipe.tmp"}
-
-
 def half(path) -> None:
     with whole_file(path) as temporary:
         temporary.write_bytes(b"half")
@@ -141,25 +112,3 @@ def test_a_failing_write_leaves_what_was_there(tmp_path):
         half(tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == b"before"
     assert names(tmp_path) == {"out"}
-
-
-@pytest.mark.parametrize("option", ["--output", "--scores"])
-def test_kills(place, tmp_path, option):
-    """The file is the old one or the new one, and what a kill left is swept by the next."""
-    target, old = tmp_path / "out.csv", b"old"
-    line = [*command(*RUN), option, str(target)]
-    started = time.monotonic()
-    subprocess.run(line, cwd=place, env=environment(), capture_output=True, check=True)
-    whole, new = time.monotonic() - started, target.read_bytes()
-    for kill in range(KILLS):
-        target.write_bytes(old)
-        process = subprocess.Popen(
-            line, cwd=place, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(whole * (0.5 + 0.6 * (kill % 25) / 25))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        found = target.read_bytes()
-        assert found == old or found.splitlines()[0] == new.splitlines()[0]
-    subprocess.run(line, cwd=place, env=environment(), capture_output=True, check=True)
-    assert names(tmp_path) == {"out.csv"}

@@ -120,8 +120,3 @@ def test_a_damaged_record(zsntta, place, record, place_of, byte):
     content = bytearray(json.dumps([record]).encode())
     content[int(place_of * (len(content) - 1))] = byte
     run(zsntta, place, bytes(content))
-
-
-@pytest.mark.parametrize("path", [".", "/dev/zero", "none", "record.json/x", "x" * 300])
-def test_what_is_no_file(zsntta, place, path):
-    assert zsntta("simulate", "--from", path, cwd=place).check().code == 1

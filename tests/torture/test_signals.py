@@ -127,25 +127,3 @@ def named(folder) -> set[str]:
     """The files of a folder, but for locks and those of SQLite."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {str(p) for p in paths if not p.name.startswith(".") and "sqlite-" not in p.name}
-
-
-PIPED = [
-    ("simulate", "--method=zs-clip", *SETS, "--format=csv"), ("records", "export"), ("--help",),
-    ("datasets", "list"), ("methods", "list"), ("encoders",), ("cache", "show", "pets"),
-]  # fmt: skip
-
-
-@pytest.mark.skipif(not LONG, reason="make torture")
-@pytest.mark.parametrize("lines", [0, 1])
-def test_a_reader_that_leaves(prepared, lines):
-    """It has seen enough: no error, and nothing of Python's."""
-    bad = []
-    for words in PIPED:
-        line = f"{' '.join(command(*words))} | head -{lines}"
-        answer = subprocess.run(
-            line, shell=True, cwd=prepared, env=environment(), capture_output=True, text=True,
-            check=False, timeout=120,
-        )  # fmt: skip
-        if any(word in answer.stderr for word in ("Traceback", "Exception ignored", "rror: ")):
-            bad.append((words, answer.stderr))
-    assert not bad, bad

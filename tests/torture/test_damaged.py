@@ -2,33 +2,15 @@
 
 import numpy as np
 import pytest
-from feature_files import write_features
 from made import PROMPT
 
-from zsntta_cli.cache.store import Text, problems
-from zsntta_cli.datasets.names import DATASET
+from torture.conftest import make_sets
+from zsntta_cli.cache.store import problems
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
 FILES = 2_000
-ENCODER = {"model": "made-up", "logit_scale": 20.0}
-
-
-@pytest.fixture
-def root(tmp_path):
-    generator = np.random.default_rng(0)
-    text = np.linalg.qr(generator.standard_normal((8, 3)))[0].T.astype(np.float32)
-    labels = np.arange(60, dtype=np.int32) % 3
-    for name, centre in (("pets", text[labels]), ("sky", np.zeros((60, 8)))):
-        rows = 8 * centre + generator.standard_normal((60, 8))
-        write_features(
-            tmp_path / "made" / f"{name}.h5", kind=DATASET, name=name, encoder=ENCODER,
-            source={}, blocks=[rows.astype(np.float16)], labels=labels,
-            sample_ids=[str(i) for i in range(60)], class_names=["cat", "dog", "ox"],
-            texts=[Text(PROMPT, text)],
-        )  # fmt: skip
-    return tmp_path
 
 
 def damaged(content: bytes, generator: np.random.Generator) -> bytes:
@@ -50,17 +32,18 @@ def damaged(content: bytes, generator: np.random.Generator) -> bytes:
 
 
 @pytest.mark.slow
-def test_damaged_files_are_refused_or_give_the_same_numbers(root):
+def test_damaged_files_are_refused_or_give_the_same_numbers(tmp_path):
+    make_sets(tmp_path)
     run = build_run("adand", "made", "pets", "sky", PROMPT, noise="none", update_every=8, warmup=2)
-    right = Simulator(root).run(run)
-    path = root / "made" / "pets.h5"
+    right = Simulator(tmp_path).run(run)
+    path = tmp_path / "made" / "pets.h5"
     content = path.read_bytes()
     generator = np.random.default_rng(1)
     refusals = []
     for _ in range(FILES):
         path.write_bytes(damaged(content, generator))
         try:
-            found = Simulator(root).run(run)
+            found = Simulator(tmp_path).run(run)
         except ZsnttaError as error:
             refusals.append(str(error))
         else:
