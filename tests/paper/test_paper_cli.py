@@ -388,3 +388,22 @@ def test_methods_that_the_paper_has_not_are_rows_on_the_same_streams(cached, tmp
     result = cached("--plugin", "own.py", "paper", "12", "--method", "own", *TINY)
     del METHODS["own"]
     assert "own (not in the paper)" in result.stdout, result.output
+
+
+def test_listed_images_are_taken_where_there_is_a_list_and_drawn_elsewhere(named, ours, tmp_path):
+    folder = tmp_path / "lists" / "1"
+    refused = named("paper", "10", "--ood-items", tmp_path / "lists")
+    assert refused.exit_code == 2
+    assert "1/cifar10_svhn.txt" in refused.stderr
+    folder.mkdir(parents=True)
+    first, *_ = store.read_sample_ids(ours / "svhn.h5")
+    (folder / "cifar10_svhn.txt").write_text(f"{first}\n{first}\n")
+    result = named("paper", "10", "--ood-items", tmp_path / "lists", "--format", "json")
+    assert result.exit_code == 0, result.stderr
+    rows = [row for row in json.loads(result.stdout) if row["metric"] == "acc_n"]
+    place = {"row": "ZS-CLIP", "id_set": "cifar10"}
+    measured = {row["ood_set"]: row["measured"] for row in rows if place.items() <= row.items()}
+    assert measured["svhn"] in (0, 100)  # of one image
+    assert measured["texture"] not in (0, 100)
+    shown = named("paper", "10", "--ood-items", tmp_path / "lists").stdout
+    assert "drawn, for want of a list: cifar10 with lsun" in shown

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from zsntta_cli.cache.lacking import missing_sets
-from zsntta_cli.errors import counted
+from zsntta_cli.errors import counted, first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.shown import Content
@@ -108,7 +108,7 @@ def content(
     return Content(
         table,
         compare(table, wishes, records),
-        [*_measured_with(runs, wishes), *_about(table, wishes)],
+        [*_measured_with(runs, wishes), *_about(table, wishes), *_listed(runs, wishes)],
         command,
     )
 
@@ -119,6 +119,16 @@ def _measured_with(runs: Iterable[RunSettings], wishes: Wishes) -> list[str]:
     many = "s" * (len(seeds) > 1)
     line = f"measured: {encoders}, preset {wishes.preset}, seed{many} {', '.join(seeds)}"
     return [line] * bool(seeds)
+
+
+def _listed(runs: Iterable[RunSettings], wishes: Wishes) -> list[str]:
+    """Of which pairs a folder of lists says the OOD images, and of which they are drawn."""
+    if wishes.ood_items is None:
+        return []
+    pairs = {(r.id_set, r.ood_set, r.stream.ratio): r.stream.ood_items for r in runs if r.ood_set}
+    drawn = [f"{pair[0]} with {pair[1]}" for pair, listed in pairs.items() if not listed]
+    line = f"OOD images: by the lists in {wishes.ood_items}"
+    return [line + f"; drawn, for want of a list: {first_of(drawn, 3)}" * bool(drawn)]
 
 
 def _about(table: PaperTable, wishes: Wishes) -> list[str]:

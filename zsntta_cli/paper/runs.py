@@ -13,7 +13,7 @@ from zsntta_cli.datasets.catalogue import CORRUPTIONS
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.tables import AVERAGE, PARTNERS, USUAL_ENCODER, PaperTable, Place, Printed
-from zsntta_cli.settings import FP32, EncoderChoice, is_tiny, known_folders
+from zsntta_cli.settings import FP32, NATURAL, EncoderChoice, Ratio, is_tiny, known_folders
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 BUILT_IN = "shapes"  # replaces every ID set for the embedded encoder
@@ -34,6 +34,7 @@ class Wishes:
     prompt: str = ""  # a template that replaces those of the sets
     own: tuple[tuple[str, str, Any], ...] = ()  # method, setting, value: they replace the tables'
     methods: tuple[str, ...] = ()  # rows beside the paper's
+    ood_items: Path | None = None  # folder of lists of the OOD images; drawn are those of no list
 
     @property
     def is_built_in(self) -> bool:
@@ -68,7 +69,17 @@ class Wishes:
         own = {name: value for of, name, value in self.own if of == method}
         prompt = self.prompt or datasets.default_prompt(id_set)
         settings = {**values, **own}
+        if ood_set and self.is_listed(id_set, ood_set, settings.get("ratio", 0.5)):
+            settings["ood_items"] = str(self.ood_items)
         return build_run(method, encoder, id_set, ood_set, prompt, self.preset, **settings)
+
+    def is_listed(self, id_set: str, ood_set: str, ratio: Ratio) -> bool:
+        """Whether there is a list of the OOD images of a pair at a ratio."""
+        if self.ood_items is None or not ratio or ratio == NATURAL:
+            return False
+        from zsntta_cli.simulation.items import list_path  # it imports NumPy
+
+        return list_path(self.ood_items, id_set, ood_set, ratio).exists()
 
     def wished(self, table: PaperTable) -> PaperTable:
         """A table with a row for each added method.

@@ -30,16 +30,19 @@ from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.recorded import revision, source_digests
 from zsntta_cli.simulation.runs import PRESETS, preset_of
+from zsntta_cli.simulation.sources import ITEMS
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has
 FEATURES = "features"  # which of several features of the same names
 FEATURES_OF = "features of "  # before the name of features that belong to none of a run's sets
 OF_STREAM = (
-    "encoder", "ratio", "order", "ood_fill", "rounded_odds", "swapped_names", "limit", FEATURES,
+    "encoder", "ratio", "order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "limit",
+    FEATURES,
 )  # fmt: skip
 SEEDS, SETS = "seeds", "sets"  # whose standard deviation the ± of an average is
 CLEAN = ""  # in place of an OOD set
-_KIND = ("order", "ood_fill", "rounded_odds", "swapped_names", "limit")  # with it: other samples
+# With these a stream has other samples.
+_KIND = ("order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "limit")
 _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 
 T = TypeVar("T")
@@ -247,7 +250,10 @@ def _streams(records: Sequence[Record]) -> list[ResultStream]:
         run, digests, ood_set = record.settings, record.digests, record.settings.ood_set or CLEAN
         of_id = run.encoder, run.id_set, digests.get(run.id_set, "")
         of_text = *of_id, run.prompt, digests.get(f"text/{run.id_set}", "")
-        read.append((of_id, of_text, (run.encoder, ood_set, digests.get(ood_set, ""))))
+        of_ood: tuple[str, ...] = run.encoder, ood_set, digests.get(ood_set, "")
+        if items := digests.get(f"{ITEMS}/{ood_set}"):  # each pair and ratio has its own list
+            of_ood = run.encoder, ood_set, run.id_set, str(run.stream.ratio), of_ood[-1] + items
+        read.append((of_id, of_text, of_ood))
     numbers = zip(*map(_numbers, zip(*read, strict=True)), strict=True)
     streams = []
     for record, features in zip(records, numbers, strict=True):
@@ -368,7 +374,7 @@ def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
 def _images_of(record: Record) -> dict[tuple[str, str], str]:
     """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = record.settings.encoder, record.digests
-    return {(encoder, n): d for n, d in digests.items() if not n.startswith("text/")}
+    return {(encoder, n): d for n, d in digests.items() if not n.startswith(("text/", f"{ITEMS}/"))}
 
 
 # Which are wanted.
@@ -450,7 +456,7 @@ def _other_digests(record: Record) -> dict[str, str]:
     run = record.settings
     sets, others = {run.id_set, run.ood_set, f"text/{run.id_set}"}, {}
     for name, digest in sorted(record.digests.items()):
-        if name not in sets and not name.startswith("norm/"):
+        if name not in sets and not name.startswith(("norm/", f"{ITEMS}/")):
             others[FEATURES_OF + name] = digest[:8]
     return others
 

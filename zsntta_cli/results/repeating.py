@@ -15,7 +15,7 @@ from zsntta_cli.results.exchange import read_records
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.recorded import revision
-from zsntta_cli.simulation.sources import MORE_TEXT, Foreseen, Library
+from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen, Library
 
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
 
@@ -123,12 +123,14 @@ def _in_words(about: str, names: Sequence[str]) -> str:
     """What the digests with these names are computed from, in words."""
     if MORE_TEXT in names:
         return "the features of the word lists"
-    what = "the class text features" if about == "text" else "the features"
+    what = {"text": "the class text features", ITEMS: "the lists"}.get(about, "the features")
     return f"{what} of {', '.join(repr(name) for name in names)}"
 
 
 def _what_differs(run: Record, library: Library, name: str) -> str:
     """How the features behind one of a run's digests differ."""
+    if name.startswith(f"{ITEMS}/"):
+        return "other images"
     here = library.origins(run.settings, library.sources(run.settings))
     recorded = origins_in(run.features)
     if name != MORE_TEXT:

@@ -251,6 +251,9 @@ class StreamSettings(Settings):
         "If there are too few OOD images: repeat them, or cap the ratio.",
         choices=("repeat", "cap"),
     )
+    ood_items: str = option(
+        "", "Folder of lists of the OOD images to take: ODDS/ID_OOD.txt (docs/streams.md)."
+    )
     rounded_odds: bool = option(False, "Round the OOD:ID odds to two digits: 0.33, not 1/3.")
     swapped_names: bool = option(  # as in the released code; it concerns no other set
         False,

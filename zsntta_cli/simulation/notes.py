@@ -27,6 +27,7 @@ OFFLINE = "offline"  # the kind of a note by which a method is a reference, and 
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 OTHER_IMAGES = "images"  # the kind of a note on a set that is not the published one, by its count
 MIX = "mix"  # the kind of a note on the share of noise that two sets have by their sizes
+LACKING = "lacking"  # the kind of a note on images that a list names and a set does not have
 REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 # Kinds of notes on sets: how several make one sentence, and what it says of each.
@@ -38,6 +39,10 @@ _OF_SETS = {
     OTHER_IMAGES: (
         "Sets that are not the published ones, by their counts: {}.",
         "'{note.about}' ({note.weight:,.0f} images)",
+    ),
+    LACKING: (
+        "Images that lists name and sets lack are left out: {}.",
+        "{note.weight:,.0f} of {note.about}",
     ),
     MIX: ("Noise in natural mixes: {}.", "{note.about} {note.weight:.1%}"),
 }
@@ -110,13 +115,21 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     """The notes of a run on its sets."""
     stream, name, method = run.stream, run.method, METHODS[run.method]
     n_id, n_ood, n_noise = sources.sizes
-    wanted = ood_count(stream, n_id, n_ood)
-    tests, injected = stream_sizes(stream, n_id, n_ood)
+    listed = sources.listed
+    wanted = len(listed) if listed else ood_count(stream, n_id, n_ood)
+    tests, injected = stream_sizes(stream, n_id, n_ood, len(listed) if listed else None)
     again = "'{}' is smaller than the streams need: its images are shown up to {:.2f} times."
-    if n_ood and wanted > n_ood and stream.ood_fill == "repeat":
+    if listed and listed.lacking:
+        many, pair = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
+        text = (
+            f"The list of {pair} names {counted(many, 'image')} that the set lacks, and the stream "
+            f"goes without: {first_of(listed.lacking, _SHOWN)}."
+        )
+        yield RunNote(LACKING, pair, text, many)
+    if n_ood and wanted > n_ood and (listed or stream.ood_fill == "repeat"):
         ood_set, times = str(run.ood_set), wanted / n_ood
         yield RunNote(REPEATED, ood_set, again.format(ood_set, times), times)
-    if n_ood and wanted > n_ood and stream.ood_fill == "cap":
+    if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
         share, asked = f"{n_ood / (n_id + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)

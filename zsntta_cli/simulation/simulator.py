@@ -60,7 +60,8 @@ class Simulator:
         """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
         sources = self._library.sources(settings)
         _check_fits(settings, sources.id_set)
-        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels)
+        listed = sources.listed.rows if sources.listed else None
+        stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
         names = map(attrgetter("name"), sources.present)
         pool = self._pool(settings.encoder, settings.prompt, *names)
         more_text = self._library.more_text(settings)

@@ -34,6 +34,7 @@ from zsntta_cli.methods.base import MoreText
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
+from zsntta_cli.simulation.items import ListedItems, read_items
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import has_ood
 
@@ -45,6 +46,7 @@ class Sources:
     id_set: Features
     ood_set: Features | None
     noise: Features | None
+    listed: ListedItems | None = None  # which images of the OOD set take part; None: drawn ones
 
     @property
     def present(self) -> list[Features]:
@@ -80,6 +82,7 @@ class Library:
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._gathered = functools.lru_cache(maxsize=4)(self._gather)
         self._generic = functools.lru_cache(maxsize=16)(self._read_generic)
+        self._items = functools.lru_cache(maxsize=64)(read_items)
 
     def sources(self, settings: RunSettings) -> Sources:
         """The files of a run's stream, checked to fit each other and the settings.
@@ -103,6 +106,7 @@ class Library:
             id_set,
             self.read(encoder_name, ood) if ood else None,
             self.read(encoder_name, noise) if noise else None,
+            self._listed(settings) if ood and stream.ood_items else None,
         )
         for other in sources.present[1:]:
             check_same(
@@ -111,6 +115,11 @@ class Library:
             )  # fmt: skip
         self.text(encoder_name, settings.prompt, settings.id_set)
         return sources
+
+    def _listed(self, settings: RunSettings) -> ListedItems:
+        stream = settings.stream
+        ood = self.read(settings.encoder, str(settings.ood_set))
+        return self._items(Path(stream.ood_items), settings.id_set, ood, stream.ratio)
 
     def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
         """Text features (C, D) of a set's class names, or of a word list.
@@ -218,7 +227,7 @@ class Library:
         return dataclasses.replace(features, name=name)  # of a copy that was renamed
 
 
-MORE_TEXT = "more_text"
+MORE_TEXT, ITEMS = "more_text", "items"
 
 
 def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> dict[str, str]:
@@ -226,7 +235,8 @@ def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> di
 
     `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also its
     bias), and whether the ID set's features are normalised; `norm/<set>` marks another set whose
-    features are normalised; `more_text` are the words that a method needs besides.
+    features are normalised; `items/<set>` is the list of the OOD images that take part; `more_text`
+    are the words that a method needs besides.
     """
     id_set, *others = sources.present
     model = id_set.model(run.prompt)
@@ -240,6 +250,8 @@ def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> di
     for file in others:
         if file.normalized:
             digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
+    if sources.listed:
+        digests[f"{ITEMS}/{run.ood_set}"] = sources.listed.digest
     return digests if more is None else {**digests, MORE_TEXT: more.digest}
 
 

@@ -76,6 +76,7 @@ def build_stream(
     n_ood: int,
     n_noise: int,
     labels: NDArray[np.integer] | None = None,
+    listed: NDArray[np.int64] | None = None,
 ) -> Stream:
     """The stream over sets of n_id and n_ood images and a pool of n_noise noise images.
 
@@ -96,7 +97,7 @@ def build_stream(
         raise SettingsError(
             f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
-    ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill)
+    ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill) if listed is None else listed
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     if max(n_id, n_ood) < 2**31:
@@ -116,10 +117,16 @@ def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
     return np.concatenate([np.tile(np.arange(size), repeats), remaining])
 
 
-def stream_sizes(settings: StreamSettings, n_id: int, n_ood: int) -> tuple[int, int]:
-    """The numbers of test samples and injected images in the stream over sets of these sizes."""
+def stream_sizes(
+    settings: StreamSettings, n_id: int, n_ood: int, listed: int | None = None
+) -> tuple[int, int]:
+    """The numbers of test samples and injected images in the stream over sets of these sizes.
+
+    `listed` is the number of OOD images, where they are not drawn.
+    """
     wanted = ood_count(settings, n_id, n_ood)
-    tests = n_id + (min(wanted, n_ood) if settings.ood_fill == "cap" else wanted)
+    drawn = min(wanted, n_ood) if settings.ood_fill == "cap" else wanted
+    tests = n_id + (drawn if listed is None else listed)
     tests = tests if settings.limit is None else min(tests, settings.limit)
     return tests, noise_count(settings, tests)
 

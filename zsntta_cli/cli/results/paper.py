@@ -78,6 +78,14 @@ class RowOptions:
         ),
     ] = None
 
+    ood_items: Annotated[
+        Path | None,
+        option(
+            help="Folder of lists of the OOD images, ODDS/ID_OOD.txt; of a pair without one they "
+            "are drawn (docs/streams.md)."
+        ),
+    ] = None
+
     def wishes(self, root: Path, encoder: EncoderOptions) -> "Wishes":
         """What tables are measured with.
 
@@ -92,8 +100,13 @@ class RowOptions:
             root, choice if encoder.names_model else None, choice.precision, self.preset,
             tuple(dict.fromkeys([*(self.seed or ()), *(self.seeds or ())])),
             cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
-            tuple(dict.fromkeys(self.method or ())),
+            tuple(dict.fromkeys(self.method or ())), self.ood_items,
         )  # fmt: skip
+        if self.ood_items and not any(self.ood_items.glob("*/*.txt")):
+            raise SettingsError(
+                f"--ood-items is {self.ood_items}, which has no list: it must be a folder with "
+                "ODDS/ID_OOD.txt, such as 1/cifar10_svhn.txt."
+            )
         for added in wishes.methods:
             check_method(added)
         return wishes
