@@ -14,9 +14,8 @@ from streams import of_features
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.detectors import cull
-from zsntta_cli.methods.detectors.cull import CullSettings, Level, Sums, _groups, _rare, otsu
-from zsntta_cli.methods.scores import unit, zero_shot, zero_shot_detail
-from zsntta_cli.methods.threshold import OnlineThreshold
+from zsntta_cli.methods.detectors.cull import CullSettings, Level, class_penalty, groups, otsu, rare
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
 OPTIONS, LEVEL = CullSettings(), {"cull_low": 1.0}
@@ -90,16 +89,6 @@ def test_agrees_with_the_reference(seed, ratio, generic, options):
     np.testing.assert_array_equal(found.is_noise[clear], is_noise[clear])
     assert (found.class_index == classes).mean() > 0.998  # in no order: of step 7 alone
     assert (found.class_index != data.class_index).any()  # the class prior does something
-
-
-def test_noise_from_elsewhere_is_found():
-    features, text, labels = world(5, count=3000)
-    data = stream_of(features, text)
-    late = slice(1000, None)
-    is_ood, found = labels[late] < 0, decide(data).is_noise[late]
-    usual = (data.noise_score > OnlineThreshold(ThresholdSettings())(data.noise_score))[late]
-    assert found[is_ood].mean() > usual[is_ood].mean() + 0.15
-    assert found[~is_ood].mean() < usual[~is_ood].mean() + 0.02
 
 
 # --- the level
@@ -186,28 +175,15 @@ def test_where_few_belong_those_that_fit_best_come_last():
 # --- online (what holds of every method: test_invariants.py, test_online_methods.py)
 
 
-def test_the_first_items_are_decided_as_zs_clip_does():
-    features, text, _ = world(3)
-    data = stream_of(features, text)
-    found, u = decide(data), data.noise_score
-    first = slice(OPTIONS.cull_first)
-    expected = u > OnlineThreshold(ThresholdSettings())(u)
-    np.testing.assert_array_equal(found.is_noise[first], expected[first])
-    np.testing.assert_array_equal(found.class_index[first], data.class_index[first])
-    assert np.isnan(found.detector_threshold[first]).all()
-    assert not np.isnan(found.detector_threshold[OPTIONS.cull_first :]).any()
-
-
 def test_state_does_not_grow():
     features, text, _ = world(0, count=6000, dim=8)
     data = stream_of(features, text)
     stepper, sizes = cull.Cull(data, OPTIONS, ThresholdSettings()), []
     for start in range(0, 6000, 500):
         stepper.push(data.part(slice(start, start + 500)))
-        waiting = [v for k, v in state_of(stepper).items() if k.startswith((".block.", ".flagged"))]
-        sizes.append(len(pickle.dumps(state_of(stepper))) - sum(v.nbytes for v in waiting))
-    full = sizes[1:]  # the queue of 512 scores is not full after the first 500
-    assert max(full) - min(full) < 64  # digits of counts
+        stepper.waiting = ()  # what is not learned yet
+        sizes.append(len(pickle.dumps(state_of(stepper))))
+    assert max(sizes[6:]) - min(sizes[6:]) < 64  # digits of counts
 
 
 def test_injected_items_are_noise_and_teach_nothing():
@@ -235,15 +211,6 @@ def test_few_classes_and_dims(classes, dim, generic):
     assert set(found.class_index) <= set(range(classes))
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 1e-20])
-def test_equal_items_are_answered_equally(value):
-    text = world(0)[1]
-    found = decide(stream_of(np.full((400, 24), value), text))
-    assert np.isfinite(found.id_score).all()
-    assert not found.is_noise[OPTIONS.cull_first :].any()
-    assert len(np.unique(found.class_index)) == 1
-
-
 @settings(max_examples=20, deadline=None)
 @given(distinct=st.integers(1, 4), seed=st.integers(0, 99))
 def test_few_distinct_images(distinct, seed):
@@ -253,18 +220,6 @@ def test_few_distinct_images(distinct, seed):
     found = decide(stream_of(shown, world(0)[1]))
     assert np.isfinite(found.id_score).all()
     assert np.abs(found.id_score).max() < 100  # no view is made of rounding
-
-
-@pytest.mark.parametrize("count", [0, 1, 64, 129, 200])
-@pytest.mark.parametrize("all_injected", [False, True])
-def test_short_streams(count, all_injected):
-    features, text, _ = world(0)
-    injected = np.full(count, all_injected)
-    found = decide(stream_of(features[:count], text, injected=injected))
-    assert len(found.is_noise) == count
-    assert np.isfinite(found.id_score).all()
-    if all_injected:
-        assert found.is_noise.all()
 
 
 @settings(max_examples=10, deadline=None)
@@ -283,26 +238,6 @@ def test_turning_the_space_changes_no_decision(seed):
 # --- the parts
 
 
-def test_detail_of_zero_shot():
-    features, text, _ = world(0)
-    detail = zero_shot_detail(features, text, 30.0)
-    logits = (30 * unit(features) @ text.T).astype(float)
-    p = np.exp(logits - logits.max(1, keepdims=True))
-    p /= p.sum(1, keepdims=True)
-    np.testing.assert_allclose(detail.entropy, -(p * np.log(p)).sum(1) / np.log(12), atol=1e-5)
-    np.testing.assert_allclose(detail.top_logits, -np.sort(-logits, axis=1)[:, :5], rtol=1e-5)
-    np.testing.assert_array_equal(detail.top_classes, np.argsort(-logits, axis=1)[:, :5])
-    np.testing.assert_array_equal(
-        detail.top_classes[:, 0], zero_shot(features, text, 30.0).class_index
-    )
-
-
-def test_detail_of_one_class():
-    detail = zero_shot_detail(np.ones((3, 2)), np.array([[1, 0]], np.float32), 10.0)
-    np.testing.assert_array_equal(detail.entropy, 0)
-    np.testing.assert_allclose(detail.top_logits[:, 0], 10 / np.sqrt(2), rtol=1e-6)
-
-
 def test_otsu_by_hand():
     # 0, 0, 1 and 4, 5: the sides have squares of 2 / 3 and 1 / 2 around their means, all 22.
     split, share = otsu(np.array([4.0, 0.0, 5.0, 1.0, 0.0]))
@@ -316,31 +251,28 @@ def test_otsu_by_hand():
 
 def test_groups_by_hand():
     many = 10**12
-    assert _groups(2 / np.pi, many) == _groups(0.5, many) == 0
-    assert _groups(0.751, many) == _groups(1.0, 100) == 1
-    assert _groups((2 / np.pi + 0.75) / 2, many) == pytest.approx(0.5, abs=1e-4)
-    assert _groups(0.7, 100) == pytest.approx((0.65 - 2 / np.pi) / (0.75 - 2 / np.pi))
+    assert groups(2 / np.pi, many) == groups(0.5, many) == 0
+    assert groups(0.751, many) == groups(1.0, 100) == 1
+    assert groups((2 / np.pi + 0.75) / 2, many) == pytest.approx(0.5, abs=1e-4)
+    assert groups(0.7, 100) == pytest.approx((0.65 - 2 / np.pi) / (0.75 - 2 / np.pi))
 
 
 def test_a_few_images_far_above_are_rare_and_far_below_they_belong():
     scores = np.clip(np.random.default_rng(0).normal(size=1000), -2.5, 2.5)
-    assert _rare(scores, 6.0) == 0
+    assert rare(scores, 6.0) == 0
     scores[:4] = 8
-    assert _rare(scores, 6.0) == 1
-    assert _rare(3 * scores - 5, 6.0) == 1
-    assert _rare(-scores, 6.0) == 0
+    assert rare(scores, 6.0) == 1
+    assert rare(3 * scores - 5, 6.0) == 1
+    assert rare(-scores, 6.0) == 0
     # One among four equal others: skewness 3 / 2, kurtosis 3.25.
     few = np.array([0, 0, 0, 0, 1.0])
-    assert _rare(few, (3 / 2 + 3.25) / 1.05) == pytest.approx(0.4)
-    assert _rare(np.ones(9), 6.0) == 0
+    assert rare(few, (3 / 2 + 3.25) / 1.05) == pytest.approx(0.4)
+    assert rare(np.ones(9), 6.0) == 0
 
 
 def test_class_penalty_by_hand():
-    # Softmax mass of 336 and 64 with 64 spread evenly: pi = 46 / 58, 12 / 58.
-    learned = Sums(stream_of(np.eye(2), np.eye(2)).pool, OPTIONS, None)
-    learned.mass = np.array([336.0, 64.0])
+    # Softmax mass of 368 and 96: pi = 46 / 58, 12 / 58.
     log = np.log(np.array([368, 96]) * 2 / 464)
     spread = (368 * log[0] ** 2 + 96 * log[1] ** 2) / 464
-    np.testing.assert_allclose(learned._penalty(), 0.09 / spread * log)
-    learned.mass = np.array([9.0, 9.0])
-    np.testing.assert_allclose(learned._penalty(), 0, atol=1e-12)
+    np.testing.assert_allclose(class_penalty(np.array([368.0, 96.0]), 0.3), 0.09 / spread * log)
+    np.testing.assert_allclose(class_penalty(np.full(2, 9.0), 0.3), 0, atol=1e-12)

@@ -10,11 +10,11 @@ features of a test set and rank by the fit.) The equations have the numbers of d
 every logit l is by how much more a class's text fits an image than any text does,
 where the level of the encoder is known:
 
-    1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Sums._views`
-    2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Sums._views`
-    3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Sums._rule`
-    4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Sums._rule`, `_groups`, `_rare`
-    5  class = argmax l_c - eta log(C pi_c)                    `Rule`, `Sums._penalty`
+    1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Cull._views`
+    2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
+    3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
+    4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `groups`, `rare`
+    5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `Level`, `Items.of`
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
@@ -23,7 +23,10 @@ thresholds are quantiles of the ring, which has to be sorted. The views of an it
 those by which it was decided.
 """
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +34,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors.cull_order import Order
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, Method, MethodSettings
+from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
@@ -158,37 +162,30 @@ class Items:
     evidence: Floats  # (B,) e, nan without equation 6
     zero_shot_noise: Flags  # (B,) whether ZS-CLIP calls it noise
 
-    def __len__(self) -> int:
-        return len(self.doubt)
-
     @classmethod
-    def of(
-        cls, data: StreamData, part: slice, zero_shot: Floats, pool: Pool, level: Level | None
-    ) -> "Items":
+    def of(cls, data: StreamData, part: slice, zero_shot: Floats, level: Level | None) -> Self:
         """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
-        raw, detail, u = data.features(part), data.detail(part), data.noise_score[part]
-        features = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-12)
-        likely = 1 - data.pool.zero_shot.noise_score[data.index[part]].astype(np.float64)
+        pool, detail, u = data.pool, data.detail(part), data.noise_score[part]
+        features = unit(data.features(part))
+        likely = 1 - pool.zero_shot.noise_score[data.index[part]].astype(np.float64)
         logits, evidence = detail.top_logits, np.full(len(u), np.nan)
         if level:
             any_text = np.float32(pool.logit_scale) * np.vecdot(features, level.text)
             evidence = (logits[:, 0] - any_text) - np.log(likely * len(pool.text_features))
             logits = logits if level.generic is None else logits - any_text[:, None]
         doubt = np.column_stack([u, detail.entropy, -logits[:, 0]])
-        return cls(
-            features, doubt, logits, detail.top_classes, likely, evidence, u > zero_shot
-        )  # fmt: skip
+        columns = features, doubt, logits, detail.top_classes, likely, evidence
+        return cls(*columns, u > zero_shot)
+
+    @classmethod
+    def joined(cls, pieces: "Sequence[Items]") -> Self:
+        """The items of consecutive pieces, in order."""
+        columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def part(self, items: Flags) -> "Items":
         """Some of the items."""
         return Items(*(column[items] for column in vars(self).values()))
-
-    def followed_by(self, others: "Items") -> "Items":
-        """These items and others, in order; nothing is copied if these are none."""
-        if not len(self):  # as in a stream that is pushed whole
-            return others
-        both = zip(vars(self).values(), vars(others).values(), strict=True)
-        return Items(*map(np.concatenate, both))
 
 
 @dataclass(frozen=True)
@@ -219,10 +216,9 @@ class Rule:
     level: float  # of e, nan without equation 6
     penalty: Floats  # (C,) eta log(C pi_c)
 
-    def __call__(self, items: Items) -> tuple[Floats, Floats]:
-        """The noise scores s (B,), and the largest logits (B, K), less what equation 5 takes."""
-        s = np.vecdot(self.views(items) - self.mean, self.weights)
-        return s, items.top_logits - self.penalty[items.top_classes]
+    def score(self, items: Items) -> Floats:
+        """The noise scores s (B,)."""
+        return np.vecdot(self.views(items) - self.mean, self.weights)
 
 
 class Cull(Method):
@@ -234,125 +230,123 @@ class Cull(Method):
     Settings = CullSettings
     reads_generic = True
     cites = ("zsntta",)
-    cost = "keeps 4 D numbers, 10 for each of M items and 6 for each class"
+    cost = "keeps 4 D numbers, 20 for each of M items and 6 for each class"
     revision = 4
 
     def __init__(
         self, data: StreamData, options: CullSettings, threshold: ThresholdSettings
     ) -> None:
         """Start before the first item; of the stream only the texts matter."""
-        self.options, self.zero_shot = options, OnlineThreshold(threshold)
-        self.level = Level.of(data.pool, options)
-        self.sums = Sums(data.pool, options, self.level)
-        self.order = Order(len(data.pool.text_features), options.cull_ring)
+        classes, dim = data.pool.text_features.shape
+        self.pool, self.options, self.level = data.pool, options, Level.of(data.pool, options)
+        self.zero_shot, self.order = OnlineThreshold(threshold), Order(classes, options.cull_ring)
+        # What was learned: D + C + M numbers, each array replaced and none changed.
+        self.seen, self.logits_seen = 0, 0
+        self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
+        self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
+        self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
+        self.ring = np.zeros((0, 6))  # of the last M: views, ZS-CLIP's flag, whether e < low
+        self.rule: Rule | None = None  # None: ZS-CLIP decides
         # The items that wait until they are learned together, and which of them were flagged.
-        self.block, self.flagged = self._seen(data, slice(0), np.empty(0)), np.empty(0, bool)
+        self.waiting: tuple[tuple[Items, Flags], ...] = ()
+        self.missing = options.cull_first  # items until then
 
     @property
     def adapted(self) -> bool:
         """Whether there is a rule."""
-        return self.sums.rule is not None
+        return self.rule is not None
+
+    def __deepcopy__(self, memo: object) -> "Cull":
+        """A copy that learns by itself; arrays are shared, as each is replaced and none changed."""
+        other = copy.copy(self)
+        other.zero_shot, other.order = copy.copy(self.zero_shot), copy.copy(self.order)
+        return other
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:
         """Decide on the next items, and learn at the end of each block."""
         if not learn:
             zero_shot = np.full(len(items), self.zero_shot.latest)
-            seen = self._seen(items, slice(None), zero_shot)
+            seen = Items.of(items, slice(None), zero_shot, self.level)
             return self._decide(seen, np.zeros(len(items), bool), zero_shot)[0]
         is_test = ~items.injected
         # An injected item gets the zero-shot threshold of the test item before it.
         before = self.zero_shot.latest
         thresholds = np.append(before, self.zero_shot(items.noise_score[is_test]))
-        zero_shot = thresholds[np.cumsum(is_test)]
+        counts = np.cumsum(is_test)
+        zero_shot, start, done = thresholds[counts], 0, 0
         parts: list[Decisions] = []
-        tests, start, done = np.flatnonzero(is_test), 0, 0
         while start < len(items) or not parts:
-            done += self.sums.block - len(self.block)
-            stop = int(tests[done - 1]) + 1 if done <= len(tests) else len(items)
+            done += self.missing
+            stop = min(int(np.searchsorted(counts, done)) + 1, len(items))
             part = slice(start, stop)
             parts.append(self._push_part(items, part, zero_shot[part]))
             start = stop
         return Decisions.joined(parts)
 
-    def _seen(self, data: StreamData, part: slice, zero_shot: Floats) -> Items:
-        return Items.of(data, part, zero_shot, self.sums.pool, self.level)
-
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
         """Decide on the items of a block, or of the rest of it."""
-        items, is_test = self._seen(data, part, zero_shot), ~data.injected[part]
-        answer, flagged = self._decide(items, is_test, zero_shot)
+        items, is_test = Items.of(data, part, zero_shot, self.level), ~data.injected[part]
+        decisions, flagged = self._decide(items, is_test, zero_shot)
         if not is_test.all():
-            assert answer.is_noise is not None
-            items = items.part(is_test)
-            answer = replace(answer, is_noise=answer.is_noise | ~is_test)
-        self.block = self.block.followed_by(items)
-        self.flagged = np.append(self.flagged, flagged[is_test])
-        if len(self.block) == self.sums.block:
-            self.sums.learn(self.block, self.flagged)
-            if self.options.cull_order:
-                self.order.learn()
-            nothing = np.zeros(len(self.block), bool)
-            self.block, self.flagged = self.block.part(nothing), np.empty(0, bool)
-        return answer
+            assert decisions.is_noise is not None
+            decisions = replace(decisions, is_noise=decisions.is_noise | ~is_test)
+            items, flagged = items.part(is_test), flagged[is_test]
+        if len(flagged):
+            self.waiting += ((items, flagged),)
+        self.missing -= len(flagged)
+        if not self.missing:
+            self._learn()
+        return decisions
 
     def _decide(self, items: Items, enters: Flags, zero_shot: Floats) -> tuple[Decisions, Flags]:
         """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
 
         The classes of unflagged items that enter are remembered for the next items.
         """
-        rule, count = self.sums.rule, len(items)
+        rule, count = self.rule, len(items.likely)
         if rule:
-            score, logits = rule(items)
-            tau, level = np.full(count, rule.threshold), rule.level
+            score, tau, level = rule.score(items), np.full(count, rule.threshold), rule.level
         else:
-            score, logits = items.doubt[:, 0], items.top_logits.astype(np.float64)
-            tau, level = zero_shot, self.level.low if self.level else np.nan
+            score, tau = items.doubt[:, 0], zero_shot
+            level = self.level.low if self.level else np.nan
         score = np.fmax(score, tau + (level - items.evidence))  # fmax: equation 6 may be left out
         flagged = score > tau
-        named = self.order.name(logits, items.top_classes, enters & ~flagged)
+        named = self.order.name(self._logits_of(items), items.top_classes, enters & ~flagged)
         return Decisions(
             named, items.evidence < level if self.options.cautious else flagged, 1 - score,
             zero_shot, tau if rule else np.full(count, np.nan), items.evidence,
             np.full(count, level),
         ), flagged  # fmt: skip
 
+    def _logits_of(self, items: Items) -> Floats:
+        """The largest logits (B, K), less what equation 5 takes."""
+        logits = items.top_logits.astype(np.float64)
+        return logits - self.rule.penalty[items.top_classes] if self.rule else logits
 
-class Sums:
-    """What was learned of a stream: D + C + M numbers, from which the next rule follows."""
-
-    def __init__(self, pool: Pool, options: CullSettings, level: Level | None) -> None:
-        """`pool` has the texts of the classes."""
-        classes, dim = pool.text_features.shape
-        self.pool, self.options, self.level = pool, options, level
-        self.seen, self.logits_seen = 0, 0
-        self.xy = np.zeros((4, dim))  # sums: of features, and of their products with the doubt
-        self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
-        self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
-        self.ring = np.zeros((options.cull_ring, 6))  # views, ZS-CLIP's flag, whether e < low
-        self.rule: Rule | None = None  # None: ZS-CLIP decides
-
-    @property
-    def block(self) -> int:
-        """The number of items that are learned next."""
-        return max(min(self.seen // _GROWTH, _BLOCK), self.options.cull_first)
-
-    def learn(self, items: Items, flagged: Flags) -> None:
+    def _learn(self) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
+        pieces, flags = zip(*self.waiting, strict=True)
+        items, clean = Items.joined(pieces), ~np.concatenate(flags)
+        if self.options.cull_order:
+            self.order.learn(self._logits_of(items)[clean], items.top_classes[clean])
         x, y = items.features, items.doubt
         logits = self._logits(x if self.seen < _ALL else x[::_EVERY])
-        self.logits += logits.sum(0), (logits * logits).sum(0)
+        self.logits = self.logits + np.array([logits.sum(0), (logits * logits).sum(0)])
         self.logits_seen += len(logits)
         with_one = np.column_stack([np.ones(len(y)), y]).astype(np.float32)
-        self.xy += with_one.T @ x
-        self.y += y.sum(0), (y * y).sum(0)
+        self.xy = self.xy + with_one.T @ x
+        self.y = self.y + np.array([y.sum(0), (y * y).sum(0)])
         mass = np.exp(items.top_logits + y[:, 2:]) * items.likely[:, None]
-        np.add.at(self.mass, items.top_classes[~flagged], mass[~flagged])
-        slots = np.arange(self.seen, self.seen + len(y)) % len(self.ring)
+        self.mass = self.mass.copy()
+        np.add.at(self.mass, items.top_classes[clean], mass[clean])
         self.seen += len(y)
         views = self._views() if self.rule is None else self.rule.views
         low = items.evidence < (self.level.low if self.level else np.nan)
-        self.ring[slots] = np.column_stack([views(items), items.zero_shot_noise, low])
+        shown = np.column_stack([views(items), items.zero_shot_noise, low])
+        self.ring = np.concatenate([self.ring, shown])[-self.options.cull_ring :]
         self.rule = self._rule()
+        self.waiting = ()
+        self.missing = max(min(self.seen // _GROWTH, _BLOCK), self.options.cull_first)
 
     def _logits(self, features: Features) -> Floats:
         """The logits (B, C) of unit features, less that of the generic text."""
@@ -376,39 +370,38 @@ class Sums:
         return Views(w.astype(np.float32), float(w @ x), class_mean, class_deviation)
 
     def _rule(self) -> Rule:
-        ring, o = self.ring[: min(self.seen, len(self.ring))], self.options
-        mean, spread = ring[:, :4].mean(0), deviation(ring[:, :4])
-        v = (ring[:, :4] - mean) / spread
+        o, views, zero_shot_noise = self.options, self.ring[:, :4], self.ring[:, 4] > 0
+        mean, spread = views.mean(0), deviation(views)
+        v = (views - mean) / spread
         b, agreement = v[:, 1] + v[:, 2] + v[:, 3], max(float(v[:, 0] @ v[:, 3]) / len(v), 0.0)
         weights = np.array([agreement**3, *3 * [1 / deviation(b)]])  # equation 3
         s = v @ weights
         split, share = otsu(b)  # equation 4
-        # A repeated image is no new evidence: n is the number of those with another logit.
-        groups = _groups(share, len(np.unique(ring[:, 2])))
         is_doubtful = b > split
-        both = float((is_doubtful & (ring[:, 4] > 0)).mean())
-        noise = both + groups * (float(is_doubtful.mean()) - both)
+        both, own = float((is_doubtful & zero_shot_noise).mean()), float(is_doubtful.mean())
+        # A repeated image is no new evidence: n is the number of those with another logit.
+        noise = both + groups(share, len(np.unique(views[:, 2]))) * (own - both)
         tau = float(np.quantile(s, 1 - noise))
-        if rare := _rare(v[:, 2] + v[:, 3], o.cull_tail):
+        if is_rare := rare(v[:, 2] + v[:, 3], o.cull_tail):
             median = float(np.median(s))
             far = median + o.cull_tail_deviations * _MAD * float(np.median(np.abs(s - median)))
-            tau += rare * max(far - tau, 0.0)
+            tau += is_rare * max(far - tau, 0.0)
         level = np.nan
         if self.level:
-            is_many = float(ring[:, 5].mean()) > self.level.many
+            is_many = float(self.ring[:, 5].mean()) > self.level.many
             level = self.level.high if is_many else self.level.low
-        return Rule(self._views(), mean, weights / spread, tau, level, self._penalty())
-
-    def _penalty(self) -> Floats:
-        """Equation 5: eta log(C pi_c); eta is small if classes are uneven."""
-        prior = self.mass + self.options.cull_first / len(self.mass)
-        log = np.log(prior * (len(prior) / prior.sum()))
-        spread = float(prior @ (log * log) / prior.sum())
-        penalty: Floats = min(1.0, self.options.cull_prior**2 / max(spread, 1e-9)) * log
-        return penalty
+        penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
+        return Rule(self._views(), mean, weights / spread, tau, level, penalty)
 
 
-def _groups(share: float, images: int) -> float:
+def class_penalty(mass: Floats, most: float) -> Floats:
+    """Equation 5: eta log(C pi_c) by softmax masses (C,); eta is small if classes are uneven."""
+    log = np.log(mass * (len(mass) / mass.sum()))
+    spread = float(mass @ (log * log) / mass.sum())
+    return np.asarray(min(1.0, most**2 / max(spread, 1e-9)) * log)
+
+
+def groups(share: float, images: int) -> float:
     """How clearly scores of n images form two groups, by Otsu's share of their variance.
 
     It is 0 for a Gaussian and 1 for a uniform distribution; what chance may add is taken off.
@@ -417,7 +410,7 @@ def _groups(share: float, images: int) -> float:
     return min(max((sure - _GAUSSIAN) / (_UNIFORM - _GAUSSIAN), 0.0), 1.0)
 
 
-def _rare(scores: Floats, tail: float) -> float:
+def rare(scores: Floats, tail: float) -> float:
     """How clearly a few scores (M,) are far above all others, by skewness + kurtosis.
 
     A tail below is of few images that belong. The scores are without the entropy, which has a tail

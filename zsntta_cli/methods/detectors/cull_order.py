@@ -2,79 +2,88 @@
 
 If a person photographs one kind after another, neighbours share a predicted class more often than
 by chance. Then the last classes are a prior for the next one, over three windows, with the weights
-that make the stream likeliest. In a shuffled stream all weights are 0.
+that make the stream likeliest. In a shuffled stream all weights are 0, and nothing is followed.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.methods.scores import softmax
+from zsntta_cli.methods.scores import TOP, softmax
 
 Floats = NDArray[np.float64]
 Classes = NDArray[np.int32]
-_KEEPS = np.array([0.5, 0.9, 0.98])  # of a window's shares from item to item: 2, 10, 50 items
-_BLOCK = 32  # items whose shares are found together, which takes a few microseconds for each
-_POWERS = _KEEPS[:, None] ** np.arange(_BLOCK + 1)  # (3, B + 1) of each window, after so many items
+_KEEPS = np.array([[0.5], [0.9], [0.98]])  # of a window's shares from item to item: 2, 10, 50 items
+_BEFORE = 512  # items before the last M, from which on shares are followed: 0.98 ** 512 is 3e-5
 
 
 class Order:
-    """The shares of the last classes, and the last M items that were called clean."""
+    """The last items that were called clean; no array is changed, each is replaced."""
 
     def __init__(self, classes: int, size: int) -> None:
-        self.weights, self.shares, self.seen = np.zeros(3), np.full((3, classes), 1 / classes), 0
-        self.classes, self.gains = np.zeros(size, np.int32), np.zeros((size, 3))
+        """Start a stream of C classes; order is looked for in the last M items, the `size`."""
+        self.size, self.weights = size, np.zeros(3)
+        top = min(TOP, classes)
+        self.classes = np.empty((0, top), np.int32)  # of the last M items and those before them
+        self.likely = np.empty((0, top))  # the softmax of their K largest logits
+        # While there are weights: how much likelier than 1 / C each window made the last M, and
+        # the shares of the classes in each window, after the last block and now.
+        self.gains, self.at_block = np.empty((0, 3)), np.full((3, classes), 1 / classes)
+        self.shares = self.at_block
 
     def name(self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]) -> Classes:
         """Choose the classes of B items in turn, of `classes` (B, K); those that are kept count."""
-        blocks = [slice(i, i + _BLOCK) for i in range(0, len(logits), _BLOCK)]
-        parts = [self._follow(logits[b], classes[b], is_kept[b]) for b in blocks]
-        named = np.concatenate([np.empty(0, np.int32), *(part for part, _ in parts)])
-        gains = np.concatenate([np.empty((0, 3)), *(gain for _, gain in parts)])
-        slots = (self.seen + np.arange(int(is_kept.sum()))) % len(self.classes)
-        self.classes[slots], self.gains[slots] = classes[is_kept, 0], gains[is_kept]
-        self.seen += len(slots)
-        return named
+        if self.weights.any():
+            gain, self.shares = follow(self.shares, softmax(logits), classes, is_kept)
+            logits = logits + np.log(1 + np.tensordot(gain - 1, self.weights, axes=(1, 0)))
+        return classes[np.arange(len(classes)), logits.argmax(axis=1)]
 
-    def _follow(
-        self, logits: Floats, classes: Classes, is_kept: NDArray[np.bool_]
-    ) -> tuple[Classes, Floats]:
-        """The classes (B,) of items, and how much likelier than 1 / C each window makes them."""
-        p = softmax(logits)  # (B, K)
-        before: NDArray[np.intp] = np.cumsum(is_kept) - is_kept  # kept items before each
-        gap = before[:, None] - before - 1  # kept items between two; negative in the other order
-        decay = (1 - _KEEPS)[:, None, None] * _POWERS[:, np.maximum(gap, 0)]  # (3, B, B)
-        decay *= is_kept & (gap >= 0)
-        mass = np.zeros((*classes.shape, len(classes)))  # (B, K, B) of each class
-        for one, likely in zip(classes.T, p.T, strict=True):  # a sum over a last axis of K is slow
-            mass += (classes[..., None] == one) * likely
-        shares = _POWERS[:, before, None] * self.shares[:, classes]  # (3, B, K)
-        shares += (mass @ decay[..., None])[..., 0]
-        gain = shares * self.shares.shape[1]
-        prior = 1 + np.tensordot(self.weights, gain - 1, axes=1)
-        best = (logits + np.log(prior)).argmax(axis=1)
-        self._keep(p[is_kept], classes[is_kept])
-        return classes[np.arange(len(classes)), best], (p * gain).sum(axis=2).T
+    def learn(self, logits: Floats, classes: Classes) -> None:
+        """Look for order in the last M items, from 4 to 6 standard errors, and find the weights.
 
-    def _keep(self, p: Floats, classes: Classes) -> None:
-        """Move the shares by kept items of probabilities (N, K) for classes (N, K), in turn."""
-        left = np.arange(len(p))[::-1]  # kept items after each
-        steps = (1 - _KEEPS[:, None]) * _KEEPS[:, None] ** left  # (3, N)
-        # Tiny numbers would be slow.
-        self.shares = self.shares * _KEEPS[:, None] ** len(p) + 1e-30
-        for shares, step in zip(self.shares, steps, strict=True):
-            np.add.at(shares, classes, step[:, None] * p)
-
-    def learn(self) -> None:
-        """Test the last M items for order, from 4 to 6 standard errors, and find the weights."""
-        count, first = min(self.seen, len(self.classes)), self.seen % len(self.classes)
-        classes = self.classes[:count] if count == self.seen else np.roll(self.classes, -first)
-        trust = min(max(errors_in_order(classes) / 2 - 2, 0.0), 1.0)
-        likelihood = np.column_stack([np.ones(count), self.gains[:count]])
+        The items since the last time have the largest logits (N, K), of `classes` (N, K).
+        """
+        likely, last = softmax(logits), self.size + _BEFORE
+        self.classes = np.concatenate([self.classes, classes])[-last:]
+        self.likely = np.concatenate([self.likely, likely])[-last:]
+        trust = min(max(errors_in_order(self.classes[-self.size :, 0]) / 2 - 2, 0.0), 1.0)
+        if not trust:
+            self.weights = np.zeros(3)
+            return
+        if not self.weights.any():  # they were not followed
+            self.gains, self.at_block = (
+                self.gains[:0],
+                np.full_like(self.shares, 1 / self.shares.shape[1]),
+            )
+            likely, classes = self.likely, self.classes
+        gain, self.at_block = follow(self.at_block, likely, classes, np.ones(len(classes), bool))
+        self.gains = np.concatenate([self.gains, (gain * likely[:, None]).sum(axis=2)])[
+            -self.size :
+        ]
+        self.shares = self.at_block
+        likelihood = np.column_stack([np.ones(len(self.gains)), self.gains])
         weights = np.full(4, 0.25)
-        for _ in range(20 if trust else 0):  # expectation maximisation; 20 items speak for none
+        for _ in range(20):  # expectation maximisation; 20 items speak for none
             weights = weights * ((1 / (likelihood @ weights)) @ likelihood) + [20, 0, 0, 0]
             weights /= weights.sum()
         self.weights = trust * weights[1:]
+
+
+def follow(
+    shares: Floats, likely: Floats, classes: Classes, is_kept: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """How much likelier than 1 / C the windows make K classes of B items (B, 3, K), and the shares.
+
+    The shares (3, C) before the first item are moved by each item that is kept, by its
+    probabilities `likely` (B, K) of `classes` (B, K).
+    """
+    shares, gain = shares.copy(), np.empty((len(classes), 3, classes.shape[1]))
+    for i, (few, p) in enumerate(zip(classes, likely, strict=True)):
+        gain[i] = shares[:, few]
+        if is_kept[i]:
+            shares *= _KEEPS
+            shares += 1e-30  # tiny numbers would be slow
+            shares[:, few] += (1 - _KEEPS) * p
+    return gain * shares.shape[1], shares
 
 
 def errors_in_order(classes: NDArray[np.integer]) -> float:
