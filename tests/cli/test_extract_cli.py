@@ -90,13 +90,13 @@ def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
 
 def test_the_last_line_is_the_command_that_uses_it(zsntta, mine):
     digits = ("extract", "--dataset", "digits", "--limit", 60, *TINY)
-    for command in (digits, mine):
+    for command, follows in ((digits, "extract --dataset other=FOLDER"), (mine, "simulate")):
         result = zsntta(*command, "--features-dir", "my features")
         assert result.exit_code == 0, result.stderr
         last = result.stderr.splitlines()[-1]
-        assert last.startswith("next: zsntta simulate ")
-        again = zsntta(*shlex.split(last.removeprefix("next: zsntta ")))
-        assert again.exit_code == 0, f"{last}: {again.stderr}"
+        assert last.startswith(f"next: zsntta {follows} ")
+    again = zsntta(*shlex.split(last.removeprefix("next: zsntta ")))
+    assert again.exit_code == 0, f"{last}: {again.stderr}"
 
 
 # Encoders

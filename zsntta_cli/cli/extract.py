@@ -369,8 +369,11 @@ def _simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: 
         if other != name
         and not overlap(id_set, read(feature_path(features_dir, folder, other), rows=False))
     ]
-    ood = "" if known else f" --ood {others[0]}" if others else " --ratio 0"
     words = [encoder_options(choice)] if encoder_options(choice) else []
     if features_dir != FEATURES:
         words.append(f"--features-dir {shlex.quote(str(features_dir))}")
+    if not known and not others:  # a stream without noise shows little
+        encode = " ".join(["zsntta extract --dataset other=FOLDER", *words])
+        return f"{encode}  # images of none of these classes, as noise: simulate --ood other"
+    ood = "" if known else f" --ood {others[0]}"
     return " ".join([f"zsntta simulate --method zs-clip,adand --id {name}{ood}", *words])
