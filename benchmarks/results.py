@@ -42,7 +42,7 @@ def made(count: int) -> Iterator[Record]:
             kept.settings, stream=stream, id_set=SETS[i // 4 % 11],
             ood_set=OTHERS[i // 44 % 4],
         )  # fmt: skip
-        yield kept.model_copy(update={"settings": settings})
+        yield dataclasses.replace(kept, settings=settings)
 
 
 def seconds(run: Callable[[], object], times: int = 5) -> float:

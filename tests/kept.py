@@ -5,8 +5,7 @@ from made import PROMPT
 
 from zsntta_cli.simulation.metrics import METRICS, Measures, harmonic_mean
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.recorded import revision
-from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.runs import build_run, revision
 
 VERSIONS = {"zsntta": "0.1.0", "numpy": "2.4.6", "python": "3.11.7"}
 FIRST = "2026-01-02T03:04:05+00:00"

@@ -3,7 +3,6 @@
 from made import PROMPT
 
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.keeping import judged
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -15,7 +14,7 @@ def grid(features, methods=("zs-clip",), **axes):
 
 def kept_run(features, method="zs-clip", **axes):
     [run] = grid(features, [method], **axes)
-    return judged(Simulator(features).replay(run), None)
+    return Simulator(features).run(run)
 
 
 def merged(plain, changes):

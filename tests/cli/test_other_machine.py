@@ -1,6 +1,7 @@
 """Records that go to another machine: what to type there, what differs, both results."""
 
 import csv
+import dataclasses
 import json
 import shlex
 import shutil
@@ -189,7 +190,7 @@ def test_features_of_one_and_of_two_threads_say_so(zsntta):
     ]
     assert [r.features["shared"]["threads"] for r in records] == [1, 2]
     theirs = {**records[0].digests, "shapes": "0" * 64}  # should the bits be the same
-    record = records[0].model_copy(update={"digests": theirs})
+    record = dataclasses.replace(records[0], digests=theirs)
     Path("one.json").write_text(json.dumps([record.to_dict()]))
     answer = zsntta("simulate", "--from", "one.json", "--features-dir", "features-2", "--fresh")
     assert "are not those of the record: threads: 1 -> 2." in answer.stdout

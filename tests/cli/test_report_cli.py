@@ -1,5 +1,6 @@
 """`zsntta report` as it is typed."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -54,7 +55,7 @@ def test_other_folders_and_title(stored, tmp_path):
 
 
 def test_what_is_left_out_is_noted(zsntta, tmp_path):
-    other = KEPT[0].model_copy(update={"revision": "0.1"})
+    other = dataclasses.replace(KEPT[0], revision="0.1")
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
         store.add([*KEPT[1:], other])
     result = zsntta("report", "x.sqlite")

@@ -1,5 +1,6 @@
 """The numbers of each kind of figure, worked out by hand, and their drawings."""
 
+import dataclasses
 import math
 import os
 import subprocess
@@ -91,7 +92,7 @@ def test_of_too_many_pairs_the_averages_of_each_id_set_are_drawn():
     figure = ratio(some)
     assert [panel.title for panel in figure.panels] == ["shapes, average"]
     assert series(figure, "adand").y == pytest.approx((35,))
-    with_scores = [run.model_copy(update={"curves": {"scores": SCORES}}) for run in some]
+    with_scores = [dataclasses.replace(run, curves={"scores": SCORES}) for run in some]
     figure = scores(with_scores)
     assert (len(figure.panels), figure.notes) == (
         12,
@@ -154,7 +155,7 @@ def test_ranks_are_the_shares_of_pairs_up_to_them_and_equal_values_share_one():
 def test_of_a_metric_that_is_to_be_low_the_lowest_is_first():
     def with_fpr(kept, value):
         values = Measures({**kept.detection, "fpr95": value})
-        return kept.model_copy(update={"detection": values})
+        return dataclasses.replace(kept, detection=values)
 
     some = [with_fpr(run_of(m), value) for m, value in (("tda", 0.1), ("cull", 0.2))]
     names = [one.name for one in ranks(some, metric="fpr95").panels[0].series]
@@ -275,12 +276,12 @@ def test_a_figure_depends_neither_on_the_order_of_runs_nor_on_the_users_settings
 def test_what_has_to_be_known_of_a_drawn_method_stands_beside_its_figure_and_not_in_it(tmp_path):
     note = RunNote("warm-up", "adand", "adand decides as zs-clip does throughout.", -337)
     [plain] = [run_of("adand", curves=CURVES)]
-    noted = plain.model_copy(update={"notes": (note,)})
+    noted = dataclasses.replace(plain, notes=(note,))
     figure = plot([noted], "scores", Filters())
     assert figure.caption == (note.text,)
     assert write(tmp_path / "f.svg", figure, 3.3)[1].read_text() == f"{note.text}\n"
     assert drawn(figure, "svg") == drawn(plot([plain], "scores", Filters()), "svg")
-    undecided = noted.model_copy(update={"accuracies": Measures()})
+    undecided = dataclasses.replace(noted, accuracies=Measures())
     assert plot([undecided, run_of("zs-clip")], "ratio", Filters()).caption == ()
 
 

@@ -1,6 +1,7 @@
 """The page as a file: what it says, by hand; that it loads nothing, and lets nothing in."""
 
 import base64
+import dataclasses
 import random
 
 import pytest
@@ -97,7 +98,7 @@ def test_noise_that_was_injected_is_marked_at_the_method():
 
 def test_what_has_to_be_known_of_a_run_and_how_it_was_made_stands_there():
     note = RunNote("warm-up", "cull", "cull decides as zs-clip does throughout.", -40)
-    noted = [run.model_copy(update={"notes": (note,)}) for run in GRID]
+    noted = [dataclasses.replace(run, notes=(note,)) for run in GRID]
     html = made(*noted)
     assert note.text in html
     rows = cells(html, "The commands: ID: shapes, tiny")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from replayed import grid
 
-from zsntta_cli.results.curves import BINS, curves_of, histogram
+from zsntta_cli.simulation.curves import BINS, curves_of, histogram
 from zsntta_cli.simulation.simulator import Simulator
 
 

@@ -1,6 +1,5 @@
 """A store that was damaged: what is broken is left out and counted, without a traceback."""
 
-import json
 import random
 import shutil
 import sqlite3
@@ -10,41 +9,11 @@ from replayed import kept_run
 
 from zsntta_cli.results.store import RecordStore
 
-VALUES = (
-    None, 7, -1.5, 1e300, 2**62, "", "x", "\ud7ff", "null", "[]", "{}", "[[1]]", b"", b"\xff{",
-    '{"settings": 3}', '{"a": "\\ud800"}', "9" * 400, "[" * 2000,
-)  # fmt: skip
-PLAIN = (None, 7, -1, 1e300, "x", "\ud800", [], [1, "a"], {}, {"a": [1]}, True, float("nan"))
+VALUES = (None, 7, -1.5, 2**62, "", "x", "[]", "{}", '{"settings": 3}', b"", b"\xff{", "[" * 2000)
 COMMANDS = (
     ("records", "list"), ("records", "list", "--format", "csv"), ("records", "export"), ("report",),
-    ("report", "--format", "csv"), ("cite", "--from", "kept.sqlite"),
-    ("plot", "curves", "--output", "f.svg"),
+    ("cite", "--from", "kept.sqlite"), ("plot", "curves", "--output", "f.svg"),
 )  # fmt: skip
-
-
-def places(plain, before=()):
-    """All places within a JSON value."""
-    inner = plain.items() if isinstance(plain, dict) else enumerate(plain)
-    for name, value in inner:
-        yield (*before, name)
-        if isinstance(value, dict | list):
-            yield from places(value, (*before, name))
-
-
-def damaged(text, draw):
-    """A JSON text with one place dropped or replaced, or cut."""
-    if draw.random() < 0.1:
-        return text[: draw.randrange(len(text))]
-    plain = json.loads(text)
-    *way, last = draw.choice(list(places(plain)))
-    inner = plain
-    for name in way:
-        inner = inner[name]
-    if draw.random() < 0.3:
-        del inner[last]
-    else:
-        inner[last] = draw.choice(PLAIN)
-    return json.dumps(plain)
 
 
 @pytest.fixture(scope="module")
@@ -56,31 +25,32 @@ def stored(features, tmp_path_factory):
 
 
 def damage(path, draw):
-    """One damage to one row: of a whole column, or of one place of its JSON."""
-    database = sqlite3.connect(path)
-    database.executescript(
-        "CREATE TABLE other (key, record, curves); INSERT INTO other SELECT * FROM contents;"
-        "DROP TABLE contents; ALTER TABLE other RENAME TO contents;"
-        "CREATE UNIQUE INDEX one ON contents (key);"
-    )
-    row, column = draw.randrange(1, 4), draw.choice(["key", "record", "record", "curves"])
-    if column in ("record", "curves") and draw.random() < 0.8:
+    """One damage to one row: another value, or one letter of a text."""
+    row, column = draw.randrange(1, 4), draw.choice(["sums", "record", "record", "curves"])
+    with sqlite3.connect(path) as database:
         query = f"SELECT {column} FROM contents WHERE rowid = ?"
-        value = damaged(database.execute(query, (row,)).fetchone()[0], draw)
-    else:
-        value = draw.choice(VALUES)
-    database.execute(f"UPDATE contents SET {column} = ? WHERE rowid = ?", (value, row))
-    database.commit()
+        [text] = database.execute(query, (row,)).fetchone()
+        place = draw.randrange(len(text))
+        other = "0" if text[place] != "0" else "1"
+        changed = text[:place] + other + text[place + 1 :]
+        value = changed if draw.random() < 0.6 else draw.choice(VALUES)
+        database.executescript(
+            "CREATE TABLE other AS SELECT * FROM contents; DROP TABLE contents;"
+            "ALTER TABLE other RENAME TO contents; CREATE UNIQUE INDEX one ON contents (key);"
+        )
+        database.execute(f"UPDATE contents SET {column} = ? WHERE rowid = ?", (value, row))
     database.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_no_damage_of_a_store_gives_a_traceback(zsntta, stored, tmp_path, monkeypatch, seed):
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_row_is_left_out_without_a_traceback(zsntta, stored, tmp_path, monkeypatch, seed):
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(stored, tmp_path / "kept.sqlite")
     draw = random.Random(seed)
     damage(tmp_path / "kept.sqlite", draw)
-    for command in draw.sample(COMMANDS, 5):
+    with RecordStore(tmp_path / "kept.sqlite") as store:
+        assert (len(list(store.all())), store.count()) == (2, 3)
+    for command in draw.sample(COMMANDS, 3):
         records = () if command[0] == "cite" else ("--records", "kept.sqlite")
         result = zsntta(*command, *records)
         assert "Traceback" not in result.stderr

@@ -12,7 +12,7 @@ from made import PROMPT
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.recorded import run_from_record
+from zsntta_cli.simulation.record import run_from_record
 from zsntta_cli.simulation.simulator import Simulator
 
 CHOICE = EncoderChoice(folder="made")

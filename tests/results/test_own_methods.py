@@ -18,7 +18,7 @@ from zsntta_cli.results.frame import Filters
 from zsntta_cli.results.keeping import Keeping, judged, kept_before
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.simulation.recorded import revision, source_digests
+from zsntta_cli.simulation.runs import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
 
 OWN = '''"""A method."""

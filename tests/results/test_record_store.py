@@ -27,7 +27,7 @@ def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta
     path, name = tmp_path / "kept.sqlite", os.fsdecode(b"caf\xe9")
     kept = kept_run(features)
     settings = dataclasses.replace(kept.settings, ood_set=name)
-    other = kept.model_copy(update={"settings": settings})
+    other = dataclasses.replace(kept, settings=settings)
     with RecordStore(path, create=True) as store:
         store.add([kept, other])
         assert store.find([other.key])[other.key] == other

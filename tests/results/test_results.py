@@ -17,9 +17,8 @@ from zsntta_cli.methods import METHODS
 from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import RecordStore
-from zsntta_cli.simulation import recorded
-from zsntta_cli.simulation.recorded import run_key
-from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation import runs as recorded
+from zsntta_cli.simulation.runs import build_run, run_key
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.sources import Foreseen
 

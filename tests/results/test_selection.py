@@ -1,5 +1,7 @@
 """Which kept runs a figure or a page has: those that are wanted, the usual ones, the latest."""
 
+import dataclasses
+
 import pytest
 from kept import run_of
 
@@ -56,4 +58,4 @@ def test_older_runs_do_not_stand_beside_newer_ones_on_other_features():
 
 def made_at(created, method, **given):
     kept = run_of(method, **given)
-    return kept.model_copy(update={"created": created})
+    return dataclasses.replace(kept, created=created)

@@ -3,16 +3,18 @@
 A line is a record as plain values (simulation/record.py), with its curves.
 """
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import SettingsError, StoreError, first_line, short
 from zsntta_cli.files import read_input
 from zsntta_cli.simulation.record import Record
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
 
 _LARGEST_FILE = 2**28  # bytes of records: some hundred thousand
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -27,12 +29,20 @@ def export_text(records: Sequence[Record], form: str) -> str:
 
 def to_line(record: Record) -> str:
     """A record as a line, without its end."""
-    return json.dumps(record.model_dump())
+    return json.dumps({**record.to_dict(), "curves": record.curves})
+
+
+@functools.cache
+def _reader() -> "TypeAdapter[Record]":
+    """What reads records by their annotations."""
+    from pydantic import TypeAdapter  # what is kept here is not checked again
+
+    return TypeAdapter(Record)
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a line: docs/record.schema.json."""
-    return {"$schema": _DRAFT, **_without_titles(Record.model_json_schema())}
+    return {"$schema": _DRAFT, **_without_titles(_reader().json_schema())}
 
 
 def _without_titles(schema: Any) -> Any:
@@ -64,21 +74,21 @@ def read_records(path: Path) -> list[Record]:
 def _objects(path: Path, text: str) -> list[Any]:
     """The values of a file: of a list of them, of lines, or a single one."""
     try:
-        whole = parsed(text)
+        whole = _parsed(text)
         return whole if isinstance(whole, list) else [whole]
     except (ValueError, RecursionError):
         lines = [(i, line) for i, line in enumerate(text.split("\n"), 1) if line.strip()]
     objects = []
     for i, line in lines:
         try:
-            objects.append(parsed(line))
+            objects.append(_parsed(line))
         except (ValueError, RecursionError) as error:
             why = f"line {i}: {first_line(error)}"
             raise StoreError(f"{path} holds no results ({why}).") from error
     return objects
 
 
-def parsed(text: str) -> Any:
+def _parsed(text: str) -> Any:
     """The value of a JSON text.
 
     Raises:
@@ -97,8 +107,10 @@ def parsed(text: str) -> Any:
 
 
 def _read(path: Path, number: int, plain: Any) -> Record:
+    from pydantic import ValidationError
+
     try:
-        record = Record.model_validate(plain)
+        record = _reader().validate_python(plain)
     except StoreError as error:  # the code of a method is not here
         script = next(iter(plain.get("own") or ()), "FILE.py")
         raise StoreError(str(error).replace("FILE.py", script)) from error
@@ -110,7 +122,7 @@ def _read(path: Path, number: int, plain: Any) -> Record:
     return record
 
 
-def first_fault(error: ValidationError) -> str:
+def first_fault(error: "ValidationError") -> str:
     """What is wrong first, in pydantic's words, after its place (counted from 1) and its value."""
     fault = error.errors(include_url=False)[0]
     parts = (part + 1 if isinstance(part, int) else part for part in fault["loc"])

@@ -28,8 +28,7 @@ from zsntta_cli.methods import METHODS, method_place
 from zsntta_cli.settings import NATURAL, Ratio, StreamSettings, ood_share
 from zsntta_cli.settings.prompts import prompt_label
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.recorded import revision, source_digests
-from zsntta_cli.simulation.runs import PRESETS, preset_of
+from zsntta_cli.simulation.runs import PRESETS, preset_of, revision, source_digests
 from zsntta_cli.simulation.sources import ITEMS
 
 PRESET = "preset"  # what is told by its name, in place of the settings that it has

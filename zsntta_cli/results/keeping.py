@@ -15,12 +15,10 @@ from zsntta_cli.errors import StoreError, ZsnttaError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results import store_path
-from zsntta_cli.results.curves import curves_of
 from zsntta_cli.results.store import NoLocks, RecordStore, check_locks
 from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.recorded import revision, run_key
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, revision, run_key
 from zsntta_cli.simulation.sources import Foreseen, Library
 
 NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
@@ -84,7 +82,7 @@ def _needs_gradients(run: RunSettings, keeping: Keeping) -> bool:
 
 def judged(replay: Replay, keeping: Keeping | None) -> Record:
     """The record of a run, with its curves."""
-    return replay.record(keeping.command if keeping else "", curves_of(replay))
+    return replay.record(keeping.command if keeping else "")
 
 
 def _is_to_keep(run: Record, keeping: Keeping | None) -> bool:

@@ -1,8 +1,8 @@
 """Recorded runs that are run again here: which features are missing or differ, what comes out."""
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli.cache.folder import feature_path
@@ -14,7 +14,7 @@ from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import read_records
 from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
 from zsntta_cli.simulation.record import Record
-from zsntta_cli.simulation.recorded import revision
+from zsntta_cli.simulation.runs import revision
 from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen, Library
 
 Repeated = tuple[Record, Record]  # what was recorded, and the same settings run here
@@ -34,7 +34,7 @@ def recorded_runs(path: Path, no_text: str = "") -> list[Record]:
 
 
 def _to_repeat(record: Record, no_text: str) -> Record:
-    settings = replace(record.settings, preset=record.preset)
+    settings = dataclasses.replace(record.settings, preset=record.preset)
     if METHODS[settings.method].needs == NO_TEXT:
         if not no_text:
             raise SettingsError(
@@ -43,7 +43,7 @@ def _to_repeat(record: Record, no_text: str) -> Record:
                 "--set no-text=FILE.npy"
             )
         settings = settings.with_options(no_text=no_text)
-    return record.model_copy(update={"settings": settings})
+    return dataclasses.replace(record, settings=settings)
 
 
 def check_present(root: Path, runs: Sequence[Record]) -> None:

@@ -32,8 +32,7 @@ from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.record import Record, Replay
-from zsntta_cli.simulation.recorded import revision, run_key
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, revision, run_key
 from zsntta_cli.simulation.simulator import LiveFactory, Simulator
 from zsntta_cli.simulation.sources import Foreseen
 

@@ -4,13 +4,15 @@ A run is in it as a whole or not at all, even if its process or the machine stop
 `synchronous=NORMAL`: a power cut may lose the last runs, but damages none.
 
 A row is a record as an export's line has it, its curves in a column of their own: what draws none
-need not read them. A row in which no record can be read is left out; `count` counts it, too.
+need not read them. Each has a checksum, so that what was kept here is not checked again value by
+value. A row that has another one, or that no record can be made of, is left out; `count` counts it.
 """
 
 import contextlib
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,19 +20,15 @@ from typing import Any
 from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
-from zsntta_cli.results.exchange import parsed
 from zsntta_cli.simulation.record import Record
 
 KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
-    4,
+    5,
     # The record stands before what is large: SQLite reads a row from its front.
-    {"contents": "key TEXT PRIMARY KEY, record TEXT NOT NULL, curves TEXT NOT NULL"},
-)
-_UPSERT = """
-    INSERT INTO contents (key, record, curves) VALUES (?, ?, ?)
-    ON CONFLICT (key) DO UPDATE SET record=excluded.record, curves=excluded.curves
-"""
+    {"contents": "key TEXT PRIMARY KEY, sums TEXT NOT NULL, record TEXT NOT NULL, "
+                 "curves TEXT NOT NULL"},
+)  # fmt: skip
 
 
 class NoLocks(StoreError):
@@ -54,8 +52,16 @@ class RecordStore:
 
     def add(self, records: Iterable[Record]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
-        rows = [(r.key, json.dumps(r.to_dict()), json.dumps(r.curves)) for r in records]
-        self._change(_UPSERT, rows)
+        rows = []
+        for record in records:
+            texts = json.dumps(record.to_dict()), json.dumps(record.curves)
+            rows.append((record.key, " ".join(map(_sum, texts)), *texts))
+        statement = """
+            INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?)
+            ON CONFLICT (key) DO UPDATE
+            SET sums=excluded.sums, record=excluded.record, curves=excluded.curves
+        """
+        self._change(statement, rows)
 
     def add_new(self, records: Sequence[Record]) -> int:
         """Keep the runs that the store lacks, in one transaction; return how many it had."""
@@ -83,8 +89,7 @@ class RecordStore:
         records: dict[str, Record] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
-            marks = ", ".join("?" * len(batch))
-            records |= self._records(f"key IN ({marks})", batch)
+            records |= self._records(f"key IN ({', '.join('?' * len(batch))})", batch)
         return records
 
     def all(self, curves: bool = True) -> Iterator[Record]:
@@ -99,8 +104,9 @@ class RecordStore:
         self, where: str, values: Sequence[str] = (), curves: bool = True
     ) -> Iterator[tuple[str, Record]]:
         """Runs that can be read here, and their keys."""
-        for key, *contents in self._select("key, record, curves", where, values):
-            if (record := _read(contents[0], contents[1] if curves else None)) is not None:
+        texts = "record, curves" if curves else "record"
+        for key, sums, *contents in self._select(f"key, sums, {texts}", where, values):
+            if (record := _read(sums, contents)) is not None:
                 yield key, record
 
     def _select(
@@ -141,13 +147,16 @@ def _text(stored: bytes) -> str:
     return stored.decode(errors="surrogateescape")
 
 
-def _read(record: Any, curves: Any) -> Record | None:
-    """The record of a row; None of what a damaged disk or a stranger left, whatever it is."""
+def _sum(text: str) -> str:
+    return f"{zlib.crc32(text.encode(errors='surrogateescape')):08x}"
+
+
+def _read(sums: Any, contents: Sequence[Any]) -> Record | None:
+    """The record of a row; None of a damaged one, of another version's or of an unknown method."""
     with contextlib.suppress(Exception):
-        plain = parsed(record)
-        return Record.model_validate(
-            plain if curves is None else {**plain, "curves": parsed(curves)}
-        )
+        if all(known == _sum(text) for known, text in zip(sums.split(), contents, strict=False)):
+            plain, *curves = map(json.loads, contents)
+            return Record.of({**plain, "curves": curves[0] if curves else {}})
     return None
 
 

@@ -35,8 +35,9 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
+from zsntta_cli.simulation.curves import GRADIENTS
 from zsntta_cli.simulation.metrics import harmonic_mean
-from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, true_labels
+from zsntta_cli.simulation.record import Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream

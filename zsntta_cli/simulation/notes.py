@@ -55,7 +55,7 @@ class RunNote:
     kind: str
     about: str  # the method or the set
     text: str  # a sentence
-    weight: float = 0  # how strong a case of its kind it is
+    weight: float = 0.0  # how strong a case of its kind it is
 
 
 def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
@@ -125,7 +125,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
             f"The list of {pair} names {counted(many, 'image')} that the set lacks, and the stream "
             f"goes without: {first_of(listed.lacking, _SHOWN)}."
         )
-        yield RunNote(LACKING, pair, text, many)
+        yield RunNote(LACKING, pair, text, float(many))
     if n_ood and wanted > n_ood and (listed or stream.ood_fill == "repeat"):
         ood_set, times = str(run.ood_set), wanted / n_ood
         yield RunNote(REPEATED, ood_set, again.format(ood_set, times), times)
@@ -143,7 +143,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     for set_name, images in ((run.id_set, n_id), (run.ood_set, n_ood)):
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
-            yield RunNote(OTHER_IMAGES, set_name, text, images)
+            yield RunNote(OTHER_IMAGES, set_name, text, float(images))
     common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
     if common:
         pair = f"'{run.id_set}' and '{run.ood_set}'"
@@ -173,4 +173,4 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
                 f" {injected:,} of them are injected noise: in its threshold they weigh as much as "
                 f"the stream's own images."
             )
-        yield RunNote("warm-up", name, text, -items)
+        yield RunNote("warm-up", name, text, float(-items))

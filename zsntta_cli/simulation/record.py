@@ -1,10 +1,10 @@
 """A run and its record: the stream, the decisions judged, and all that made them.
 
 A record is described here and nowhere else: a replay makes it, the store keeps it, a line of an
-export is one, and docs/record.schema.json is its JSON Schema.
+export is one, and docs/record.schema.json is its JSON Schema. What comes from elsewhere is read by
+pydantic, by these annotations (results/exchange.py).
 """
 
-import itertools
 import math
 import platform
 import resource
@@ -14,211 +14,170 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 import numpy as np
+from annotated_types import Ge, Lt, MinLen
 from numpy.typing import NDArray
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    InstanceOf,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
 from typing_extensions import TypedDict
 
 from zsntta_cli import __version__
-from zsntta_cli.methods import BY_SCORE, METHODS
+from zsntta_cli.datasets.names import check_plain
+from zsntta_cli.errors import SettingsError, StoreError, short
+from zsntta_cli.methods import BY_SCORE, METHODS, find_method
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.settings import MATCH
+from zsntta_cli.methods.method import fields_of
+from zsntta_cli.settings import MATCH, StreamSettings, ThresholdSettings
+from zsntta_cli.settings.options import check
+from zsntta_cli.settings.prompts import cached_prompt
+from zsntta_cli.simulation.curves import LARGEST, After, Count, RunCurves, curves_of
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import RunNote, run_notes
-from zsntta_cli.simulation.recorded import revision, run_from_record, run_key, source_digests
-from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.runs import RunSettings, revision, run_key, settings_of, source_digests
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 
 Columns = dict[str, NDArray[Any]]
-GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that are analysed
 
-_KINDS: tuple[Literal["id", "ood", "noise"], ...] = ("id", "ood", "noise")  # by ID, OOD, NOISE
+_KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
+_GROUPS = ("accuracies", "detection", "flags")  # of metrics
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 
 
-_LARGEST = 2**62  # of numbers
-_REVISION = r"^([0-9]+\.[0-9]+(\+[0-9a-f]{16})?)?$"
-_TEXT = {"type": "string"}
-_SETTINGS_SCHEMA = {
-    "type": "object",
-    "description": "all settings of the run",
-    "properties": {
-        **dict.fromkeys(("method", "encoder", "id_set", "prompt"), _TEXT),
-        "ood_set": {"type": ["string", "null"]},
-        "stream": {"type": "object"},
-        "threshold": {"type": "object"},
-        "options": {"type": "object"},
-    },
-    "required": ["method", "encoder", "id_set", "prompt"],
-}
+class PlainRun(TypedDict):
+    """All settings of a run, as plain values."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # type: ignore[misc]  # noqa: RUF012
+
+    method: str
+    encoder: str
+    id_set: str
+    ood_set: NotRequired[str | None]
+    prompt: str
+    stream: NotRequired[dict[str, Any]]
+    threshold: NotRequired[dict[str, Any]]
+    options: NotRequired[dict[str, Any]]
 
 
-def _about(words: str, **more: Any) -> Any:
-    """Describe a value in the JSON Schema."""
-    return Field(description=words, json_schema_extra=more)
+def run_from_record(plain: PlainRun) -> RunSettings:
+    """The run that a record's settings describe.
+
+    Raises:
+        StoreError: the method is not known here.
+        SettingsError: they are no valid settings of this version.
+    """
+    method, prompt = plain["method"], plain["prompt"]
+    is_name = method.isprintable() and 0 < len(method) <= _LONGEST_NAME
+    check(is_name, f"method is {short(ascii(method))}, which cannot be the name of a method.")
+    check(len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
+    names = {"encoder": plain["encoder"], "id_set": plain["id_set"]}
+    ood_set = plain.get("ood_set")
+    for what, name in (names if ood_set is None else {**names, "ood_set": ood_set}).items():
+        check_plain(what, name)
+    chosen = find_method(method)
+    if chosen is None:
+        raise StoreError(
+            f"the code of the method '{short(method)}' is not here: put its script before the "
+            f"command, zsntta --plugin FILE.py …"
+        )
+    stream = _group("stream", StreamSettings, fields_of(StreamSettings), plain)
+    threshold = _group("threshold", ThresholdSettings, fields_of(ThresholdSettings), plain)
+    options = _group("options", chosen.settings, chosen.fields(), plain)
+    return RunSettings(
+        method, **names, ood_set=ood_set, prompt=cached_prompt(prompt), stream=stream,
+        threshold=threshold, options=options,
+    )  # fmt: skip
 
 
-def _as_run(given: Any) -> RunSettings:
-    return given if isinstance(given, RunSettings) else run_from_record(given)
+def _group(what: str, maker: Any, names: Mapping[str, Any], plain: Mapping[str, Any]) -> Any:
+    """A group of settings of a record, which has no others than these names."""
+    values = plain.get(what, {})
+    for name in values:
+        if name not in names:
+            raise SettingsError(
+                f"{short(ascii(name))} is no setting of {what}: another version made this, so run "
+                f"it again."
+            )
+    return settings_of(maker, values, values)
 
 
-def _as_note(given: Any) -> Any:
-    """A note of its plain values: a strict model takes none for it."""
-    if not isinstance(given, dict):
-        return given
-    kind, about, text = (str(given.get(name, "")) for name in ("kind", "about", "text"))
-    weight = given.get("weight", 0)
-    if not isinstance(weight, int | float):
-        raise ValueError("must have a number as its weight")
-    return RunNote(kind, about, text, weight)
-
-
-def _plain_run(run: RunSettings) -> dict[str, Any]:
-    """Settings as plain values; the preset is a value of the record's own."""
-    return {
-        "method": run.method, "encoder": run.encoder, "id_set": run.id_set, "ood_set": run.ood_set,
-        "prompt": run.prompt, "stream": dict(vars(run.stream)),
-        "threshold": dict(vars(run.threshold)), "options": run.options.values(),
-    }  # fmt: skip
-
-
-def _plain(values: Any) -> Any:
-    """Metrics with None in the place of nan."""
-    if not isinstance(values, dict):
-        return values
-    return {name: None if value != value else value for name, value in values.items()}
-
-
-def _measured(values: dict[str, float | None]) -> Measures:
+def measured(values: Mapping[str, float | None]) -> Measures:
+    """Metrics of a record's plain values, which have None in the place of nan."""
     return Measures((name, math.nan if v is None else v) for name, v in values.items())
 
 
-def _drawable(curve: Any) -> Any:
-    """Refuse lists of different lengths, and cells or points that are none or in no order."""
-    if len({len(values) for values in curve.values() if isinstance(values, list)}) != 1:
-        raise ValueError("must be lists of one length")
-    points = curve["item"] if "item" in curve else [curve.get("low"), curve.get("high")]
-    if not points or None in points or any(a >= b for a, b in itertools.pairwise(points)):
-        raise ValueError("must have points in ascending order")
-    return {**curve, "item": [*map(int, points)]} if "item" in curve else curve
+def _plain(values: Measures) -> dict[str, float | None]:
+    return {name: None if value != value else value for name, value in values.items()}
 
 
-Text = InstanceOf[str]  # names of files need be no UTF-8, which pydantic's own texts are
-Number = Annotated[float, Field(ge=0, lt=_LARGEST, allow_inf_nan=False)]
-Real = Annotated[float, Field(gt=-_LARGEST, lt=_LARGEST, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, lt=_LARGEST)]
-Digest = Annotated[Text, Field(json_schema_extra={"pattern": "^[0-9a-f]{64}$"})]
-Share = Annotated[float, Field(ge=-1, lt=_LARGEST, allow_inf_nan=False)]
-Line = Annotated[dict[str, list[Real | None]], Field(min_length=2), AfterValidator(_drawable)]
-
-
-class Histogram(TypedDict):
-    """Counts of ID and of OOD samples in equal cells."""
-
-    low: Real
-    high: Real
-    id: Annotated[list[Count], Field(min_length=2)]
-    ood: list[Count]
-
-
-Cells = Annotated[Histogram, AfterValidator(_drawable)]
-
-
-class RunCurves(TypedDict, total=False):
-    """What figures draw of a run; a method that is not live has no before and no gradients."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
-
-    scores: Annotated[Cells, _about("of the ID score")]
-    thresholds: Annotated[Line, _about("zero_shot, detector, on the ID score")]
-    before: Annotated[Cells, _about("of the ID score before adaptation")]
-    difference: Annotated[Cells, _about("after minus before")]
-    gradients: Annotated[Line, _about("clean, noisy: norms at each step")]
-
-
+Number = Annotated[float, Ge(0), Lt(LARGEST)]
 if TYPE_CHECKING:
     Settings = RunSettings
     Metrics = Measures
+    Counts = dict[str, int]
     Curves = dict[str, Any]
 else:
-    Settings = Annotated[
-        RunSettings,
-        PlainValidator(_as_run), PlainSerializer(_plain_run), WithJsonSchema(_SETTINGS_SCHEMA),
-    ]  # fmt: skip
-    Metrics = Annotated[
-        dict[Text, Share | None],
-        BeforeValidator(_plain), AfterValidator(_measured), PlainSerializer(_plain),
-        _about("by name: fractions; null without samples"),
-    ]  # fmt: skip
+    Settings = Annotated[PlainRun, After(run_from_record)]
+    Metrics = Annotated[dict[str, Annotated[float, Ge(-1), Lt(LARGEST)] | None], After(measured)]
+    Counts = Annotated[dict[Literal[_KINDS], Count], MinLen(3)]
     Curves = RunCurves
 
 
-class Record(BaseModel):
+def _is(words: str) -> dict[str, str]:
+    """Describe a value in the JSON Schema."""
+    return {"description": words}
+
+
+_FRACTIONS = _is("by name: fractions; null without samples")
+
+
+@dataclass(frozen=True)
+class Record:
     """A finished run, with all that is needed to run it again and to draw it."""
 
-    model_config = ConfigDict(strict=True, frozen=True, revalidate_instances="never")
-
     settings: Settings
-    accuracies: Metrics = Field(default_factory=Measures)
-    detection: Metrics = Field(default_factory=Measures)
-    flags: Metrics = Field(default_factory=Measures)
-    counts: Annotated[
-        dict[Literal["id", "ood", "noise"], Count],
-        Field(min_length=3, description="items of each kind in the stream; noise is not judged"),
-    ]
-    repeated: Annotated[
-        dict[Text, Number], _about("sets that were too small: how often their images were shown")
-    ] = {}
-    digests: Annotated[
-        dict[Text, Digest],
-        _about("of the feature files; text/ID of the class text and how all are read"),
-    ]
-    seconds: Annotated[Number, _about("of the method alone")] = 0
-    created: Text = ""
-    versions: dict[Text, Text]
-    unfinished: Annotated[Count, _about("items that Ctrl-C kept a live method from")] = 0
-    revision: Annotated[
-        Text,
-        _about(
-            "of the rules and of the method; with digits of its source where it is a user's own",
-            pattern=_REVISION,
-        ),
-    ] = ""
-    memory: Annotated[
-        Count, _about("bytes: the process's peak, or the GPU's where one was used")
-    ] = 0
-    device: Text = "cpu"
-    notes: Annotated[
-        tuple[Annotated[RunNote, BeforeValidator(_as_note)], ...],
-        Field(strict=False, description="what a reader of its numbers has to know"),
-    ] = ()
-    preset: Annotated[Text, _about("the preset that was asked for")] = ""
-    command: Annotated[Text, _about("the command line, or the call in Python")] = ""
-    features: Annotated[
-        dict[Text, Any],
-        _about("how the features came to be: shared by all sets, and the rest by set"),
-    ] = {}
-    own: Annotated[
-        dict[Text, Digest],
-        _about("the script of a method from outside the package: its SHA-256 by file name"),
-    ] = {}
-    curves: Annotated[Curves, _about("what figures draw of the run")] = {}
+    counts: Counts = field(metadata=_is("items of each kind in the stream; noise is not judged"))
+    digests: dict[str, str] = field(
+        metadata=_is("of the feature files; text/ID of the class text and how all are read")
+    )
+    versions: dict[str, str]
+    accuracies: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
+    detection: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
+    flags: Metrics = field(default_factory=Measures, metadata=_FRACTIONS)
+    repeated: dict[str, Number] = field(
+        default_factory=dict,
+        metadata=_is("sets that were too small: how often their images were shown"),
+    )
+    seconds: Number = field(default=0.0, metadata=_is("of the method alone"))
+    created: str = ""
+    unfinished: Count = field(default=0, metadata=_is("items that Ctrl-C kept a live method from"))
+    revision: str = field(
+        default="",
+        metadata=_is("of the rules and of the method; with digits of its source where it is a "
+                     "user's own"),
+    )  # fmt: skip
+    memory: Count = field(
+        default=0, metadata=_is("bytes: the process's peak, or the GPU's where one was used")
+    )
+    device: str = "cpu"
+    notes: tuple[RunNote, ...] = field(
+        default=(), metadata=_is("what a reader of its numbers has to know")
+    )
+    preset: str = field(default="", metadata=_is("the preset that was asked for"))
+    command: str = field(default="", metadata=_is("the command line, or the call in Python"))
+    features: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=_is("how the features came to be: shared by all sets, and the rest by set"),
+    )
+    own: dict[str, str] = field(
+        default_factory=dict,
+        metadata=_is("the script of a method from outside the package: its SHA-256 by file name"),
+    )
+    curves: Curves = field(default_factory=dict, metadata=_is("what figures draw of the run"))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The key under which the run is kept: a digest of all that determines its numbers."""
         return run_key(self.settings, self.digests, self.revision)
@@ -236,7 +195,24 @@ class Record(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, without its curves; a metric without samples is None."""
-        return self.model_dump(exclude={"curves"})
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        del plain["curves"]
+        groups = {name: _plain(plain[name]) for name in _GROUPS}
+        notes = [dict(vars(note)) for note in self.notes]
+        return {**plain, "settings": self.settings.plain(), **groups, "notes": notes}
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> "Record":
+        """The record of plain values that `to_dict` gave, here or in an earlier run.
+
+        Raises:
+            StoreError: the code of its method is not here.
+            TypeError, KeyError, SettingsError: they are of another version.
+        """
+        groups = {name: measured(plain[name]) for name in _GROUPS}
+        notes = tuple(RunNote(**note) for note in plain["notes"])
+        run = run_from_record(plain["settings"])
+        return cls(**{**plain, "settings": run, **groups, "notes": notes})
 
 
 @dataclass(frozen=True)
@@ -270,11 +246,14 @@ class Replay:
         return true_labels(self.sources, self.stream)
 
     @cached_property
+    def is_test(self) -> NDArray[np.bool_]:
+        """Which items (T,) are judged: injected ones are not."""
+        return self.stream.kind != NOISE
+
+    @cached_property
     def judged(self) -> Judged:
-        """The decisions on the test samples, in the stream's order; injected items do not count."""
-        decisions, method = self.decisions, METHODS[self.settings.method]
-        is_test = self.stream.kind != NOISE
-        tests = slice(None) if is_test.all() else is_test  # unchanged if nothing is injected
+        """The decisions on the test samples, in the stream's order."""
+        decisions, method, tests = self.decisions, METHODS[self.settings.method], self.is_test
         is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
         is_probability = method.is_probability and self.settings.threshold.score != MATCH
         of_class = self.frozen_probability
@@ -285,31 +264,30 @@ class Replay:
             is_probability, None if of_class is None else of_class[tests],
         )  # fmt: skip
 
-    def record(self, command: str = "", curves: "Curves | None" = None) -> Record:
-        """The decisions judged on the test samples, with the current time.
+    def record(self, command: str = "") -> Record:
+        """The decisions judged on the test samples, with the current time and curves.
 
-        `command` asked for the run; `curves` are what figures draw of it.
+        `command` asked for the run.
         """
         settings, sources = self.settings, self.sources
-        of_kind = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
-        repeated: dict[str, float] = {}
-        for source, count in ((sources.ood_set, of_kind[OOD]), (sources.noise, of_kind[NOISE])):
-            if source and count > len(source):
-                repeated[source.name] = round(count / len(source), 3)
+        counts = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
+        repeated = {
+            source.name: round(counts[kind] / len(source), 3)
+            for kind, source in ((OOD, sources.ood_set), (NOISE, sources.noise))
+            if source and counts[kind] > len(source)
+        }
+        versions = {
+            "zsntta": __version__, "numpy": np.__version__, "python": platform.python_version(),
+        }  # fmt: skip
         return Record(
             settings=settings,
             **measure(self.judged),
-            counts=dict(zip(_KINDS, of_kind, strict=True)),
+            counts=dict(zip(_KINDS, counts, strict=True)),
             repeated=repeated,
             digests=self.digests,
             seconds=self.seconds,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions={
-                "zsntta": __version__,
-                "numpy": np.__version__,
-                "python": platform.python_version(),
-                **self.machine.versions,
-            },
+            versions={**versions, **self.machine.versions},
             unfinished=self.unfinished,
             revision=revision(settings.method) or "",
             own=dict(source_digests(settings.method)),
@@ -319,7 +297,7 @@ class Replay:
             preset=settings.preset,
             command=command,
             features=dict(self.features),
-            curves=curves or {},
+            curves=curves_of(self),
         )
 
 

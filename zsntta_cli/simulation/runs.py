@@ -1,20 +1,26 @@
-"""A complete run: its stream, its threshold, its method; and the presets.
+"""A complete run: its stream, its threshold, its method; the presets; the key of its numbers.
 
 A setting has the same name in all classes, so that a flat mapping (a preset, the options of the
-command line) determines where each value belongs.
+command line) determines where each value belongs. The revision of the code that determines a run's
+numbers enters its key: what other revisions made is never shown.
 """
 
 import functools
+import hashlib
+import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
+from numbers import Real
+from pathlib import Path
 from typing import Any
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
 from zsntta_cli.errors import first_of, near
-from zsntta_cli.methods import METHODS, check_method
+from zsntta_cli.methods import METHODS, check_method, own_code
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
-from zsntta_cli.settings.options import check_choice, option_name
+from zsntta_cli.settings.options import check_choice, option_name, value_type
 
 # `official` follows the paper's released code where that differs from the paper's text; each method
 # has its own values beside its equations.
@@ -43,6 +49,9 @@ _OF_SETS: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
+RULES = 1  # of streams, scores and thresholds: goes up where a number changes or a metric comes
+
+
 @dataclass(frozen=True)
 class RunSettings:
     """One method on one stream of one ID-OOD pair, with all that is needed to repeat it."""
@@ -60,6 +69,14 @@ class RunSettings:
     def flat(self) -> dict[str, Any]:
         """All settings of the stream, the threshold and the method, by name."""
         return {**vars(self.stream), **vars(self.threshold), **self.options.values()}
+
+    def plain(self) -> dict[str, Any]:
+        """The settings as plain values, as a record has them; it has the preset by itself."""
+        return {
+            "method": self.method, "encoder": self.encoder, "id_set": self.id_set,
+            "ood_set": self.ood_set, "prompt": self.prompt, "stream": dict(vars(self.stream)),
+            "threshold": dict(vars(self.threshold)), "options": self.options.values(),
+        }  # fmt: skip
 
     def with_options(self, **values: Any) -> "RunSettings":
         """The same run with other settings of its method."""
@@ -177,3 +194,55 @@ def settings_of(maker: Callable[..., Any], fields: Iterable[str], flat: Mapping[
 @functools.lru_cache(maxsize=10_000, typed=True)  # by type: 1, 1.0 and true are one to Python
 def _checked(maker: Callable[..., Any], /, **values: Any) -> Any:
     return maker(**values)
+
+
+def revision(method: str) -> str | None:
+    """The revision of all code that determines a method's numbers, as "RULES.METHOD".
+
+    A method in a user's script also has the script's digest; it is None if no file has the source,
+    so that nothing can be kept.
+    """
+    numbers = f"{RULES}.{METHODS[method].revision}"
+    if not own_code(method):
+        return numbers
+    files = source_digests(method)
+    digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
+    return f"{numbers}+{digest[:16]}" if files else None
+
+
+def source_digests(method: str) -> Mapping[str, str]:
+    """SHA-256 (hex) of the script of a user's own method, by file name; of a pair maybe of two.
+
+    It is empty for a method of this package, and if no file has the source.
+    """
+    try:
+        return _digests(own_code(method))
+    except (OSError, TypeError):
+        return {}
+
+
+@functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
+def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
+    digests: dict[str, str] = {}
+    for source in dict.fromkeys(map(inspect.getsourcefile, classes)):
+        path = Path(source or "")
+        name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
+        digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return digests
+
+
+def run_key(run: RunSettings, digests: Mapping[str, str], revision: str) -> str:
+    """SHA-256 (hex) of all that determines a run's numbers, under which it is found again.
+
+    Settings at their defaults do not enter it: whoever finds a record compares all of its settings
+    with those wanted.
+    """
+    fields, plain = declared(run.method), run.plain()
+    for group in ("stream", "threshold", "options"):
+        changed = {n: v for n, v in plain[group].items() if v != fields[n].default}
+        for name, value in changed.items():
+            if value_type(fields[name])[0] is float and isinstance(value, Real):
+                changed[name] = float(value)
+        plain[group] = changed
+    plain |= {"digests": dict(digests), "revision": revision}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -22,7 +22,8 @@ from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
 from zsntta_cli.methods.scores import Rows, ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
-from zsntta_cli.simulation.record import GRADIENTS, Columns, Machine, Record, Replay
+from zsntta_cli.simulation.curves import GRADIENTS
+from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, run_digests
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
