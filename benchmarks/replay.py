@@ -164,7 +164,7 @@ def whole_commands(table: Table, root: Path) -> None:
     write_set(root, "big", 20_000, 10)
     write_set(root, "big-outside", 20_000)
     grid = ["--method", "zs-clip", "--method", "adand", "--method", "tda", "--id", "big",
-            "--ood", "big-outside", "--ood-fill", "cap"]  # fmt: skip
+            "--ood", "big-outside", "--set", "ood-fill=cap"]  # fmt: skip
     grid += [x for r in ("0", "0.25", "0.5", "0.75") for x in ("--ratio", r)]
     grid += [x for s in range(5) for x in ("--seed", str(s))]
     table.add_row(

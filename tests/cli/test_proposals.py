@@ -11,7 +11,7 @@ import pytest
 
 from zsntta_cli.cache import lacking
 from zsntta_cli.cli import cache, datasets, demo, program
-from zsntta_cli.cli.line.command import completed
+from zsntta_cli.cli.command import completed
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
 from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
@@ -24,7 +24,6 @@ GIVEN = {
     "folders": {"features_dir": Path("my features"), "data_root": Path("~/the data")},
     "an encoder of the paper's": {"encoder": "ViT-L-14-openai"},
     "an encoder of the paper's under autocast": {"encoder": "ViT-L-14-openai-amp"},
-    "an encoder made elsewhere": {"encoder": "mine", "features_dir": Path("my features")},
 }
 SETS = ("cifar10", "cifar10-c:fog:1", "pets37", "svhn", "mine", "noise-poisson")
 TEXTS = {"cifar10": "art of a {}.", "mine": "art of a {}.", "words-nouns": "it's a {}"}
@@ -66,24 +65,28 @@ def test_what_to_type_is_a_command_of_this_encoder_and_these_folders(kind, given
     for name in ("features_dir", "data_root"):
         if name in options and name in params:
             assert Path(params[name]) == Path(options[name])
-    if "pretrained" in params:  # extract
-        for name in ("model", "pretrained", "precision"):
-            if name in options:
-                assert Path(params[name]) == Path(options[name])
-        if given == "an encoder of the paper's":
-            assert params["model"] == "ViT-L-14"
-    else:  # nothing here can make features that were imported
-        assert given == "an encoder made elsewhere"
-        assert params["encoder"] == "mine"
+    for name in ("model", "pretrained", "precision"):
+        if name in options:
+            assert Path(params[name]) == Path(options[name])
+    if given == "an encoder of the paper's":
+        assert params["model"] == "ViT-L-14"
     if "prompt" in params and kind.startswith("text"):
         assert what[0] in (params["prompt"], *(params["prompt"] or ()))
 
 
+@pytest.mark.parametrize("kind", ["features of cifar10", "text of mine", "words"])
+def test_a_folder_that_no_encoder_is_known_of_is_none_to_extract_to(kind):
+    make, *what = LACKING[kind]
+    line = completed(str(make(*what, "mine", Path("features"))), {"encoder": "mine"})
+    assert "zsntta extract" not in line
+    assert line.endswith("'mine' is no encoder that can be loaded here")
+
+
 def test_partners_that_are_to_be_had_are_proposed(tmp_path):
     easy = lacking.no_partner("cifar10", "ViT-B-16-openai", tmp_path, ("svhn", "lsun"))
-    assert proposed(easy, {})[0]["dataset"] == [["svhn"]]
+    assert proposed(easy, {})[0]["dataset"] == ["svhn"]
     by_hand = lacking.no_partner("cub200", "", tmp_path, ("inaturalist", "sun"))
-    assert proposed(by_hand, {})[0]["dataset"] == [["inaturalist"], ["sun"]]
+    assert proposed(by_hand, {})[0]["dataset"] == ["inaturalist", "sun"]
     assert str(lacking.no_partner("mine", "", tmp_path, ())).endswith(": add --ood NAME")
 
 

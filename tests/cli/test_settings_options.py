@@ -5,7 +5,7 @@ import json
 import pytest
 from made import TINY, fails
 
-from zsntta_cli.cli.line.options import method_settings
+from zsntta_cli.cli.options import method_settings
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type

@@ -11,7 +11,7 @@ import pytest
 from feature_files import reseal
 from made import TINY, fails
 
-from zsntta_cli.cli.line import completion
+from zsntta_cli.cli import values
 from zsntta_cli.simulation.simulator import Simulator
 
 ZS_CLIP = ("simulate", *TINY, "--method", "zs-clip")
@@ -99,7 +99,7 @@ def test_a_table_says_which_sets_are_missing_or_too_small_and_which_preset_it_is
     whole = words(cached(*ADAND))
     assert "average over" not in whole
     assert "preset paper" in whole
-    capped = cached(*glyphs, "--ratio", 0.75, "--ood-fill", "cap")
+    capped = cached(*glyphs, "--ratio", 0.75, "--set", "ood-fill=cap")
     assert "'glyphs' is too small for 75% noise: the stream has 50.0%." in capped.stdout
     assert "preset official" in words(cached(*ADAND, "--preset", "official"))
     both = cached(*ADAND, "--preset", "paper", "--preset", "official").stdout.splitlines()
@@ -112,7 +112,7 @@ def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Simulator, "replay", stop)
-    command = (*ADAND, "--ratio", 0.75, "--ood", "glyphs", "--seeds", 9)
+    command = (*ADAND, "--ratio", 0.75, "--ood", "glyphs", "--seed", "0-8")
     result = cached(*command, "--output", "table.csv")
     assert result.exit_code == 130
     small = "Sets that are smaller than the streams need are shown again: 'glyphs' up to 3.00 times"
@@ -122,7 +122,7 @@ def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached
 
 def test_the_papers_spread_of_averages_is_the_mean_of_the_sets(cached):
     def average(spread):
-        result = cached(*ADAND, "--seeds", 3, "--spread", spread, "--format", "markdown")
+        result = cached(*ADAND, "--seed", "0-2", "--spread", spread, "--format", "markdown")
         *_, note = printed = result.stdout.strip().splitlines()
         row = [line for line in printed if line.startswith("|")][-1]
         return note, [float(c.partition("±")[2].strip("*")) for c in row.split("|")[2:-1]]
@@ -198,16 +198,10 @@ def test_debug_shows_the_traceback(zsntta):
     assert type(result.exception).__name__ == "SettingsError"
 
 
-def test_completion_knows_methods_sets_encoders_and_words(cached):
+def test_completion_knows_methods_and_what_there_are_features_of(cached):
     context = SimpleNamespace(params={"features_dir": Path("features"), "model": "tiny"})
-    for name in ("words-czech", "words-csp-nouns"):
-        Path(f"features/tiny/{name}.h5").touch()
-    assert completion.methods("adand+t") == ["adand+tda", "adand+tent", "adand+transclip"]
-    assert completion.cached(context, "g") == ["glyphs"]
-    assert "noise-gaussian" not in completion.cached(context, "")
-    assert completion.encoders(context, "t") == ["tiny"]
-    assert completion.presets("o") == ["official"]
-    assert completion.precisions("a") == ["amp"]
-    assert completion.word_sets("c") == ["cma", "csp"]
-    assert completion.cached_words(context, "c") == ["cma", "csp", "czech"]
-    assert "cifar10" in completion.known_sets("cif")
+    assert values.known_methods("adand") == ["adand", "adand+tent"]
+    assert values.cached_sets(context, "g") == ["glyphs"]
+    assert "noise-gaussian" not in values.cached_sets(context, "")
+    assert values.cached_encoders(context, "t") == ["tiny"]
+    assert "cifar10" in values.known_sets("cif")

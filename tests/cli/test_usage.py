@@ -55,7 +55,7 @@ ADAND = "simulate --method adand"
         f"{ADAND} --ratio 1": "ratio is 1.0, must be in [0, 1)",
         f"{ADAND} --ratio half": "ratio is 'half', must be a number in [0, 1) or natural.",
         f"{ADAND} --seed -1": "seed is -1, must be 0 or more",
-        f"{ADAND} --noise-every 0": "noise-every is 0, must be 1 or more",
+        f"{ADAND} --set noise-every=0": "noise-every is 0, must be 1 or more",
         f"{ADAND} --prompt 'a photo'": "prompt 'a photo' is neither one of code, paper, clip-80,",
         f"{ADAND} --set reevaluate=perhaps": "reevaluate: 'perhaps' must be true or false.",
         f"{ADAND} --precision int8": "precision is 'int8', must be one of: fp32, fp16, bf16, amp.",

@@ -95,13 +95,11 @@ def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
 
 def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
     command = ("--method", "zs-clip", *PAIR, "--format", "latex")
-    more = ("--columns", "acc_h", "--label", "zs-clip=ZS_CLIP", "--tex-label", "tab:x")
+    more = ("--columns", "acc_h")
     latex = simulate(*command, *more).stdout
-    assert r"ZS\_CLIP &" in latex
-    assert r"\label{tab:x}" in latex
+    assert r"zs-clip &" in latex
     assert "Method & sky \\\\\n" in latex, "one column, and one line of heads"
     assert "\n% Made by: " in latex
     refused = simulate(*command, "--columns", "acc_x")
     assert refused.exit_code == 2
     assert "docs/results.md lists them" in refused.stderr
-    assert simulate(*command, "--label", "zs-clip").exit_code == 2

@@ -39,7 +39,7 @@ def test_the_site_has_every_command_and_every_public_name():
         subcommands = getattr(command, "commands", {})
         wanted |= {f"{name} {sub}" for sub in subcommands} or {name}
     assert headings == wanted
-    assert "--noise-every" in commands, "of simulate, all options"
+    assert "--threshold" in commands, "of simulate, all options"
     python = site_pages.python_page()
     assert all(f"::: zsntta_cli.{n}" in python for n in zsntta_cli.__all__ if n[0] != "_")
 

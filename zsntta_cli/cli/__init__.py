@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from zsntta_cli import __version__, plugins
-from zsntta_cli.cli.line.command import HELP, Debugging, command, end, say, usage
+from zsntta_cli.cli.command import HELP, Debugging, command, end, say, usage
 from zsntta_cli.errors import SettingsError
 
 # The commands by what they are for: the place of each, and what it does in one line. A line imports

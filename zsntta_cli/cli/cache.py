@@ -4,17 +4,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from zsntta_cli.cli.line.command import command, group, say
-from zsntta_cli.cli.line.options import (
+from zsntta_cli.cli.command import command, group, say
+from zsntta_cli.cli.options import (
     EncoderName,
     EncoderOptions,
     FeaturesDir,
     ModelOptions,
     argument,
     option,
-    with_groups,
 )
-from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.sharing import pull, push
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
@@ -54,7 +53,6 @@ def list_files(
 
 
 @command(app)
-@with_groups
 def show(
     *,
     name: Annotated[str, argument(help="A cached set.")],
@@ -276,7 +274,7 @@ def export(
     `cache import` reads it, and its features are equal to the bit.
     """
     from zsntta_cli.cache.npz import export_features, only_file
-    from zsntta_cli.cli.line.output import form_of, is_stream
+    from zsntta_cli.cli.output import form_of, is_stream
 
     form_of(output, {".npz": "npz"}, default="npz")
     path = only_file(features_dir, name, encoder)

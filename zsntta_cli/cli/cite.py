@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import StoreOptions, option, several, with_groups
-from zsntta_cli.cli.line.output import form_of, put
-from zsntta_cli.cli.line.values import names
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import StoreOptions, option
+from zsntta_cli.cli.output import form_of, put
+from zsntta_cli.cli.values import names
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.runs import RunSettings
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
 Names = list[str] | None
 
 
-@with_groups
 def cite(
     *,
-    method: Annotated[Names, several(names, None, "Methods of the table.")] = None,
-    id_set: Annotated[Names, several(names, None, "ID sets of the table.", "--id")] = None,
-    ood_set: Annotated[Names, several(names, None, "OOD sets of the table.", "--ood")] = None,
+    method: Annotated[Names, option(reader=names, help="Methods of the table.")] = None,
+    id_set: Annotated[Names, option("--id", reader=names, help="ID sets of the table.")] = None,
+    ood_set: Annotated[Names, option("--ood", reader=names, help="OOD sets of the table.")] = None,
     encoder: Annotated[
         Names, option(help="Encoder of the table: open_clip's name, or a folder of features.")
     ] = None,

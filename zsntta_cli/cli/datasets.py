@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.line.command import command, group, say
-from zsntta_cli.cli.line.options import DataRoot, FeaturesDir, argument, option
-from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
-from zsntta_cli.cli.line.values import known_set
+from zsntta_cli.cli.command import command, group, say
+from zsntta_cli.cli.options import DataRoot, FeaturesDir, argument, option
+from zsntta_cli.cli.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.values import known_set
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import FeaturesDir, option
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import FeaturesDir, option
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
 
@@ -96,7 +96,7 @@ def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
 
 
 def _run(root: Path, grid: "Grid", **live: Any) -> "list[Record]":
-    from zsntta_cli.cli.line.output import command_line
+    from zsntta_cli.cli.output import command_line
     from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import run_all
 

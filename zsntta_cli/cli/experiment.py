@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import JobOptions, argument, option, with_groups
-from zsntta_cli.cli.line.output import command_line, form_of, say_notes
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import JobOptions, argument, option
+from zsntta_cli.cli.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import LiveSettings
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _TABLE = "table"
 
 
-@with_groups
 def run(
     *,
     ctx: typer.Context,

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.dry import NOTHING_DONE, DryRun
-from zsntta_cli.cli.line.options import DataRoot, ModelOptions, option, several, with_groups
-from zsntta_cli.cli.line.values import data_sets, names
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import DataRoot, DryRun, ModelOptions, option
+from zsntta_cli.cli.output import NOTHING_DONE
+from zsntta_cli.cli.values import data_sets, known_sets, names
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
@@ -37,12 +36,12 @@ class WantedOptions:
 
     dataset: Annotated[
         list[str] | None,
-        several(
-            data_sets,
-            "What is encoded",
-            "Known sets; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
+        option(
+            panel="What is encoded",
+            reader=data_sets,
+            help="Known sets; NAME=PATH of a folder, .tar, .zip or shards; of the hub "
             "clip-benchmark/wds_NAME or NAME=hf:ORG/NAME:SPLIT.",
-            autocompletion=completion.known_sets,
+            autocompletion=known_sets,
         ),
     ] = None
     data_root: DataRoot = DATA
@@ -91,15 +90,14 @@ class WantedOptions:
             panel="What is encoded",
             metavar="NAME|FILE",
             help=f"Word list: {', '.join(WORD_SETS)}; or FILE or NAME=FILE, a word per line.",
-            autocompletion=completion.word_sets,
         ),
     ] = None
     noise: Annotated[
         list[str] | None,
-        several(
-            names,
-            "What is encoded",
-            "Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
+        option(
+            panel="What is encoded",
+            reader=names,
+            help="Types of injected noise to encode as well, or 'none'. [gaussian for ID sets]",
         ),
     ] = None
     noise_count: Annotated[
@@ -180,7 +178,6 @@ class PartOptions:
         return self.part is not None or self.engine == RAY
 
 
-@with_groups
 def extract(
     *,
     wanted: WantedOptions,

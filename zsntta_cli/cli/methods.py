@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from zsntta_cli.cli.line.command import command, group
-from zsntta_cli.cli.line.options import argument
-from zsntta_cli.cli.line.output import ListForm, ListOutput, put_list
-from zsntta_cli.cli.line.values import in_known_case
+from zsntta_cli.cli.command import command, group
+from zsntta_cli.cli.options import argument
+from zsntta_cli.cli.output import ListForm, ListOutput, put_list
+from zsntta_cli.cli.values import in_known_case
 from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:

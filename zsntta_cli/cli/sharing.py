@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import EncoderName, FeaturesDir, argument, option
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import EncoderName, FeaturesDir, argument, option
 from zsntta_cli.errors import counted
 from zsntta_cli.settings import FEATURES
 

@@ -7,24 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.dry import DryRun, say_foresight
-from zsntta_cli.cli.line.options import (
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import (
+    RARE,
+    DryRun,
     EncoderOptions,
     FeaturesDir,
     JobOptions,
     KeepingOptions,
     LiveOptions,
-    given_settings,
     method_settings,
     option,
-    several,
-    under,
-    with_groups,
 )
-from zsntta_cli.cli.line.output import ListForm, command_line, form_of, put
-from zsntta_cli.cli.line.values import names, texts
+from zsntta_cli.cli.output import ListForm, command_line, form_of, put, say_foresight
+from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.forms import ENDINGS, FORMS
 from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
@@ -43,8 +39,8 @@ if TYPE_CHECKING:
 
 CLASSES = "classes"  # a report of one run
 _SCORES = {".csv": "csv", ".h5": "hdf5", ".hdf5": "hdf5"}
-_wanted = partial(several, names, "What is run")
-_result = partial(under, "What comes out")
+_wanted = partial(option, panel="What is run", reader=names)
+_result = partial(option, panel="What comes out")
 
 
 @dataclass(frozen=True)
@@ -54,44 +50,41 @@ class GridOptions:
     method: Annotated[
         list[str] | None,
         _wanted(
-            "Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
-            autocompletion=completion.methods_or_all,
+            help="Methods, such as adand,tda, or all: every cached one. zsntta methods lists them.",
+            autocompletion=known_methods,
         ),
     ] = None
     id_set: Annotated[
         list[str] | None,
-        _wanted("ID set. [cifar10; of tiny: shapes]", "--id", autocompletion=completion.cached),
+        _wanted("--id", help="ID set. [cifar10; of tiny: shapes]", autocompletion=cached_sets),
     ] = None
     ood_set: Annotated[
         list[str] | None,
         _wanted(
-            "OOD set, or 'all' cached. [the cached partners]",
             "--ood",
-            autocompletion=completion.cached,
+            help="OOD set, or 'all' cached. [the cached partners]",
+            autocompletion=cached_sets,
         ),
     ] = None
     preset: Annotated[
         list[str] | None,
-        _wanted(
-            f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]",
-            autocompletion=completion.presets,
-        ),
+        _wanted(help=f"Named settings: {', '.join(PRESETS)} (docs/methods.md). [paper]"),
     ] = None
     prompt: Annotated[
         list[str] | None,
-        under(
-            "What is run",
-            "Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
+        option(
+            panel="What is run",
+            help="Cached template, or 'code', 'clip-80', a prompt file's name. [the set's]",
             metavar="TEMPLATE",
         ),
     ] = None
     settings: Annotated[
         list[str] | None,
-        under(
-            "What is run",
-            "A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
-            "zsntta methods show NAME lists them.",
+        option(
             "--set",
+            panel="What is run",
+            help="A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
+            f"zsntta methods show NAME lists them. Of all methods: {', '.join(RARE)}.",
             metavar="NAME=VALUE",
         ),
     ] = None
@@ -127,31 +120,31 @@ class TableOptions:
 
     report: Annotated[
         Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"],
-        _result("Contents of a table; classes: of one run, a row for each class."),
+        _result(help="Contents of a table; classes: of one run, a row for each class."),
     ] = "accuracy"
     spread: Annotated[
         Literal["seeds", "sets"],
-        _result("± of an average: its own over seeds, or the mean of the sets' as in the paper."),
+        _result(
+            help="± of an average: its own over seeds, or the mean of the sets' as in the paper."
+        ),
     ] = "seeds"
     columns: Annotated[
         list[str] | None,
-        several(texts, "What comes out", "Metrics to show instead of the report's: acc_h,auroc …"),
+        option(
+            panel="What comes out",
+            reader=texts,
+            help="Metrics to show instead of the report's: acc_h,auroc …",
+        ),
     ] = None
-    label: Annotated[
-        list[str] | None,
-        _result("Name of a method in tables, such as adand=AdaND.", metavar="METHOD=TEXT"),
-    ] = None
-    caption: Annotated[str, _result("Caption of the LaTeX table, which then floats.")] = ""
-    tex_label: Annotated[str, _result("Label of the LaTeX table, such as tab:main.")] = ""
     aggregate: Annotated[
         bool,
         _result(
-            "csv, json: write the table's means over seeds and averages, not the runs.",
             "--aggregate",
+            help="csv, json: write the table's means over seeds and averages, not the runs.",
         ),
     ] = False
     form: ListForm = None
-    output: Annotated[Path | None, _result("File to write.")] = None
+    output: Annotated[Path | None, _result(help="File to write.")] = None
 
     @property
     def format(self) -> str:
@@ -167,20 +160,18 @@ class TableOptions:
         """What is shown.
 
         Raises:
-            SettingsError: a text of --label is none.
             SettingsError: there is no such metric.
         """
         from zsntta_cli.report.tables import View
 
         view = View(
-            self.report, self.spread, tuple(self.columns or ()), _labels(self.label or ()),
-            self.aggregate, self.caption, self.tex_label, command_line(),
+            self.report, self.spread, tuple(self.columns or ()), aggregate=self.aggregate,
+            command=command_line(),
         )  # fmt: skip
         _ = view.shown  # a metric that is not there is said before the runs
         return view
 
 
-@with_groups
 def simulate(
     *,
     ctx: typer.Context,
@@ -199,7 +190,7 @@ def simulate(
     store: KeepingOptions,
     table: TableOptions,
     scores: Annotated[
-        Path | None, _result("File for the items of the run (one only): .csv or .h5.")
+        Path | None, _result(help="File for the items of the run (one only): .csv or .h5.")
     ] = None,
     dry_run: DryRun = False,
     live: LiveOptions,
@@ -219,11 +210,10 @@ def simulate(
     folded into mean ± std.
     """
     of_methods, own = method_settings(wanted.settings or ())
-    of_streams = given_settings(settings)
-    values = {**of_streams, **of_methods}
+    values = {**settings, **of_methods}
     of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
     if record:
-        _check_alone([*wanted.given, *encoder.given, *of_streams, *of_set])
+        _check_alone([*wanted.given, *encoder.given, *settings, *of_set])
     elif not wanted.method:
         raise SettingsError(
             "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
@@ -345,21 +335,6 @@ def _tell_notes(root: Path, runs: "Sequence[RunSettings]", differing: "Sequence[
 
     for note in [*notes_before(root, runs), *(f"note: {line}" for line in differing)]:
         say(note, err=True)
-
-
-def _labels(texts: "Sequence[str]") -> dict[str, str]:
-    """What methods are to be called, of texts "METHOD=TEXT".
-
-    Raises:
-        SettingsError: a text is none.
-    """
-    labels = {}
-    for text in texts:
-        method, _, label = text.partition("=")
-        if not (method and label):
-            raise SettingsError(f"--label is '{text}', must be METHOD=TEXT, such as adand=AdaND.")
-        labels[method] = label
-    return labels
 
 
 def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:

@@ -10,12 +10,11 @@ from zsntta_cli.cli.detection.options import (
     ImageOptions,
     ResultOptions,
 )
-from zsntta_cli.cli.line.options import EncoderOptions, FeaturesDir, option, with_groups
-from zsntta_cli.cli.line.output import PAGES, form_of
+from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, option
+from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.settings import FEATURES, ExtractSettings
 
 
-@with_groups
 def detect(
     *,
     images: ImageOptions,

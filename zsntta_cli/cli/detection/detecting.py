@@ -7,8 +7,8 @@ from functools import partial
 
 import typer
 
+from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.cli.detection.options import DecisionOptions, ImageOptions
-from zsntta_cli.cli.line.command import drop_unwritten, say
 from zsntta_cli.detection.classes.names import read_classes, typed_classes
 from zsntta_cli.detection.detecting.corrections import Corrected
 from zsntta_cli.detection.detecting.request import Request

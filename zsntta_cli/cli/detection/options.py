@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.options import argument, under
+from zsntta_cli.cli.options import argument, option
+from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import MOST_MEGAPIXELS
 
 FOUND = 3  # exit code of --fail-on-noise
 
 _PANELS = ("Images and their classes", "Decision", "Result")
-_images, _decision, _result = (partial(under, panel) for panel in _PANELS)
+_images, _decision, _result = (partial(option, panel=panel) for panel in _PANELS)
 
 
 @dataclass(frozen=True)
@@ -32,35 +32,34 @@ class ImageOptions:
     ] = None
     set_name: Annotated[
         str | None,
-        _images(
-            "Cached set to judge instead of images.", "--set", autocompletion=completion.cached
-        ),
+        _images("--set", help="Cached set to judge instead of images.", autocompletion=cached_sets),
     ] = None
     all_folders: Annotated[
         bool,
-        _images("Read hidden folders, trash and thumbnails, too.", "--all-folders"),
+        _images("--all-folders", help="Read hidden folders, trash and thumbnails, too."),
     ] = False
     max_megapixels: Annotated[
         float | None,
-        _images(f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
+        _images(help=f"Larger images are rows with an error. [{MOST_MEGAPIXELS}]"),
     ] = None
     classes: Annotated[
         str | None,
         _images(
-            "Names of your classes: cat,dog. One of this and the next two options is required."
+            help="Names of your classes: cat,dog. One of this and the next two options is required."
         ),
     ] = None
     classes_file: Annotated[
-        Path | None, _images("File with the names of your classes, one per line.")
+        Path | None, _images(help="File with the names of your classes, one per line.")
     ] = None
     class_photos: Annotated[
         Path | None,
         _images(
-            "Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in each."
+            help="Folder of example photos instead of names: DIR/<class>/, with 2 to 8 photos in "
+            "each."
         ),
     ] = None
     prompt: Annotated[
-        str | None, _images("Template with one {}, or 'code', 'paper'. [the set's, code]")
+        str | None, _images(help="Template with one {}, or 'code', 'paper'. [the set's, code]")
     ] = None
 
     def check(self) -> None:
@@ -89,16 +88,16 @@ class ImageOptions:
 class DecisionOptions:
     """How images are decided on."""
 
-    method: Annotated[str, _decision("Method that decides: zs-clip, adand or cull.")] = "cull"
+    method: Annotated[str, _decision(help="Method that decides: zs-clip, adand or cull.")] = "cull"
     flag: Annotated[
         str | None,
-        _decision("How many are called noise: 5%, or 50. [the method decides]"),
+        _decision(help="How many are called noise: 5%, or 50. [the method decides]"),
     ] = None
     learn: Annotated[
         Path | None,
         _decision(
-            "File of the page's corrections: these images get your verdict, and others are decided "
-            "by what they teach."
+            help="File of the page's corrections: these images get your verdict, and others are "
+            "decided by what they teach."
         ),
     ] = None
 
@@ -109,21 +108,22 @@ class ResultOptions:
 
     output: Annotated[
         Path | None,
-        _result("File for the rows: FILE.csv, .jsonl or .parquet."),
+        _result(help="File for the rows: FILE.csv, .jsonl or .parquet."),
     ] = None
     only: Annotated[
-        Literal["noise", "unsure", "clean"] | None, _result("Print only rows with this answer.")
+        Literal["noise", "unsure", "clean"] | None,
+        _result(help="Print only rows with this answer."),
     ] = None
     print0: Annotated[
-        bool, _result("Print only paths, each with a NUL, for xargs.", "-0", "--print0")
+        bool, _result("-0", "--print0", help="Print only paths, each with a NUL, for xargs.")
     ] = False
     copy_to: Annotated[
         Path | None,
-        _result("Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."),
+        _result(help="Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/; DIR is new."),
     ] = None
-    review: Annotated[Path | None, _result("HTML page to see and correct verdicts on.")] = None
+    review: Annotated[Path | None, _result(help="HTML page to see and correct verdicts on.")] = None
     fail_on_noise: Annotated[
-        bool, _result(f"Exit code {FOUND} where there is noise.", "--fail-on-noise")
+        bool, _result("--fail-on-noise", help=f"Exit code {FOUND} where there is noise.")
     ] = False
 
     def check(self) -> None:
@@ -133,9 +133,9 @@ class ResultOptions:
         from zsntta_cli.report.verdict_folders import check_is_new
 
         check_is_new(self.copy_to)
-        for option, file in (("--output", self.output), ("--review", self.review)):
+        for name, file in (("--output", self.output), ("--review", self.review)):
             if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(self.copy_to)):
                 raise SettingsError(
-                    f"{option} is within {self.copy_to}, which --copy-to makes as a whole: name "
+                    f"{name} is within {self.copy_to}, which --copy-to makes as a whole: name "
                     f"another place."
                 )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.dry import NOTHING_DONE
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.output import NOTHING_DONE
 from zsntta_cli.errors import DatasetError, EncoderError, first_line
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import FP32, EncoderChoice, ExtractSettings

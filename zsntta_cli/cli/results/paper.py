@@ -7,25 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import completed, say
-from zsntta_cli.cli.line.dry import DryRun, say_foresight
-from zsntta_cli.cli.line.options import (
+from zsntta_cli.cli.command import completed, say
+from zsntta_cli.cli.options import (
+    DryRun,
     EncoderOptions,
     FeaturesDir,
     JobOptions,
     KeepingOptions,
     LiveOptions,
-    Seeds,
     argument,
-    live_option,
     method_settings,
     option,
-    several,
-    with_groups,
 )
-from zsntta_cli.cli.line.output import ListForm, command_line, form_of, put, put_figure
-from zsntta_cli.cli.line.values import names, whole_numbers
+from zsntta_cli.cli.output import ListForm, command_line, form_of, put, put_figure, say_foresight
+from zsntta_cli.cli.values import known_methods, names, whole_numbers
 from zsntta_cli.errors import SettingsError, counted
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
@@ -47,24 +42,24 @@ class RowOptions:
 
     preset: Annotated[
         str,
-        option(help="Named settings: paper or official.", autocompletion=completion.presets),
+        option(help="Named settings: paper or official."),
     ] = "paper"
     seed: Annotated[
         list[int] | None,
-        several(
-            whole_numbers,
-            "What is measured",
-            "Seeds of the streams; several say what they explain of differences. [the table's own]",
+        option(
+            panel="What is measured",
+            reader=whole_numbers,
+            help="Seeds of the streams; several say what they explain of differences. "
+            "[the table's own]",
         ),
     ] = None
-    seeds: Seeds = None
     method: Annotated[
         list[str] | None,
-        several(
-            names,
-            "What is measured",
-            "Methods for additional rows on the same streams; also of your own.",
-            autocompletion=completion.methods,
+        option(
+            panel="What is measured",
+            reader=names,
+            help="Methods for additional rows on the same streams; also of your own.",
+            autocompletion=known_methods,
         ),
     ] = None
     prompt: Annotated[
@@ -98,7 +93,7 @@ class RowOptions:
         choice = encoder.choice()
         wishes = Wishes(
             root, choice if encoder.names_model else None, choice.precision, self.preset,
-            tuple(dict.fromkeys([*(self.seed or ()), *(self.seeds or ())])),
+            tuple(dict.fromkeys(self.seed or ())),
             cached_prompt(self.prompt) if self.prompt else "", _own_values(self.own or ()),
             tuple(dict.fromkeys(self.method or ())), self.ood_items,
         )  # fmt: skip
@@ -130,7 +125,6 @@ def _own_values(texts: Sequence[str]) -> tuple[tuple[str, str, Any], ...]:
     return tuple((method, name, given[0]) for method, name, given in every)
 
 
-@with_groups
 def paper(
     *,
     ctx: typer.Context,
@@ -156,7 +150,8 @@ def paper(
     form: ListForm = None,
     output: Annotated[Path | None, option(help="File to write, or with --all a folder.")] = None,
     live: Annotated[
-        bool, live_option("Also run live methods, which may take days.", "--live")
+        bool,
+        option("--live", panel="Live methods", help="Also run live methods, which may take days."),
     ] = False,
     live_options: LiveOptions,
     dry_run: DryRun = False,
@@ -165,7 +160,7 @@ def paper(
 
     [bold]zsntta paper 2[/bold]
 
-    [bold]zsntta paper 2,3,fig6 --seeds 5[/bold]
+    [bold]zsntta paper 2,3,fig6 --seed 0-4[/bold]
 
     [bold]zsntta paper 2 --published[/bold]
 

@@ -5,22 +5,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import (
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import (
     StoreOptions,
     argument,
     check_setting_names,
     option,
-    ratios,
-    say_left_out,
     setting_filters,
-    several,
-    under,
-    with_groups,
 )
-from zsntta_cli.cli.line.output import form_of, put_figure
-from zsntta_cli.cli.line.values import names, whole_numbers
+from zsntta_cli.cli.output import form_of, put_figure, say_left_out
+from zsntta_cli.cli.values import known_methods, names, ratios, whole_numbers
 from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -36,11 +30,10 @@ KINDS = {  # those of report.figures, which --help is not to import
     "gradients": "gradient norms of clean and noisy samples (live methods)",
 }
 _WIDTHS = {"column": 3.3, "page": 6.9}  # inches
-_filter = partial(under, "Runs")
-_names = partial(several, names, "Runs")
+_filter = partial(option, panel="Runs")
+_names = partial(option, panel="Runs", reader=names)
 
 
-@with_groups
 def plot(
     *,
     kind: Annotated[
@@ -52,28 +45,27 @@ def plot(
     ] = None,
     store: StoreOptions,
     method: Annotated[
-        list[str] | None, _names("Methods. [all]", autocompletion=completion.methods)
+        list[str] | None, _names(help="Methods. [all]", autocompletion=known_methods)
     ] = (None),
-    preset: Annotated[
-        list[str] | None, _names("Presets. [all]", autocompletion=completion.presets)
-    ] = None,
-    id_set: Annotated[list[str] | None, _names("ID sets. [all]", "--id")] = None,
-    ood_set: Annotated[list[str] | None, _names("OOD sets. [all]", "--ood")] = None,
+    preset: Annotated[list[str] | None, _names(help="Presets. [all]")] = None,
+    id_set: Annotated[list[str] | None, _names("--id", help="ID sets. [all]")] = None,
+    ood_set: Annotated[list[str] | None, _names("--ood", help="OOD sets. [all]")] = None,
     ratio: Annotated[
-        list[Any] | None, several(ratios, "Runs", "Noise ratios. [0.5; ratio: all]")
+        list[Any] | None,
+        option(panel="Runs", reader=ratios, help="Noise ratios. [0.5; ratio: all]"),
     ] = None,
     seed: Annotated[
-        list[int] | None, several(whole_numbers, "Runs", "Seeds. [all: folded, or the lowest]")
+        list[int] | None,
+        option(panel="Runs", reader=whole_numbers, help="Seeds. [all: folded, or the lowest]"),
     ] = None,
-    encoder: Annotated[list[str] | None, _names("Folders of features. [all]")] = None,
+    encoder: Annotated[list[str] | None, _names(help="Folders of features. [all]")] = None,
     setting: Annotated[
-        list[str] | None, _filter("NAME=VALUE, such as warmup=10. [fixed=adaptive]")
+        list[str] | None, _filter(help="NAME=VALUE, such as warmup=10. [fixed=adaptive]")
     ] = None,
     metric: Annotated[
         str | None,
         option(
             help="Metric of ratio, ranks and means, such as auroc. [acc_h; means: the three]",
-            autocompletion=completion.metrics,
         ),
     ] = None,
     width: Annotated[

@@ -8,21 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from zsntta_cli.cli.line.command import command, group, say
-from zsntta_cli.cli.line.options import (
+from zsntta_cli.cli.command import command, group, say
+from zsntta_cli.cli.options import (
     StoreOptions,
     argument,
     check_setting_names,
     option,
-    ratios,
-    say_left_out,
     setting_filters,
-    several,
-    under,
-    with_groups,
 )
-from zsntta_cli.cli.line.output import ListForm, ListOutput, form_of, put, put_list
-from zsntta_cli.cli.line.values import names, whole_numbers
+from zsntta_cli.cli.output import ListForm, ListOutput, form_of, put, put_list, say_left_out
+from zsntta_cli.cli.values import names, ratios, whole_numbers
 from zsntta_cli.errors import SettingsError, counted, near, short
 
 if TYPE_CHECKING:
@@ -40,8 +35,8 @@ _PLACES = (
 )  # fmt: skip
 _METRICS = ("acc_s", "acc_n", "acc_h", "auroc")
 _DIGITS = 8  # of a key, as it is shown
-_filter = partial(under, "Runs")
-_names = partial(several, names, "Runs")
+_filter = partial(option, panel="Runs")
+_names = partial(option, panel="Runs", reader=names)
 Keys = Annotated[
     list[str] | None,
     argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
@@ -52,20 +47,22 @@ Keys = Annotated[
 class WantedRuns:
     """What runs are chosen by: several values of one option are alternatives."""
 
-    method: Annotated[list[str] | None, _names("Only runs of this method.")] = None
-    id_set: Annotated[list[str] | None, _names("Only runs on this ID set.", "--id")] = None
-    ood_set: Annotated[list[str] | None, _names("Only runs against this OOD set.", "--ood")] = None
-    ratio: Annotated[
-        list[Any] | None, several(ratios, "Runs", "Only runs at this noise ratio.")
+    method: Annotated[list[str] | None, _names(help="Only runs of this method.")] = None
+    id_set: Annotated[list[str] | None, _names("--id", help="Only runs on this ID set.")] = None
+    ood_set: Annotated[
+        list[str] | None, _names("--ood", help="Only runs against this OOD set.")
     ] = None
-    seed: Annotated[list[int] | None, several(whole_numbers, "Runs", "Only runs of this seed.")] = (
-        None
-    )
+    ratio: Annotated[
+        list[Any] | None, option(panel="Runs", reader=ratios, help="Only runs at this noise ratio.")
+    ] = None
+    seed: Annotated[
+        list[int] | None, option(panel="Runs", reader=whole_numbers, help="Only runs of this seed.")
+    ] = None
     setting: Annotated[
-        list[str] | None, _filter("Only runs with this setting, NAME=VALUE, as lists show it.")
+        list[str] | None, _filter(help="Only runs with this setting, NAME=VALUE, as lists show it.")
     ] = None
     encoder: Annotated[
-        list[str] | None, _names("Only runs on the features of this encoder, by its folder.")
+        list[str] | None, _names(help="Only runs on the features of this encoder, by its folder.")
     ] = None
 
     @property
@@ -97,7 +94,6 @@ class WantedRuns:
 
 
 @command(app, "list")
-@with_groups
 def list_runs(
     *,
     wanted: WantedRuns,
@@ -137,7 +133,6 @@ def _cell(name: str, value: Any) -> str:
 
 
 @command(app)
-@with_groups
 def export(
     *,
     keys: Keys = None,
@@ -172,7 +167,6 @@ def export(
 
 
 @command(app, "import")
-@with_groups
 def import_(
     *,
     files: Annotated[list[Path], argument(help="Files that export or simulate wrote.")],
@@ -194,7 +188,6 @@ def import_(
 
 
 @command(app)
-@with_groups
 def remove(
     *,
     keys: Keys = None,

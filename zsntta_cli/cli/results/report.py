@@ -5,19 +5,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from zsntta_cli.cli.line import completion
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import (
-    StoreOptions,
-    argument,
-    option,
-    ratios,
-    say_left_out,
-    several,
-    with_groups,
-)
-from zsntta_cli.cli.line.output import PAGES, form_of, put
-from zsntta_cli.cli.line.values import names
+from zsntta_cli.cli.command import say
+from zsntta_cli.cli.options import StoreOptions, argument, option
+from zsntta_cli.cli.output import PAGES, form_of, put, say_left_out
+from zsntta_cli.cli.values import known_methods, names, ratios
 from zsntta_cli.errors import counted
 from zsntta_cli.report.page import TITLE
 
@@ -25,11 +16,10 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 _STDOUT = Path("-")
-_names = partial(several, names, "Runs")
+_names = partial(option, panel="Runs", reader=names)
 _SQLITE = b"SQLite format 3\0"  # how a store begins
 
 
-@with_groups
 def report(
     *,
     records: Annotated[
@@ -38,13 +28,13 @@ def report(
     ] = None,
     store: StoreOptions,
     method: Annotated[
-        list[str] | None, _names("Methods. [all]", autocompletion=completion.methods)
+        list[str] | None, _names(help="Methods. [all]", autocompletion=known_methods)
     ] = None,
-    preset: Annotated[
-        list[str] | None, _names("Presets. [all]", autocompletion=completion.presets)
+    preset: Annotated[list[str] | None, _names(help="Presets. [all]")] = None,
+    id_set: Annotated[list[str] | None, _names("--id", help="ID sets. [all]")] = None,
+    ratio: Annotated[
+        list[Any] | None, option(panel="Runs", reader=ratios, help="Noise ratios. [all]")
     ] = None,
-    id_set: Annotated[list[str] | None, _names("ID sets. [all]", "--id")] = None,
-    ratio: Annotated[list[Any] | None, several(ratios, "Runs", "Noise ratios. [all]")] = None,
     output: Annotated[Path, option(help="File to write; '-': stdout.")] = Path("report.html"),
     title: Annotated[str, option(help="Title of the page.")] = TITLE,
 ) -> None:

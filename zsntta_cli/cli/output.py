@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from zsntta_cli.cli.line.command import say
-from zsntta_cli.cli.line.options import option
-from zsntta_cli.errors import SettingsError, short
+from zsntta_cli.cli.command import completed, say
+from zsntta_cli.cli.options import option
+from zsntta_cli.errors import SettingsError, counted, short
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 
-PAGES = {".html": "html", ".htm": "html"}
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
     from zsntta_cli.report.sheet import Sheet
+    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.simulation.runs import RunSettings
+
+PAGES = {".html": "html", ".htm": "html"}
+NOTHING_DONE = "Nothing was run or written (--dry-run)."
 
 
 def _form(text: str) -> str:
@@ -136,3 +141,35 @@ def put(text: str, output: Path | None) -> None:
         write_whole(output, text.encode(errors="surrogateescape"))
     else:
         typer.echo(text, nl=False)
+
+
+def say_left_out(records: "RecordStore", read: int) -> None:
+    """Say in one note how many rows of a store were not read."""
+    if broken := records.count() - read:
+        say(
+            f"note: {broken:,} of {records.count():,} rows in {records.path} are left out: "
+            "damaged, or made by another version or by a method that is not loaded here. Run "
+            "them again.",
+            err=True,
+        )
+
+
+def say_foresight(
+    root: Path, runs: "Sequence[RunSettings]", keeping: "Keeping", given: Mapping[str, Any]
+) -> None:
+    """Say how many different runs are kept, to do and missing, and how to get what is missing."""
+    from zsntta_cli.cache.lacking import making_all
+    from zsntta_cli.results.keeping import foresee
+
+    seen = foresee(root, runs, keeping)
+    say(
+        f"{counted(len(runs), 'run')}: {seen.kept:,} kept, {seen.to_run:,} to run, "
+        f"{seen.lacking:,} without features."
+    )
+    if seen.missing:
+        count = sum(map(len, seen.missing.values()))
+        missing = f"{counted(count, 'feature file')} missing: type {making_all(seen.missing, root)}"
+        say(completed(missing, given))
+    for reason in seen.reasons:
+        say(completed(str(reason), given))
+    say(NOTHING_DONE)

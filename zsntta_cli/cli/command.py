@@ -3,7 +3,6 @@
 import functools
 import glob
 import inspect
-import itertools
 import os
 import re
 import shlex
@@ -14,7 +13,6 @@ from typing import Any, NoReturn
 
 import typer
 
-from zsntta_cli.cli.line.values import Several
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, first_of, printable
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice
 
@@ -23,13 +21,13 @@ _RESUMABLE = ("detect", "extract", "get", "demo", "simulate", "run", "paper")
 # What people type for an option of this program.
 _MEANT = {
     "--noise-ratio": "--ratio", "--id-dataset": "--id", "--ood-dataset": "--ood",
-    "--id-set": "--id", "--ood-set": "--ood", "--out": "--output",
+    "--id-set": "--id", "--ood-set": "--ood", "--out": "--output", "--seeds": "--seed 0-4",
 }  # fmt: skip
-# A command that a text proposes: what makes or imports features.
-_PROPOSED = re.compile(r"(type )(zsntta (?:extract|cache import) .*?)(?=[.]?$)")
+_OF_PROGRAM = ("--plugin", "--debug", "--version")
+_PROPOSED = re.compile(r"zsntta extract .*?(?= && |[.]?$)")
 _OF_ENCODER = ("model", "pretrained", "precision")
 _OUTPUTS = ("output", "review", "scores")  # parameters that name a file to write
-_OF_PROGRAM = ("--plugin", "--debug", "--version")
+Function = Callable[..., None]
 
 
 class Debugging:
@@ -56,72 +54,69 @@ def group(help_text: str, lists: bool = False) -> typer.Typer:
     return app
 
 
-Registered = Callable[[Callable[..., None]], Callable[..., None]]
-
-
-def command(app: typer.Typer, name: str | None = None, panel: str | None = None) -> Registered:
+def command(
+    app: typer.Typer, name: str | None = None, panel: str | None = None
+) -> Callable[[Function], Function]:
     """Register a function as a command, by its own name or another one."""
+    from zsntta_cli.cli.options import with_groups
 
-    def register(function: Callable[..., None]) -> Callable[..., None]:
+    def register(function: Function) -> Function:
         lines = inspect.cleandoc(function.__doc__ or "")
         words = re.sub(r"(?<!\n)\n(?!\n)", " ", lines)  # a paragraph is one line
         app.command(name, help=words, rich_help_panel=panel, context_settings=HELP)(
-            _guarded(function)
+            _guarded(with_groups(function))
         )
         return function
 
     return register
 
 
-def _guarded(function: Callable[..., None]) -> Callable[..., None]:
+def _guarded(function: Function) -> Function:
     """A command whose errors are one line: exit code 2 on wrong usage, 1 on others, 130 on Ctrl-C.
 
-    It gets the values of an option that may be repeated as one list.
+    Under --debug they are raised as they are.
     """
 
     @functools.wraps(function)
-    def call(**values: Any) -> None:
-        for name, value in values.items():
-            if isinstance(value, list) and isinstance(next(iter(value), None), Several):
-                values[name] = [*itertools.chain(*value)]
+    def call(**given: Any) -> None:
         try:
-            _check_outputs(values)
-            function(**values)
-        except ZsnttaError as error:
-            if Debugging.is_on:
-                raise
-            given = {**values, **values["ctx"].params} if "ctx" in values else values
-            code = 2 if isinstance(error, SettingsError) else 1
-            end(f"error: {completed(str(error), given)}", code, error)
+            _check_outputs(given)
+            function(**given)
         except KeyboardInterrupt as error:
             kept = ": what was finished is kept; the same command resumes"
             end(f"interrupted{kept if function.__name__ in _RESUMABLE else ''}.", 130, error)
-        except (OSError, MemoryError) as error:
+        except (ZsnttaError, OSError, MemoryError) as error:
             if isinstance(error, BrokenPipeError) or Debugging.is_on:  # `| head` has seen enough
                 raise
-            end(f"error: {foreign(error)}", 1, error)
+            if isinstance(error, ZsnttaError):
+                typed = given["ctx"].params if "ctx" in given else {}
+                line = completed(str(error), {**given, **typed})
+            else:
+                is_memory = isinstance(error, MemoryError)
+                line = "there is not enough memory." if is_memory else f"{first_line(error)}."
+            end(f"error: {line}", 2 if isinstance(error, SettingsError) else 1, error)
 
     return call
 
 
-def _check_outputs(values: Mapping[str, Any]) -> None:
+def _check_outputs(given: Mapping[str, Any]) -> None:
     """Refuse an output that is a file which the same line reads or writes: it would be replaced.
 
     Raises:
         SettingsError: such an output.
     """
     for name in _OUTPUTS:
-        if not (output := values.get(name)) or not os.path.isfile(output):
+        if not (output := given.get(name)) or not os.path.isfile(output):
             continue
-        for other, value in values.items():
-            named = [] if other == name else value if isinstance(value, list) else [value]
-            for file in named:
+        others = [value for other, value in given.items() if other != name]
+        for value in others:
+            for named in value if isinstance(value, list) else [value]:
                 # NAME=PATH and a pattern name files, too
-                text = str(file)
+                text = str(named) if isinstance(named, str | Path) else ""
                 paths = text, text.partition("=")[2], *glob.glob(text if "*" in text else "")
-                if isinstance(file, str | Path) and any(_is_same(output, path) for path in paths):
+                if any(_is_same(output, path) for path in paths):
                     raise SettingsError(
-                        f"--{name} {output} is a file that this line names as {file} too, and "
+                        f"--{name} {output} is a file that this line names as {named} too, and "
                         f"would replace it: name another file to write."
                     )
 
@@ -133,16 +128,16 @@ def _is_same(one: Path, other: str) -> bool:
         return False
 
 
-def usage(error: typer.TyperException, words: "Mapping[str, Any]") -> str:
+def usage(error: typer.TyperException, words: Mapping[str, Any]) -> str:
     """A line on wrong usage, none where help was shown; `words` are the commands by name."""
     ctx: Any = getattr(error, "ctx", None)
-    message = str(getattr(error, "format_message", error.__str__)()).replace("Value error, ", "")
+    message = str(getattr(error, "format_message", error.__str__)())
     if not message:
         return ""
     if name := getattr(error, "option_name", None) if hasattr(error, "possibilities") else None:
         message = _other_option(name, ctx, words) or message
-    path = ctx.command_path if ctx else "zsntta"
     stop = "" if message.endswith("?") else "."
+    path = ctx.command_path if ctx else "zsntta"
     return f"error: {printable(message).rstrip('.')}{stop} See {path} -h."
 
 
@@ -155,7 +150,7 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
         return f"{name} stands before the command: zsntta {name} …"
     if ctx.parent is None:
         return f"{name} stands behind a command, as in zsntta {next(iter(words))} {name}"
-    if _MEANT.get(name) in options:
+    if name in _MEANT and _MEANT[name].split()[0] in options:
         return f"there is no option {name}: type {_MEANT[name]}"
     if "--set" in options and (having := methods_with(name.strip("-"))):
         setting = name.strip("-")
@@ -164,54 +159,43 @@ def _other_option(name: str, ctx: Any, words: Mapping[str, Any]) -> str:
 
 
 def completed(text: str, given: Mapping[str, Any]) -> str:
-    """A text whose proposed commands have the options of the user's own line that they lack."""
-    match = _PROPOSED.search(text)
-    if match is None:
+    """A text whose proposed extractions have the options of the user's own line that they lack."""
+    start = text.find("type zsntta ")
+    if start < 0 or not _PROPOSED.search(text, start):
         return text
     from zsntta_cli.cache.lacking import encoder_of, encoder_options
     from zsntta_cli.encoders.weights import misspelt
 
     if question := misspelt(given["model"]) if given.get("model") else "":
-        return text[: match.start()] + question
-    root = Path(given.get("features_dir") or FEATURES)
+        return text[:start] + question
+    features = Path(given.get("features_dir") or FEATURES)
+    data = Path(given.get("data_root") or DATA)
     named = {name: given[name] for name in _OF_ENCODER if isinstance(given.get(name), str)}
     folder = given.get("encoder")
-    choice = encoder_of(folder, root) if isinstance(folder, str) else EncoderChoice(**named)
-    commands = []
-    for command_ in match[2].split(" && "):
-        options = [f"--features-dir {shlex.quote(str(root))}"] if root != FEATURES else []
-        data_root = Path(given.get("data_root") or DATA)
-        if choice is None and folder:  # whose encoder nothing here knows
-            words = shlex.split(command_)
-            values = [*itertools.pairwise(words)]
-            further = [f"--prompt {shlex.quote(v)}" for name, v in values if name == "--prompt"]
-            by = " ".join([f"--encoder {shlex.quote(folder)} --features FILE", *further])
-            sets = [v.removesuffix("=PATH") for name, v in values if name == "--dataset"]
-            imports = (f"zsntta cache import {shlex.quote(name)} {by}" for name in sets)
-            command_ = " && ".join(imports) or command_
-        if "zsntta extract" in command_:
-            options += [encoder_options(choice)] if choice and "--model" not in command_ else []
-            options += [f"--data-root {shlex.quote(str(data_root))}"] if data_root != DATA else []
-        words = [one for one in options if one and one.partition(" ")[0] not in command_]
-        commands.append(" ".join([command_, *words]))
-    return text[: match.start()] + match[1] + " && ".join(commands) + text[match.end() :]
+    choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
+    if choice is None:
+        return f"{text[:start]}'{folder}' is no encoder that can be loaded here"
+    own = [encoder_options(choice)]
+    own += [f"--features-dir {shlex.quote(str(features))}"] if features != FEATURES else []
+    own += [f"--data-root {shlex.quote(str(data))}"] if data != DATA else []
+
+    def whole(match: re.Match[str]) -> str:
+        lacking = [words for words in own if words and words.split()[0] not in match[0]]
+        return " ".join([match[0], *lacking])
+
+    return _PROPOSED.sub(whole, text)
 
 
 def end(line: str, code: int, error: BaseException) -> NoReturn:
     """One line on stderr, and the exit code."""
     drop_unwritten()
-    typer.echo(printable(line), err=True)
+    say(line, err=True)
     raise typer.Exit(code) from error
 
 
 def say(line: str, err: bool = False) -> None:
     """A line; names in it may come from anywhere."""
     typer.echo(printable(line), err=err)
-
-
-def foreign(error: OSError | MemoryError) -> str:
-    """What to say of an error that the machine gives and no other place words."""
-    return f"{first_line(error)}." if isinstance(error, OSError) else "there is not enough memory."
 
 
 def drop_unwritten() -> None:

@@ -1,1 +1,0 @@
-"""The command line itself: how a line is read, and how options, errors and outputs are worded."""

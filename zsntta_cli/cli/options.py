@@ -1,0 +1,416 @@
+"""Options that several commands have, and those that come from the settings' dataclasses.
+
+Options that go together are a group, a dataclass of them: a command whose parameter is annotated
+with one has them all, and gets them as one value.
+"""
+
+import dataclasses
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from zsntta_cli.cli import values
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.methods import METHODS, check_method
+from zsntta_cli.results import store_path
+from zsntta_cli.settings import (
+    DATA,
+    FEATURES,
+    LOCAL,
+    EncoderChoice,
+    LiveSettings,
+    StreamSettings,
+    ThresholdSettings,
+)
+from zsntta_cli.settings.options import check, check_choice, option_name, value_type
+from zsntta_cli.simulation.runs import declared, no_setting, setting_names
+
+if TYPE_CHECKING:
+    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.runner import Jobs
+    from zsntta_cli.results.store import RecordStore
+
+Reader = Callable[[str], list[Any]]  # of the values that a text stands for
+_DEFAULT = re.compile(r"(.*) \[([^\]]*)\]", re.DOTALL)
+_METAVARS: dict[Reader, str] = {
+    values.whole_numbers: "INTEGERS", values.numbers: "NUMBERS", values.ratios: "NUMBERS",
+    values.thresholds: "NUMBERS", values.truths: "true|false",
+}  # fmt: skip
+
+
+def option(
+    *names: str,
+    help: str,  # noqa: A002
+    panel: str | None = None,
+    reader: Reader | None = None,
+    **rules: Any,
+) -> Any:
+    """An option that the help shows under a heading; `rules` are typer's.
+
+    A help text may end with the default in brackets, where the value of the parameter does not say
+    it. An option with a `reader` may be repeated, each text may be a list, and the command gets the
+    values of all.
+    """
+    text, default = _split_default(help)
+    if reader:
+        several = {"callback": _all_values, "metavar": _METAVARS.get(reader, "NAMES")}
+        rules = {"parser": reader, **several, **rules}
+    return typer.Option(*names, help=text, show_default=default, rich_help_panel=panel, **rules)
+
+
+def argument(*, help: str, **rules: Any) -> Any:  # noqa: A002
+    """An argument; its text may end with its default, as that of an option."""
+    text, default = _split_default(help)
+    return typer.Argument(help=text, **{"show_default": default, **rules})
+
+
+def _split_default(text: str) -> tuple[str, str | bool]:
+    """A help text as rich reads it, and the default at its end, true where it has none."""
+    match = _DEFAULT.fullmatch(text)
+    about, default = match.groups() if match else (text, "")
+    return about.replace("[", r"\["), default or True
+
+
+def _all_values(value: list[list[Any]] | None) -> list[Any] | None:
+    """The values of all texts of an option in one list; None where it was not given."""
+    return [*itertools.chain(*value)] if value else None
+
+
+EncoderName = Annotated[
+    str | None,
+    option(
+        "--encoder",
+        panel="On which features",
+        help="Folder name of the encoder's features. [the model's, or all]",
+        autocompletion=values.cached_encoders,
+    ),
+]
+FeaturesDir = Annotated[
+    Path, option(help="Folder of the feature files.", panel="On which features")
+]
+DataRoot = Annotated[Path, option(help="Folder of the data sets, to which they are downloaded.")]
+DryRun = Annotated[
+    bool,
+    option(
+        "--dry-run",
+        panel="How it runs",
+        help="Say what would be run, what is kept, what is missing.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What names a model with its weights."""
+
+    model: Annotated[
+        str | None,
+        option(
+            panel="On which features",
+            help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]",
+            parser=values.in_known_case,
+            metavar="NAME",
+        ),
+    ] = None
+    pretrained: Annotated[
+        str | None,
+        option(
+            panel="On which features",
+            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]",
+        ),
+    ] = None
+    precision: Annotated[
+        str | None,
+        option(
+            panel="On which features",
+            help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> list[str]:
+        """The names of the options that the line has."""
+        return [name for name, value in vars(self).items() if value is not None]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether any of the options is given."""
+        return bool(self.given)
+
+    @property
+    def names_model(self) -> bool:
+        """Whether one encoder is named, and not only the precision of whichever it is."""
+        return any(value for name, value in vars(self).items() if name != "precision")
+
+    def choice(self) -> EncoderChoice:
+        """The encoder that is named.
+
+        Raises:
+            SettingsError: a folder of features and a model are both named.
+        """
+        named = {name: value for name, value in vars(self).items() if value is not None}
+        folder = named.pop("encoder", None)
+        if folder and named:
+            name, value = next(iter(named.items()))
+            raise SettingsError(
+                f"encoder is '{folder}' and {name} is '{value}': features are of one encoder, so "
+                f"name its folder or its model."
+            )
+        return EncoderChoice(**named, folder=folder)
+
+
+@dataclass(frozen=True)
+class EncoderOptions(ModelOptions):
+    """What names an encoder whose features are cached: a model, or a folder of features."""
+
+    encoder: EncoderName = None
+
+
+@dataclass(frozen=True)
+class StoreOptions:
+    """File in which results are kept."""
+
+    file: Annotated[
+        Path | None,
+        option(
+            "--records",
+            panel="How it runs",
+            help="File in which results are kept. [records.sqlite beside the features]",
+        ),
+    ] = None
+    features_dir: FeaturesDir = FEATURES
+
+    @property
+    def path(self) -> Path:
+        """The file of results."""
+        return store_path(self.features_dir, self.file)
+
+    def open(self, create: bool = False) -> "RecordStore":
+        """Open the results; `create`: make a file for them where there is none."""
+        from zsntta_cli.results.store import RecordStore
+
+        return RecordStore(self.path, create)
+
+
+@dataclass(frozen=True)
+class KeepingOptions(StoreOptions):
+    """Where results are kept, and whether those from before count."""
+
+    fresh: Annotated[
+        bool, option("--fresh", panel="How it runs", help="Repeat runs that are kept from before.")
+    ] = False
+
+    def keeping(self) -> "Keeping":
+        """How results are kept."""
+        from zsntta_cli.cli.output import command_line
+        from zsntta_cli.results.keeping import Keeping
+
+        return Keeping.beside(self.features_dir, self.file, self.fresh, command_line())
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """What makes runs."""
+
+    jobs: Annotated[
+        int | None,
+        option(
+            panel="How it runs",
+            help="Processes for replays; with --engine ray, the largest number of workers. [1, "
+            "or all]",
+        ),
+    ] = None
+    engine: Annotated[
+        str, option(panel="How it runs", help="local; or ray, a cluster, which is at RAY_ADDRESS.")
+    ] = LOCAL
+
+    def chosen(self) -> "Jobs":
+        """So many processes, or workers of a cluster."""
+        from zsntta_cli.results.runner import jobs_of
+
+        return jobs_of(self.jobs, self.engine)
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """What live methods work with."""
+
+    data_root: Annotated[Path, option(help="Folder of the data sets.", panel="Live methods")] = DATA
+    dataset: Annotated[
+        list[str] | None,
+        option(help="NAME=PATH of a set's images.", panel="Live methods", metavar="NAME=PATH"),
+    ] = None
+    device: Annotated[str, option(help="auto, cpu, cuda, cuda:1.", panel="Live methods")] = "auto"
+    workers: Annotated[int, option(help="Threads that read images.", panel="Live methods")] = (
+        LiveSettings().workers
+    )
+
+    def settings(self, choice: EncoderChoice | None) -> LiveSettings:
+        """The settings of live methods; `choice` is an encoder that is named."""
+        weights = choice.pretrained if choice and choice.is_file else None
+        datasets = tuple(self.dataset or ())
+        return LiveSettings(str(self.data_root), datasets, self.device, self.workers, weights)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with the options of all groups that its parameters are annotated with.
+
+    Its `**settings` stand for an option for each usual setting of streams and thresholds: it gets
+    the values of those that are given, by name. An option of several groups stands at the first.
+    """
+    groups: dict[str, tuple[Any, list[str]]] = {}  # by parameter: its class, its options' names
+    single: list[str] = []  # the parameters that are options themselves
+    usual: list[str] = []  # settings
+    options: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        if dataclasses.is_dataclass(parameter.annotation):
+            parts = [*map(_of_group, dataclasses.fields(parameter.annotation))]
+            groups[name] = parameter.annotation, [part.name for part in parts]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            parts = _stream_settings()
+            usual = [part.name for part in parts]
+        else:
+            parts = [parameter]
+            single.append(name)
+        for part in parts:
+            options.setdefault(part.name, part)
+
+    def call(**given: Any) -> None:
+        grouped = {
+            name: group(*(given[part] for part in parts)) for name, (group, parts) in groups.items()
+        }
+        settings = {name: given[name] for name in usual if given[name] is not None}
+        command(**{name: given[name] for name in single}, **grouped, **settings)
+
+    for name in ("__module__", "__name__", "__doc__"):
+        setattr(call, name, getattr(command, name))
+    call.__signature__ = inspect.Signature([*options.values()])  # type: ignore[attr-defined]
+    return call
+
+
+def _parameter(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    by_name = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, by_name, default=default, annotation=annotation)
+
+
+def _of_group(field: "dataclasses.Field[Any]") -> inspect.Parameter:
+    """The option of a field of a group, whose annotation says it, or which is a setting."""
+    annotation: Any = field.type
+    if field.metadata:
+        about, metavar = _told(field)
+        said = option(help=about, metavar=metavar or None, panel="How it runs")
+        annotation = Annotated[annotation, said]
+    return _parameter(field.name, field.default, annotation)
+
+
+USUAL = ("ratio", "seed", "order", "noise", "limit", "score", "fixed", "queue")
+RARE = tuple(
+    option_name(field)
+    for group in (StreamSettings, ThresholdSettings)
+    for field in dataclasses.fields(group)
+    if field.name not in USUAL
+)  # those of --set alone
+
+
+def _stream_settings() -> list[inspect.Parameter]:
+    """The options of the usual settings of streams and thresholds, which all methods have."""
+    parts = []
+    for panel, group in (("Stream", StreamSettings), ("Threshold", ThresholdSettings)):
+        for field in dataclasses.fields(group):
+            if field.name in USUAL:
+                about, metavar = _told(field)
+                default = field.metadata["shown"] or field.default
+                said = option(
+                    f"--{option_name(field)}", panel=panel, reader=reader_of(field),
+                    help=f"{about} [{'none' if default is None else default}]",
+                    **({"metavar": metavar} if metavar else {}),
+                )  # fmt: skip
+                parts.append(_parameter(field.name, None, Annotated[list[Any] | None, said]))
+    return parts
+
+
+def _told(field: "dataclasses.Field[Any]") -> tuple[str, str]:
+    """What help says of a setting, with its range or choices, and the metavar of few choices."""
+    about, choices = field.metadata["about"], field.metadata["choices"]
+    few = "|".join(choices)
+    if field.metadata["within"] is not None and not field.metadata["checked_by"]:
+        about = f"{about.removesuffix('.')} ({field.metadata['within']})."
+    if len(few) > 20:
+        return f"{about.removesuffix('.')}: {', '.join(choices)}.", ""
+    return about, few
+
+
+def reader_of(field: "dataclasses.Field[Any]") -> Reader:
+    """What reads the values of a setting."""
+    own: dict[str, Reader] = {
+        "fixed": values.thresholds, "ratio": values.ratios, "words": values.whole,
+    }  # fmt: skip
+    kinds: dict[Any, Reader] = {
+        int: values.whole_numbers, float: values.numbers, bool: values.truths,
+    }  # fmt: skip
+    return own.get(field.name) or kinds.get(value_type(field)[0], values.texts)
+
+
+def method_settings(
+    texts: Sequence[str],
+) -> tuple[dict[str, list[Any]], dict[str, dict[str, list[Any]]]]:
+    """The values of --set: of all methods that have a setting, and of single methods.
+
+    "warmup=5,10" is two values for every method that has a warm-up, "tda.shift=0-3" four for TDA.
+
+    Raises:
+        SettingsError: a text of another form, an unknown method or setting, or a value of another
+            type.
+    """
+    of_all: dict[str, list[Any]] = {}
+    own: dict[str, dict[str, list[Any]]] = {}
+    for text in texts:
+        place, equals, value = text.partition("=")
+        method, dot, name = place.rpartition(".")
+        if not (equals and name) or (dot and not method):
+            raise SettingsError(f"set is '{text}', must be SETTING=VALUE or METHOD.SETTING=VALUE.")
+        if method:
+            check_method(method)
+        methods = [method] if method else [*METHODS]
+        fields = {option_name(f): f for m in reversed(methods) for f in declared(m).values()}
+        check(name in fields, f"{no_setting(name, methods)}.")
+        axes = own.setdefault(method, {}) if method else of_all
+        try:
+            axes.setdefault(fields[name].name, []).extend(reader_of(fields[name])(value))
+        except typer.BadParameter as error:
+            raise SettingsError(f"{name}: {error.message}") from None
+    return of_all, own
+
+
+def setting_filters(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Values of settings that runs are chosen by, by name: "warmup=10".
+
+    Raises:
+        SettingsError: a text of another form.
+    """
+    filters: dict[str, list[str]] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
+        filters.setdefault(name.replace("-", "_"), []).append(value)
+    return filters
+
+
+def check_setting_names(wanted: Iterable[str], of_runs: Iterable[str]) -> None:
+    """Refuse a setting that neither a method here nor a run has.
+
+    Raises:
+        SettingsError: such a setting.
+    """
+    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
+    for name in wanted:
+        if name not in names:
+            names |= dict.fromkeys(of_runs)
+        check_choice("setting", name, tuple(names))
