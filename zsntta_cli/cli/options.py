@@ -309,7 +309,7 @@ def _of_group(field: "dataclasses.Field[Any]") -> inspect.Parameter:
     return _parameter(field.name, field.default, annotation)
 
 
-USUAL = ("ratio", "seed", "order", "noise", "limit", "score", "fixed", "queue")
+USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "score", "fixed", "queue")
 RARE = tuple(
     option_name(field)
     for group in (StreamSettings, ThresholdSettings)
@@ -328,7 +328,7 @@ def _stream_settings() -> list[inspect.Parameter]:
                 default = field.metadata["shown"] or field.default
                 said = option(
                     f"--{option_name(field)}", panel=panel, reader=reader_of(field),
-                    help=f"{about} [{'none' if default is None else default}]",
+                    help=f"{about} [{'none' if default in (None, '') else default}]",
                     **({"metavar": metavar} if metavar else {}),
                 )  # fmt: skip
                 parts.append(_parameter(field.name, None, Annotated[list[Any] | None, said]))
