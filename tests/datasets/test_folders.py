@@ -207,12 +207,23 @@ def test_numbers_are_part_of_names_that_they_do_not_count():
         assert without_numbers(lines) == lines
 
 
-def test_classes_with_one_name_are_said():
-    [line] = twins(["Crane", "dog", "crane"], ["n1", "n2", "n3"])
-    assert line == "2 classes are called 'Crane' (n1, n3), and no prompt tells them apart"
-    [line] = twins(["big cat", "big_cat"])
-    assert "(big cat at 0, big_cat at 1)" in line
-    assert not list(twins(["cat", "dog"]))
+@pytest.mark.parametrize("names", [
+    ("Crane", "dog", "crane"), ("big cat", "dog", "big_cat"), ("BigCat", "dog", "Big-cat"),
+    ("Mango 0", "dog", "mango_1"), ("apple1", "dog", "Apple 2"),
+])  # fmt: skip
+def test_classes_with_one_name_are_said(names):
+    [line] = twins(names)
+    assert f"({names[0]} at 0, {names[2]} at 2)" in line
+    assert "(n1, n3)" in next(twins(names, ["n1", "n2", "n3"]))
+    assert not list(twins(["cat", "dog", "DC-3", "DC-10", "C", "C++"]))
+
+
+def test_labels_from_1_are_those_of_the_lines_from_1(tmp_path):
+    images = replace(load(place(tmp_path / "own", "1.png", "2.png")), labels=np.array([2, 1]))
+    (tmp_path / "n.txt").write_text("cat\ndog\n")
+    named = with_class_names(images, tmp_path / "n.txt")
+    assert (named.labels.tolist(), named.class_names) == ([1, 0], ["cat", "dog"])
+    assert "count from 1" in said(named)
 
 
 def test_splits_that_are_taken_for_classes_are_said(tmp_path):

@@ -75,7 +75,7 @@ def _of_hub(name: SetName, data_root: Path) -> "ImageSet":
 
     if not name.hub.startswith(HF):
         return hub.web_repository(name.base, name.hub, data_root)
-    return names_of_folders(hub.hub_images(name.base, hub.Address.parse(name.base, name.hub)))
+    return names_of_folders(hub.hub_images(name.base, name.hub))
 
 
 def known(name: str) -> DatasetEntry:

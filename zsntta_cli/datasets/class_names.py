@@ -1,7 +1,6 @@
-"""Names of classes as prompts have them: of folders, of a list, of wnids of ImageNet."""
+"""Labels and names of classes: what tells them, and as prompts have them."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +12,37 @@ _SHOWN = 3  # names in a note
 _WNID = re.compile(r"n\d{8}")  # of WordNet, as ImageNet's folders are called
 # 001.Black_footed_Albatross of CUB, n02085620-Chihuahua of Stanford Dogs.
 _NUMBER_BEFORE = re.compile(r"n?\d+[-_. ]+(?=\w)")
+_NUMBER_BEHIND = re.compile(r"(?<=[^\W\d])\d{1,2}$")  # Mango 0, mango_1
 _SPLITS = {"train", "training", "val", "valid", "validation", "test", "testing"}
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")  # AnnualCrop of EuroSAT, no McDonald
+
+Told = int | str | None  # of an image's class: a number from 0, -1 and None for none, or a name
+
+
+def labels_told(
+    name: str, where: object, told: Sequence[Told], names: Sequence[str] = ()
+) -> tuple[list[int], list[str]]:
+    """Labels, -1 where none is told, and class names: `names`, or those that are told, sorted.
+
+    Numbers without `names` have no names, and neither has a set without labels.
+
+    Raises:
+        DatasetError: numbers and names are mixed, or a name is not once among `names`.
+    """
+    texts = {label for label in told if isinstance(label, str)}
+    numbers = [label if isinstance(label, int) else -1 for label in told]
+    if not texts:
+        return numbers, list(names) if max(numbers, default=-1) >= 0 else []
+    if max(numbers) >= 0:
+        raise DatasetError(f"data set '{name}': labels in {where} are numbers and texts.")
+    class_names = list(names) or sorted(texts)
+    if strange := sorted(text for text in texts if class_names.count(text) != 1):
+        times = "twice" if strange[0] in class_names else "not"
+        raise DatasetError(
+            f"data set '{name}': '{short(strange[0])}' in {where} is {times} among the class names."
+        )
+    index = {text: i for i, text in enumerate(class_names)}
+    return [index[label] if isinstance(label, str) else -1 for label in told], class_names
 
 
 def as_words(folders: Sequence[str]) -> list[str]:
@@ -68,7 +96,7 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
 
     It has a name a line, in the order of the folders (of their numbers, where they are numbers), or
     lines of a folder and, behind a tab or a space, its class name. Numbers that count the lines are
-    no part of the names.
+    no part of the names. Labels from 1 of a set without names are those of the lines from 1.
 
     Raises:
         DatasetError: no such file, or lines that do not fit the folders.
@@ -78,20 +106,27 @@ def with_class_names(images: ImageSet, path: Path) -> ImageSet:
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"cannot read the class names {path} ({first_line(error)}).") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    numbers = range(max(int(images.labels.max(initial=-1)) + 1, len(lines)))  # without folders
-    folders = images.folder_names or images.class_names or [*map(str, numbers)]
+    notes = list[str]()
+    folders = list(images.folder_names or images.class_names)
+    if not folders:  # their labels are numbers
+        first, last = min(images.labels[images.labels >= 0], default=0), max(images.labels)
+        if first == 1 and last == len(lines):
+            images = replace(images, labels=images.labels - (images.labels > 0))
+            notes.append(f"labels count from 1, which is '{short(lines[0])}'")
+            last -= 1
+        folders = [*map(str, range(max(last + 1, len(lines))))]
     pairs = (re.split(r"[\t ]+", line, maxsplit=1) for line in lines)
     named = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
-    notes = list[str]()
     if not folders or not named.keys() >= set(folders):
         if len(lines) != len(folders):
+            are = "class folders" if images.class_names else "labels from 0"
             raise DatasetError(
-                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} class folders: "
-                f"must be a name a line in their order, or lines of a folder and its name."
+                f"{path} has {len(lines)} lines and '{images.name}' {len(folders)} {are}: must be "
+                f"a name a line in their order, or lines of a folder and its name."
             )
         named = dict(zip(folders, without_numbers(lines), strict=True))
-        first = first_of([f"{folder} is {short(name)}" for folder, name in named.items()], _SHOWN)
-        notes.append(f"names are in the order of the folders: {first}")
+        shown = first_of([f"{folder} is {short(name)}" for folder, name in named.items()], _SHOWN)
+        notes.append(f"names are in the order of the folders: {shown}")
     names = [named[folder] for folder in folders]
     return replace(images, class_names=names, folder_names=folders, notes=notes)
 
@@ -105,16 +140,23 @@ def without_numbers(lines: Sequence[str]) -> list[str]:
 
 
 def twins(names: Sequence[str], folders: Sequence[str] = ()) -> Iterator[str]:
-    """What to say of classes with one name: no prompt can tell them apart."""
-    plain = [name.replace("_", " ").strip().casefold() for name in names]
-    for twin, count in Counter(plain).most_common(_SHOWN):
-        if count > 1:
-            rows = [row for row, name in enumerate(plain) if name == twin]
-            which = first_of(
-                [short(folders[row]) if folders else f"{names[row]} at {row}" for row in rows],
-                _SHOWN,
-            )
+    """What to say of classes whose names differ in case, spaces, signs or a count alone."""
+    by_stem: dict[str, dict[str, list[int]]] = {}
+    for row, name in enumerate(names):
+        plain = re.sub(r"[\s_-]+", "", name).casefold()
+        stem = _NUMBER_BEHIND.sub("", plain)
+        by_stem.setdefault(stem, {}).setdefault(plain.removeprefix(stem), []).append(row)
+    groups = list[list[int]]()
+    for by_number in by_stem.values():
+        counts = {int(number or -1) for number in by_number}
+        is_count = counts in ({*range(len(counts))}, {*range(1, len(counts) + 1)})
+        rows = [row for of_number in by_number.values() for row in of_number]
+        groups += [rows] if is_count else by_number.values()
+    for rows in sorted(groups, key=len, reverse=True)[:_SHOWN]:
+        if len(rows) > 1:
+            called = [folders[row] if folders else f"{names[row]} at {row}" for row in rows]
             yield (
-                f"{counted(count, 'class', 'classes')} are called '{short(names[rows[0]])}' "
-                f"({which}), and no prompt tells them apart"
+                f"{counted(len(rows), 'class', 'classes')} are called '{short(names[rows[0]])}' "
+                f"({first_of([*map(short, called)], _SHOWN)}) but for spelling or a number, and no "
+                f"prompt tells them apart"
             )

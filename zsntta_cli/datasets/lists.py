@@ -18,6 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zsntta_cli.datasets.class_names import labels_told
 from zsntta_cli.datasets.images import ImageSet, file_set
 from zsntta_cli.datasets.names import LISTS
 from zsntta_cli.datasets.tree import SUFFIXES, File
@@ -260,11 +261,11 @@ def _labelled(
     """
     numbers = [_number(row.label) if row.label else -1 for row in rows]
     if None in numbers:
-        if any(row.label and number is not None for row, number in zip(rows, numbers, strict=True)):
-            raise DatasetError(f"data set '{name}': labels in {path} are numbers and texts.")
-        class_names = sorted({row.label for row in rows if row.label})
-        index = {class_name: i for i, class_name in enumerate(class_names)}
-        return [index[row.label] if row.label else -1 for row in rows], class_names, []
+        told = [
+            row.label or None if n in (None, -1) else n
+            for n, row in zip(numbers, rows, strict=True)
+        ]
+        return *labels_told(name, path, told), []
     labels = [max(number or 0, -1) for number in numbers]
     named: dict[int, str] = {}
     for label, row in zip(labels, rows, strict=True):

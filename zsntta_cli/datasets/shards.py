@@ -11,12 +11,13 @@ CLIP_benchmark's folders have nshards.txt, a number, beside the tars 0.tar, 1.ta
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zsntta_cli.datasets.class_names import Told, labels_told
 from zsntta_cli.datasets.images import ImageSet, file_set
 from zsntta_cli.datasets.names import LISTS
 from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in, images_among
@@ -27,16 +28,15 @@ COUNT, SPLIT = "nshards.txt", "test"  # CLIP_benchmark's
 _FIELDS = ("label", "cls", "class", "class_name")  # of a .json, the first that is there
 _KEPT = 1_000  # letters of a caption
 _TEMPLATE = re.compile(r"(?!.* \| )[^{}]*\{\}[^{}]*")  # " | " joins templates
-_Label = int | str | None  # as a sample tells it: a number, or a name, or a caption
 
 
 class _Sample(NamedTuple):
-    """The files of one key, by their endings, with the image among them and its label."""
+    """The image of a key, the files of the key by their endings, and what told its label."""
 
     image: File
     files: dict[str, File]
-    label: _Label
-    teller: str  # what told the label
+    label: Told
+    teller: str
 
 
 def is_pattern(path: Path) -> bool:
@@ -65,28 +65,24 @@ def shard_paths(name: str, path: Path) -> list[Path]:
     """
     if is_pattern(path):
         return [Path(one) for one in expand_braces(str(path))]
-    folder = next((f for f in (path, path / SPLIT) if (f / COUNT).is_file()), None)
+    splits = {file.parent for pattern in (COUNT, f"*/{COUNT}") for file in path.glob(pattern)}
+    folder = next((folder for folder in (path, path / SPLIT) if folder in splits), None)
+    if folder is None and splits:
+        names = sorted(folder.name for folder in splits)
+        raise DatasetError(
+            f"data set '{name}': {path} has no split {SPLIT}, but {', '.join(names)}: name one, as "
+            f"{name}={path / names[0]}."
+        )
     if folder is None:
-        if splits := sorted(file.parent.name for file in path.glob(f"*/{COUNT}")):
-            raise DatasetError(
-                f"data set '{name}': {path} has no split {SPLIT}, but {', '.join(splits)}: name "
-                f"one, as {name}={path / splits[0]}."
-            )
         return []
-    text = (folder / COUNT).read_text().strip()
-    if not text.isdecimal() or not int(text):
+    text, there = (folder / COUNT).read_text().strip(), {file.name for file in folder.glob("*.tar")}
+    expected = [f"{i}.tar" for i in range(int(text) if text.isdecimal() else 0)]
+    if not expected or there != {*expected}:
         raise DatasetError(
-            f"data set '{name}': {folder / COUNT} must have the number of shards, not "
-            f"'{short(text)}'."
+            f"data set '{name}': {folder / COUNT} must have the number of shards, 0.tar and so on: "
+            f"it says '{short(text)}', and there are {len(there):,}."
         )
-    count = int(text)
-    missing = [i for i in range(count) if not (folder / f"{i}.tar").is_file()]
-    if missing or (folder / f"{count}.tar").exists():
-        there = f"{missing[0]}.tar is missing" if missing else f"there is {count}.tar"
-        raise DatasetError(
-            f"data set '{name}': {folder / COUNT} says {count:,} shards, but {there}."
-        )
-    return [folder / f"{i}.tar" for i in range(count)]
+    return [folder / file for file in expected]
 
 
 def groups(files: Sequence[File]) -> dict[str, dict[str, File]]:
@@ -94,19 +90,16 @@ def groups(files: Sequence[File]) -> dict[str, dict[str, File]]:
 
     A key ends at the first dot of a name or, where several images would have one, at the last.
     """
-    ways = [_by_key(files, cut) for cut in (str.partition, str.rpartition)]
-    fitting = (way for way in ways if all(len(_images_of(group)) < 2 for group in way.values()))
-    return next(fitting, ways[0])
-
-
-def _by_key(
-    files: Sequence[File], cut: Callable[[str, str], tuple[str, str, str]]
-) -> dict[str, dict[str, File]]:
-    by_key: dict[str, dict[str, File]] = {}
-    for file in files:
-        stem, point, ending = cut(file.parts[-1], ".")
-        by_key.setdefault("/".join((*file.parts[:-1], stem)), {})[point + ending.lower()] = file
-    return by_key
+    ways = []
+    for cut in (str.partition, str.rpartition):
+        by_key: dict[str, dict[str, File]] = {}
+        for file in files:
+            stem, point, ending = cut(file.parts[-1], ".")
+            by_key.setdefault("/".join((*file.parts[:-1], stem)), {})[point + ending.lower()] = file
+        if all(len(_images_of(group)) < 2 for group in by_key.values()):
+            return by_key
+        ways.append(by_key)
+    return ways[0]
 
 
 def _images_of(group: dict[str, File]) -> list[File]:
@@ -130,7 +123,8 @@ def is_shard(files: Sequence[File]) -> bool:
 def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     """The images of tars, in the order of the tars and of the keys in each.
 
-    `label` names what has the labels, if that is no usual place.
+    `label` names what has the labels, if that is no usual place. Without it, texts that name no
+    class are captions, and captions no labels.
 
     Raises:
         DatasetError: a tar is missing or not whole, no image, or a label that is none.
@@ -139,16 +133,24 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     samples = [sample for tar in tars for sample in _samples(name, tar, label, left_out)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {where}.")
-    tellers = dict.fromkeys(sample.teller for sample in samples if sample.teller)
-    others = _fields(samples[0].files)
+    texts = {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(tars[0], file))}
+    names, told, note = _lines(texts, NAMES), [sample.label for sample in samples], ""
+    spelt = {label for label in told if isinstance(label, str)}
+    captions = spelt - {*names}
+    if captions and all(map(str.isdecimal, spelt)):
+        told = [int(label) if isinstance(label, str) else label for label in told]
+    elif captions and not label:
+        are_names = any(one in names for one in told) if names else 2 * len(captions) <= len(told)
+        if not are_names and not any(isinstance(one, int) for one in told):
+            note = f"texts are captions and no classes: {len(captions):,} of {len(told):,} differ"
+            told = [None] * len(told)
+    labels, class_names = labels_told(name, where, told, names)
+    others, tellers = _others(samples[0].files), {s.teller: 0 for s in samples if s.teller}
     if label and not tellers:
         raise DatasetError(
             f"data set '{name}': no sample of {where} has a label '{label}': the files beside the "
             f"images have {others}."
         )
-    texts = {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(tars[0], file))}
-    told = [sample.label for sample in samples]
-    labels, class_names, note = _labels(name, where, told, _lines(texts, NAMES), bool(label))
     if others and max(labels) < 0:
         note = note or "no labels"
         note += f": files beside the images have {others}, and --label FIELD takes labels from one"
@@ -184,7 +186,7 @@ def _samples(name: str, tar: Path, label: str, left_out: LeftOut) -> Iterator[_S
             yield _Sample(replace(image, parts=parts), files, *told)
 
 
-def _told(files: dict[str, File], label: str) -> tuple[_Label, str]:
+def _told(files: dict[str, File], label: str) -> tuple[Told, str]:
     """What the files of a key tell of its label, None where they do not, and which of them does.
 
     Raises:
@@ -196,13 +198,12 @@ def _told(files: dict[str, File], label: str) -> tuple[_Label, str]:
         if ending == ".json":
             values = _json(files)
             told = next((values[f] for f in ([label] if label else _FIELDS) if f in values), None)
-            told = None if told == -1 else told
+            told = told[:_KEPT].strip() if isinstance(told, str) else None if told == -1 else told
         elif ending == ".cls" and not label:
             told = int(told or "")
         if not isinstance(told, str | None) and not (type(told) is int and 0 <= told < 10**9):
             raise ValueError(f"{short(str(told))} is no name and no number from 0")
         if told is not None:
-            told = told[:_KEPT].strip() if isinstance(told, str) else told
             return told, f"{ending} files" + f" ('{label}')" * bool(label and ending == ".json")
     return None, ""
 
@@ -213,7 +214,7 @@ def _json(files: dict[str, File]) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _fields(files: dict[str, File]) -> str:
+def _others(files: dict[str, File]) -> str:
     """What of a sample's files may have its label: fields of its .json, endings of other files."""
     try:
         fields = list(_json(files))
@@ -221,39 +222,6 @@ def _fields(files: dict[str, File]) -> str:
         fields = []
     usual = (*SUFFIXES, ".cls", ".json", ".txt")
     return ", ".join([*fields, *(ending for ending in files if ending not in usual)])
-
-
-def _labels(
-    name: str, where: Path, told: Sequence[_Label], names: Sequence[str], is_class: bool
-) -> tuple[list[int], list[str], str]:
-    """Labels, -1 where none is told, class names if any image has a label, and a note.
-
-    Texts that name no class are captions, and captions no labels, unless `is_class`.
-
-    Raises:
-        DatasetError: a text that is no class name, or labels of two kinds.
-    """
-    texts = {label for label in told if isinstance(label, str)}
-    if not texts <= set(names) and all(text.isdecimal() for text in texts):
-        told = [int(label) if isinstance(label, str) else label for label in told]
-        texts = set()
-    numbers = [label if isinstance(label, int) else -1 for label in told]
-    if not texts:
-        return numbers, list(names) if max(numbers) >= 0 else [], ""
-    if max(numbers) >= 0:
-        raise DatasetError(f"data set '{name}': labels in {where} are numbers and texts.")
-    are_classes = texts & set(names) if names else 2 * len(texts) <= len(told)
-    if not is_class and not are_classes:
-        note = f"texts are captions and no classes: {len(texts):,} of {len(told):,} differ"
-        return numbers, [], note
-    class_names = list(names) or sorted(texts)
-    if strange := sorted(text for text in texts if class_names.count(text) != 1):
-        times = "twice" if strange[0] in class_names else "not"
-        raise DatasetError(
-            f"data set '{name}': '{short(strange[0])}' in {where} is {times} in {NAMES}."
-        )
-    index = {text: i for i, text in enumerate(class_names)}
-    return [-1 if label is None else index[str(label)] for label in told], class_names, ""
 
 
 def _text_beside(tar: Path, file: str) -> bytes:
