@@ -32,11 +32,6 @@ class Choice:
 
 CHOICES = (
     Choice("oga", {"oga_short_means": True}),
-    Choice("oga", {"oga_every": 128}),
-    Choice("cull+oga", {"oga_every": 128}),
-    Choice("dota", {"dota_every": 128}),
-    Choice("cull+dota", {"dota_every": 128}),
-    Choice("dota", {"dota_memory": 0}),
     Choice("onzeta", {"onzeta_mix_items": 0}),
     Choice("onzeta", {"onzeta_mix_items": 2000}),
     Choice("onzeta", {"onzeta_balance": 0.5}),

@@ -88,7 +88,7 @@ METHOD_FILES = {  # what a named method has, beside what all share
     "adand+dmn": {"detectors.adand", "classifiers.adapting", "classifiers.dmn"},
 }
 SHARED_FILES = {
-    "base", "classifiers.blocks", "method", "rows", "scores", "threshold",
+    "base", "method", "scores", "threshold",
 }  # fmt: skip
 
 

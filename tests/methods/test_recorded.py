@@ -39,11 +39,11 @@ CACHED = {
     "dde official": {"batch_size": 20, "dde_words": 9, "dde_doubled": True, "dde_cells": "grid"},
     "dde small": {"batch_size": 50, "dde_exclusion": 3.0, "dde_cache": 12, "negatives": 23},
     "tda": {"positive_alpha": 4.0},
-    "oga": {}, "oga official": {"oga_short_means": True}, "oga rarely": {"oga_every": 20},
+    "oga": {}, "oga official": {"oga_short_means": True},
     "onzeta": {"onzeta_mix_items": 100}, "onzeta official": {"onzeta_mix_items": 0},
     "bca": {}, "bca moving": {"bca_mean_items": 2.0, "bca_prior_least": 0.3},
     "dla": {"dla_strength": 3.0}, "dmn": {}, "dmn few": {"dmn_shots": 2, "dmn_sharpness": 1.0},
-    "dota": {"dota_weight": 0.4}, "dota rarely": {"dota_every": 20},
+    "dota": {"dota_weight": 0.4},
     "stata": {"block": 20}, "transclip": {"block": 20}, "lame": {"block": 20},
     "lame strong": {"block": 20, "lame_neighbours": 2, "lame_strength": 4.0},
 }  # fmt: skip

@@ -19,7 +19,7 @@ from zsntta_cli.simulation.sources import Sources
 
 CACHED = with_some_pairs(name for name, method in METHODS.items() if not method.live)
 QUICK = {  # less to compute, and every stage of every method all the same
-    "warmup": 2, "groups": 20, "oga_every": 512, "dota_every": 512,
+    "warmup": 2, "groups": 20,
 }  # fmt: skip
 
 

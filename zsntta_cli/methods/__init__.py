@@ -137,9 +137,9 @@ CLASSIFIERS = _Table({
     "dota": "classifiers.dota:DOTA",
     "dla": "classifiers.dla:DLA",
     "dmn": "classifiers.dmn:DMN",
-    "stata": "classifiers.stata:StatA",
-    "transclip": "classifiers.transclip:TransCLIP",
-    "lame": "classifiers.lame:LAME",
+    "stata": "classifiers.transductive:StatA",
+    "transclip": "classifiers.transductive:TransCLIP",
+    "lame": "classifiers.transductive:LAME",
 })  # fmt: skip
 
 METHODS = _Methods({

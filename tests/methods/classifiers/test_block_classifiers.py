@@ -7,7 +7,7 @@ import pytest
 from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers.transduction import ACCEPTED
+from zsntta_cli.methods.classifiers.transductive import ACCEPTED
 
 NAMES = ("stata", "transclip", "lame")
 SCALE = 5.0

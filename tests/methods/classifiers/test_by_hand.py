@@ -168,26 +168,3 @@ def test_dota_by_hand():
     assert scores[1] == pytest.approx(second, rel=1e-6)
     expected = (0.1 * np.eye(2) + np.outer(one, one) + np.outer(two, two)) / 3
     np.testing.assert_allclose(classifier.mean_covariance, expected, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("made", "precision"),
-    [
-        (lambda data: oga.OGA(data, OGASettings(oga_every=2)), "precision"),
-        (lambda data: dota.DOTA(data, DOTASettings(dota_every=2)), "root"),
-    ],
-)
-def test_a_covariance_is_made_with_the_item_that_completes_it(made, precision):
-    """OGA's is there for that item, DOTA's for the next one."""
-    rng = np.random.default_rng(0)
-    data = of_features(rng.normal(size=(7, 2)), np.eye(2), 5.0)
-    classifier, offered = made(data), np.array([0, 1, 1, 0, 1, 1, 0], bool)
-    if isinstance(classifier, oga.OGA):  # it has a covariance from three samples of a class on
-        for x in ([1, 0.1], [0.9, 0.3], [0.8, 0.1]):
-            classifier._enter(of_class(0, x))
-    changed = []
-    for i in range(7):
-        before = getattr(classifier, precision).copy()
-        classifier.classify(data.part(slice(i, i + 1)), offered[i : i + 1])
-        changed += [i] * (not np.array_equal(getattr(classifier, precision), before))
-    assert changed == [2, 5]

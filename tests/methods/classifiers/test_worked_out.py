@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.methods.classifiers.lame import LAME, LAMESettings
-from zsntta_cli.methods.classifiers.stata import StatA
-from zsntta_cli.methods.classifiers.transclip import TransCLIP
+from zsntta_cli.methods.classifiers.transductive import LAME, LAMESettings, StatA, TransCLIP
 
 ITEMS = np.array([
     [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.classifiers.blocks import Frozen, blocks
+from zsntta_cli.methods.classifiers.adapting import Frozen, blocks
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -154,7 +154,7 @@ class DDE(Method):
 
     def _classes(self, frozen: Frozen, learned: Mask) -> NDArray[np.intp]:
         """The classes (B,) of a batch, by Gaussians that learn those items that are `learned`."""
-        x, p, logits = frozen.features, frozen.probability, frozen.logits
+        x, p, logits = frozen.features, softmax(frozen.logits), frozen.logits
         ranked = np.argsort(-p, axis=1, kind="stable")[learned].T  # the first choices (B,), …
         for gaussians, chosen in zip(self.gaussians, ranked, strict=False):
             gaussians.learn(x[learned], chosen, p[learned, chosen])

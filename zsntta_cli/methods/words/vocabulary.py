@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Pool
-from zsntta_cli.methods.classifiers.blocks import blocks
+from zsntta_cli.methods.classifiers.adapting import blocks
 from zsntta_cli.methods.method import FROM_ONE, SHARE, WORD_LIST, MethodSettings
 from zsntta_cli.methods.scores import energy
 from zsntta_cli.settings.options import Range, option

@@ -1,0 +1,215 @@
+"""StatA, TransCLIP and LAME: an item is classified together with its block of N items.
+
+So its class is known up to N - 1 items after it arrives. Neighbours in the block pull each other to
+one class, and nothing is kept from block to block.
+
+- StatA, "Realistic Test-Time Adaptation of Vision-Language Models", CVPR 2025, arXiv 2501.03729:
+  Gaussians of the classes are fitted to the items and held near the class texts, more so if a class
+  has few items. This follows the paper's equations; the released code (AGPL-3.0) was not used.
+- TransCLIP, "Boosting Vision-Language Models with Transduction", NeurIPS 2024, arXiv 2406.01837, in
+  the zero-shot form in StatA's paper: the Gaussians share one variance, which starts at 1 / D, and
+  are fitted to the items alone.
+- LAME, "Parameter-free Online Test-time Adaptation", CVPR 2022, arXiv 2201.05718: the frozen
+  probabilities are smoothed over each item's nearest others until they no longer change. Accuracy
+  rises if neighbours share a class; if not, errors spread.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.classifiers.adapting import Floats, Frozen, blocks
+from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSettings
+from zsntta_cli.methods.scores import softmax, unit
+from zsntta_cli.settings.options import option
+
+ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that are classified
+_LEAST = 1e-10  # smallest variance, sum of assignments, and probability
+_INNER_STEPS = 5  # assignments between two fits
+_SHARPNESS = 50.0  # divisor of the log densities
+_STILL = 1e-8  # relative change of LAME's energy at which its steps end
+
+
+@dataclass(frozen=True)
+class BlockSettings(MethodSettings):
+    """The settings of all classifiers of whole blocks of items."""
+
+    block: int = option(64, "Items that are classified together.", within=FROM_ONE)
+    block_takes: str = option(
+        ALL_ITEMS, "Items of a block that are classified together: all, or those that the "
+        "detector accepts.",
+        choices=(ALL_ITEMS, ACCEPTED),
+    )  # fmt: skip
+
+    @property
+    def at_once(self) -> int:
+        """The number of items that are classified together."""
+        return self.block
+
+
+@dataclass(frozen=True)
+class GaussianSettings(BlockSettings):
+    """The settings of StatA and TransCLIP, with the values of StatA's paper."""
+
+    block_neighbours: int = option(
+        3, "Nearest other items that influence an item.", within=FROM_ONE
+    )
+    block_smoothing: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+    block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
+
+
+@dataclass(frozen=True)
+class LAMESettings(BlockSettings):
+    """The settings of LAME."""
+
+    lame_neighbours: int = option(5, "Nearest other items that influence an item.", within=FROM_ONE)
+    lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+    lame_steps: int = option(100, "Largest number of steps for a block.", within=FROM_ONE)
+
+
+class BlockClassifier(Classifier):
+    """A classifier of whole blocks of items, which keeps nothing between them."""
+
+    online = False
+
+    def __init__(self, data: StreamData, options: BlockSettings) -> None:
+        self.options = options
+        self.texts = data.pool.text_features.astype(np.float64)  # (C, D) unit norm
+
+    @abstractmethod
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """The probabilities (N, C) of items, from their unit features (N, D) and logits (N, C)."""
+
+    def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """Classify T items block by block; items that are left out have the frozen model's class.
+
+        The detector calls those that are `offered` (T,) clean. Injected noise is always left out.
+        """
+        is_included = ~items.injected if self.options.block_takes == ALL_ITEMS else offered
+        class_index = items.class_index.copy()
+        for part in blocks(len(items), self.options.block):
+            rows = np.flatnonzero(is_included[part])
+            if len(rows):
+                frozen = Frozen.of(items, part)
+                probability = self.solve(frozen.features[rows], frozen.logits[rows])
+                class_index[part][rows] = probability.argmax(axis=1)
+        return class_index
+
+
+def neighbour_graph(features: Floats, count: int, weighted: bool) -> Floats:
+    """The weights (N, N) of each item's `count` nearest others by cosine: the cosines, or 1.
+
+    They are not symmetric.
+    """
+    cosines = features @ features.T
+    np.fill_diagonal(cosines, -np.inf)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, : min(count, len(features) - 1)]
+    chosen = np.take_along_axis(cosines, nearest, axis=1) if weighted else 1.0
+    weights = np.zeros((len(features), len(features)))
+    np.put_along_axis(weights, nearest, chosen, axis=1)
+    return weights
+
+
+class GaussianBlocks(BlockClassifier):
+    """Gaussians are fitted to a block, then its items are assigned to them, in turn."""
+
+    @abstractmethod
+    def spread(self, z: Floats, features: Floats) -> Floats:
+        """The first variance (D,), from assignments (N, C) and features (N, D)."""
+
+    @abstractmethod
+    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
+        """The means and variances (C, D) by assignments (N, C); `start` is the first variance."""
+
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """Fit Gaussians and assign the items in turn; return their assignments (N, C)."""
+        options, z = self.options, softmax(logits)
+        frozen = np.log(np.maximum(z, 1e-30))
+        graph = neighbour_graph(features, options.block_neighbours, weighted=True)
+        pull = options.block_smoothing / (2 * options.block_neighbours) * (graph + graph.T)
+        start = self.spread(z, features)
+        means, variances = self.texts, np.tile(start + _LEAST, (len(self.texts), 1))
+        for step in range(options.block_steps + 1):
+            if step:
+                means, variances = self.fit(z, features, start)
+            # The log densities (N, C), up to a constant.
+            precision = 1 / variances
+            far = features**2 @ precision.T - 2 * features @ (means * precision).T
+            far += (means**2 * precision).sum(1) + np.log(variances).sum(1)
+            for _ in range(_INNER_STEPS):
+                z = softmax(frozen - far / 2 / _SHARPNESS + pull @ z)
+        return z
+
+
+class StatA(GaussianBlocks):
+    """StatA: Gaussians of the classes are fitted to a block and held near the texts."""
+
+    Settings = GaussianSettings
+    cites = ("zanella2025realistic",)
+    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
+
+    def spread(self, z: Floats, features: Floats) -> Floats:
+        """The mean square (D,) of the items' distances to the texts that they are assigned to."""
+        near, square = z.T @ features, (features**2).sum(0)
+        squares = z.sum(0) @ self.texts**2 + square - 2 * (near * self.texts).sum(0)
+        return np.asarray(np.maximum(squares / len(z), 0))
+
+    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
+        """Fit Gaussians; classes with few items are held near their texts."""
+        count = np.bincount(z.argmax(1), minlength=len(self.texts))
+        trust = (count / (1 + count))[:, None]
+        total, drawn = z.sum(0)[:, None] + _LEAST, z.T @ features
+        means = unit(trust * unit(drawn) + (1 - trust) * self.texts)
+        variances = (z.T @ features**2 - 2 * means * drawn) / total + means**2
+        anchor = start + (self.texts - means) ** 2
+        return means, trust * np.maximum(variances, 0) + (1 - trust) * anchor + _LEAST
+
+
+class TransCLIP(GaussianBlocks):
+    """TransCLIP as in StatA's paper: Gaussians of one variance are fitted to a block alone."""
+
+    Settings = GaussianSettings
+    revision = 2
+    cites = "zanella2024boosting", "zanella2025realistic"
+    cost = "keeps nothing between blocks; fits C Gaussians to each block, block-steps times"
+
+    def spread(self, z: Floats, features: Floats) -> Floats:
+        """The same variance in each dim, 1 / D, that of a unit vector."""
+        del z
+        return np.full(features.shape[1], 1 / features.shape[1])
+
+    def fit(self, z: Floats, features: Floats, start: Floats) -> tuple[Floats, Floats]:
+        """Fit the means of all classes to the items alone, and one variance."""
+        del start
+        drawn, total = z.T @ features, z.sum(0)[:, None]
+        means = unit(drawn)
+        squares = (total * means**2 - 2 * means * drawn).sum(0) + (features**2).sum(0)
+        variance = np.maximum(squares / len(features), 0) + _LEAST
+        return means, np.tile(variance, (len(means), 1))
+
+
+class LAME(BlockClassifier):
+    """LAME: the probabilities of a block are smoothed over neighbouring items."""
+
+    Settings = LAMESettings
+    revision = 2
+    cites = ("boudiaf2022parameter",)
+    cost = "keeps nothing between blocks; multiplies a block with itself, up to lame-steps times"
+
+    def solve(self, features: Floats, logits: Floats) -> Floats:
+        """The class probabilities (N, C) of a block's items."""
+        o = self.options
+        graph = o.lame_strength * neighbour_graph(features, o.lame_neighbours, weighted=False)
+        y = softmax(logits)
+        unary, energy = -np.log(y + _LEAST), np.inf
+        for step in range(o.lame_steps):
+            pulled = graph @ y
+            y = softmax(pulled - unary)
+            logs = np.log(np.maximum(y, 1e-20))
+            before, energy = energy, float((unary * y - pulled * y + y * logs).sum())
+            if step and abs(energy - before) <= _STILL * abs(before):
+                break
+        return y
