@@ -78,13 +78,14 @@ def test_it_is_what_simulate_gives(cached, write):
     assert sorted(result.stdout.splitlines()) == sorted(simulated.stdout.splitlines())
 
 
-def test_several_blocks_pairs_presets_prompts_and_a_folder_of_features(cached, write):
+def test_several_blocks_presets_prompts_and_a_folder_of_features(cached, write):
     text = """
         encoder = "tiny"
         [[runs]]
         methods = "zs-clip"
         prompts = "a photo of a {}."
-        pairs = [{ id = "shapes", ood = "glyphs" }, { id = "shapes", ood = ["digits"] }]
+        id = "shapes"
+        ood = ["glyphs", "digits"]
         [[runs]]
         methods = ["adand"]
         presets = ["paper", "official"]
@@ -158,7 +159,6 @@ def test_a_stopped_run_resumes_and_has_written_nothing(cached, write, tmp_path, 
         ("ratio = [0.25", 'ratio = ["x"', ["e.toml: [[runs]] 1: ratio is 'x', must be a number"]),
         ("ratio = [0.25, 0.5]", "views = 8", ["views is no setting of zs-clip"]),
         ('id = "shapes"', "id = 3", ["e.toml: runs.1.id"]),
-        ('id = "shapes"', 'id = "shapes"\npairs = [{ id = "x" }]', ["pairs replaces id and ood"]),
         ('{ model = "tiny" }', '{ modle = "tiny" }', ["encoder: modle is no key"]),
         ('{ model = "tiny" }', "3", ["encoder: it must be the name of a folder, or a table"]),
         ("[[runs]]", "[runs]", ["e.toml: runs: Input should be a valid list"]),

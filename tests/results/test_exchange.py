@@ -15,8 +15,7 @@ from replayed import grid, kept_run, merged
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.results.exchange import json_schema, read_records, to_line
-from zsntta_cli.results.keeping import Keeping, kept_before
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())

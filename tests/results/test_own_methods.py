@@ -15,9 +15,8 @@ from zsntta_cli.report.figures import plot
 from zsntta_cli.report.page.page import page
 from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.frame import Filters
-from zsntta_cli.results.keeping import Keeping, judged, kept_before
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.simulation.runs import revision, source_digests
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -64,8 +63,9 @@ def register(tmp_path, monkeypatch):
 def lines(features, tmp_path, register, monkeypatch):
     """Exported runs of a method of one's own beside one of the package, and their keys."""
     register()
-    runs = [judged(Simulator(features).replay(run), None)
-            for run in grid(features, ["own"], cut=[0.5, 0.25], seed=[0, 1])]  # fmt: skip
+    runs = [
+        Simulator(features).run(r) for r in grid(features, ["own"], cut=[0.5, 0.25], seed=[0, 1])
+    ]
     runs.append(kept_run(features, "zs-clip"))
     path = tmp_path / "runs.jsonl"
     path.write_text("".join(f"{to_line(kept)}\n" for kept in runs))

@@ -2,8 +2,9 @@
 
 from replayed import grid
 
-from zsntta_cli.results.keeping import Keeping, foresee
+from zsntta_cli.results.grid import foresee
 from zsntta_cli.results.runner import run_all
+from zsntta_cli.results.store import Keeping
 
 
 def test_kept_runs_are_left_out_of_it_and_no_store_is_made(features, tmp_path):

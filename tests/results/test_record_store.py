@@ -15,9 +15,8 @@ from replayed import grid, kept_run, merged
 
 from zsntta_cli import databases
 from zsntta_cli.results.exchange import read_records, to_line
-from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import KIND, RecordStore
+from zsntta_cli.results.store import KIND, Keeping, RecordStore, kept_before
 
 ROOT = Path(__file__).parents[2]
 PAIR = ("--id", "pets", "--ood", "sky")

@@ -14,9 +14,8 @@ import zsntta_cli as z
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.methods import METHODS
-from zsntta_cli.results.keeping import Keeping, kept_before
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.simulation import runs as recorded
 from zsntta_cli.simulation.runs import build_run, run_key
 from zsntta_cli.simulation.simulator import Simulator

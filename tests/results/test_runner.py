@@ -15,9 +15,8 @@ from replayed import grid
 from zsntta_cli.errors import EncoderError, SettingsError, StoreError
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import RecordStore
+from zsntta_cli.results.store import Keeper, Keeping, RecordStore, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices, live_session
 

@@ -10,8 +10,8 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction import connection
 from zsntta_cli.results import runner
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.keeping import Keeper, Keeping, kept_before
 from zsntta_cli.results.runner import OnRay, jobs_of, run_all
+from zsntta_cli.results.store import Keeper, Keeping, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.sources import Foreseen

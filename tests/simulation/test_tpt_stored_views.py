@@ -24,8 +24,8 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
-from zsntta_cli.results.keeping import Keeping
 from zsntta_cli.results.runner import run_all
+from zsntta_cli.results.store import Keeping
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
 from zsntta_cli.simulation.runs import build_run

@@ -97,8 +97,8 @@ def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
 
 def _run(root: Path, grid: "Grid", **live: Any) -> "list[Record]":
     from zsntta_cli.cli.output import command_line
-    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import run_all
+    from zsntta_cli.results.store import Keeping
 
     keeping = Keeping.beside(root, command=command_line())
     return run_all(root, grid.runs(root), keeping=keeping, **live)

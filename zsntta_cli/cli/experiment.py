@@ -17,8 +17,8 @@ from zsntta_cli.simulation.runs import RunSettings
 if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.experiment import Experiment, TableRequest
-    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import Jobs
+    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.record import Record
 
 _TABLE = "table"
@@ -47,14 +47,15 @@ def run(
     """
     from zsntta_cli.report.forms import FORMS
     from zsntta_cli.results.experiment import read_experiment
-    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.store import Keeping
 
     experiment = read_experiment(file)
     ctx.params.update(_options(experiment))
     views = [_view(table, file) for table in experiment.tables]
     _check_figures(experiment)
     runs = experiment.runs()
-    for note in dict.fromkeys(n for b in experiment.blocks for n in b.notes(experiment.features)):
+    grids = [block.grid for block in experiment.blocks]
+    for note in dict.fromkeys(n for grid in grids for n in grid.notes(experiment.features)):
         say(note, err=True)
     is_named = experiment.records is not None
     path, command = experiment.records_path, command_line()

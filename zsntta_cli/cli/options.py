@@ -32,9 +32,8 @@ from zsntta_cli.settings.options import check, check_choice, option_name, value_
 from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
-    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import Jobs
-    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.results.store import Keeping, RecordStore
 
 Reader = Callable[[str], list[Any]]  # of the values that a text stands for
 _DEFAULT = re.compile(r"(.*) \[([^\]]*)\]", re.DOTALL)
@@ -209,7 +208,7 @@ class KeepingOptions(StoreOptions):
     def keeping(self) -> "Keeping":
         """How results are kept."""
         from zsntta_cli.cli.output import command_line
-        from zsntta_cli.results.keeping import Keeping
+        from zsntta_cli.results.store import Keeping
 
         return Keeping.beside(self.features_dir, self.file, self.fresh, command_line())
 

@@ -16,8 +16,7 @@ from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
     from zsntta_cli.report.sheet import Sheet
-    from zsntta_cli.results.keeping import Keeping
-    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.results.store import Keeping, RecordStore
     from zsntta_cli.simulation.runs import RunSettings
 
 PAGES = {".html": "html", ".htm": "html"}
@@ -159,7 +158,7 @@ def say_foresight(
 ) -> None:
     """Say how many different runs are kept, to do and missing, and how to get what is missing."""
     from zsntta_cli.cache.lacking import making_all
-    from zsntta_cli.results.keeping import foresee
+    from zsntta_cli.results.grid import foresee
 
     seen = foresee(root, runs, keeping)
     say(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import Jobs
+    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 

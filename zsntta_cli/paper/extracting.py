@@ -10,7 +10,7 @@ from zsntta_cli.datasets.names import NOISE, SetName
 from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.tables import TABLES
-from zsntta_cli.results.keeping import needed_files
+from zsntta_cli.results.grid import needed_files
 from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.stream import stream_sizes

@@ -10,8 +10,9 @@ from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.shown import Content
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.progress import Reporter
-from zsntta_cli.results.keeping import Keeping, kept_before, missing_files, needed_files
+from zsntta_cli.results.grid import missing_files, needed_files
 from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
+from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import known_folders
 from zsntta_cli.settings.options import option_name
 from zsntta_cli.simulation.notes import notes_before

@@ -7,7 +7,8 @@ from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.obtaining import lacking
 from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
-from zsntta_cli.results.keeping import Keeping, kept_before, missing_files
+from zsntta_cli.results.grid import missing_files
+from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.tuned import live_among
 

@@ -54,8 +54,8 @@ def simulate(
     from zsntta_cli.files import checked_path
     from zsntta_cli.plugins import load_script
     from zsntta_cli.results.grid import Grid
-    from zsntta_cli.results.keeping import Keeping
     from zsntta_cli.results.runner import jobs_of, run_all
+    from zsntta_cli.results.store import Keeping
     from zsntta_cli.settings import EncoderChoice, LiveSettings
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before

@@ -8,7 +8,6 @@ relative to its folder.
 import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import Field as Declared
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +29,7 @@ from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results import NAME
 from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
-from zsntta_cli.results.grid import EVERY, Axes, Grid
+from zsntta_cli.results.grid import EVERY, Grid
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
@@ -99,20 +98,12 @@ class _Table(BaseModel):
         return keys
 
 
-class SetPairs(_Table):
-    """An ID set and its OOD sets; if none is named, its cached partners, or a clean stream."""
-
-    id: str = Field(min_length=1)
-    ood: Texts = []
-
-
 class RunBlock(_Table):
     """One [[runs]] table: all combinations of the values that it names."""
 
     methods: Annotated[Texts, Field(min_length=1)]
     id: Texts = []
-    ood: Texts = []
-    pairs: list[SetPairs] = []
+    ood: Texts = []  # if none is named, the cached partners of each ID set, or a clean stream
     presets: Texts = []
     prompts: Texts = []
     settings: Values = {}
@@ -126,44 +117,17 @@ class RunBlock(_Table):
                 check_method(method, "methods")
         for method in self.own:
             check_method(method, "own: method")
-        if self.pairs and (self.id or self.ood):
-            raise SettingsError("pairs replaces id and ood: leave these out.")
-        _ = self.axes, self.own_axes
+        _ = self.grid
         return self
 
     @property
-    def axes(self) -> Axes:
-        """The values of the settings of all methods."""
-        return _settings(self.settings, _expanded(self.methods))
-
-    @property
-    def own_axes(self) -> dict[str, Axes]:
-        """The values of the settings of single methods."""
-        return {m: _settings(own, [m], where=f"own, {m}: ") for m, own in self.own.items()}
-
-    def grids(self) -> list[Grid]:
-        """The runs of the table as grids, one for each ID set; "" is the encoder's usual one."""
-        pairs = [(pair.id, pair.ood) for pair in self.pairs]
-        return [
-            Grid(
-                self.methods, self.encoder, [id_set] * bool(id_set), ood_sets, self.prompts,
-                self.presets, self.axes, self.own_axes,
-            )
-            for id_set, ood_sets in pairs or [(name, self.ood) for name in self.id or [""]]
-        ]  # fmt: skip
-
-    def runs(self, root: Path) -> list[RunSettings]:
-        """All runs of the table, each once.
-
-        Raises:
-            SettingsError: a value out of its range, a setting that no method has.
-            StoreError: no OOD set for a ratio above 0.
-        """
-        return list(dict.fromkeys(run for grid in self.grids() for run in grid.runs(root)))
-
-    def notes(self, root: Path) -> list[str]:
-        """What is to be said of its methods, as lines, each once."""
-        return list(dict.fromkeys(note for grid in self.grids() for note in grid.notes(root)))
+    def grid(self) -> Grid:
+        """The runs of the table."""
+        own = {m: _settings(values, [m], where=f"own, {m}: ") for m, values in self.own.items()}
+        axes = _settings(self.settings, _expanded(self.methods))
+        return Grid(
+            self.methods, self.encoder, self.id, self.ood, self.prompts, self.presets, axes, own
+        )
 
 
 class _Showing(_Table):
@@ -273,7 +237,7 @@ class Experiment(_Table):
         runs: list[RunSettings] = []
         for i, block in enumerate(self.blocks, 1):
             try:
-                runs += block.runs(self.features)
+                runs += block.grid.runs(self.features)
             except SettingsError as error:
                 raise SettingsError(f"{self.path}: [[runs]] {i}: {error}") from error
         return list(dict.fromkeys(runs))
@@ -297,12 +261,7 @@ def read_experiment(path: Path) -> Experiment:
     try:
         return Experiment.model_validate(plain, context=path)
     except ValidationError as error:
-        raise _worded(path, error) from error
-
-
-def _worded(path: Path, error: ValidationError) -> SettingsError:
-    """The first thing that is wrong, with its file and its place in it."""
-    return SettingsError(f"{path}: {first_fault(error).removesuffix('.')}.")
+        raise SettingsError(f"{path}: {first_fault(error).removesuffix('.')}.") from error
 
 
 def _expanded(methods: Sequence[str]) -> Sequence[str]:
@@ -321,24 +280,16 @@ def _settings(
         SettingsError: a key is no setting of the methods.
     """
     fields = {name: field for method in methods for name, field in declared(method).items()}
-    options = _by_any_name(fields) | dict(zip(more, more, strict=True))
+    names = {option_name(field).replace("-", "_"): name for name, field in fields.items()}
+    names |= {name: name for name in (*fields, *more)}  # the option of `fixed` is `threshold`
     settings: dict[str, list[Any]] = {}
     for written, value in plain.items():
-        key = written.replace("-", "_")
-        if key not in options:
+        name = names.get(written.replace("-", "_"), "")
+        if not name:
             wrong = no_setting(written.replace("_", "-"), methods).partition(" ")[2]
             raise SettingsError(
                 f"{where}{short(written)} {wrong}: zsntta methods show NAME lists those of a method"
             )
-        name = options[key]
         optional = name in fields and value_type(fields[name])[1]
         settings[name] = [None if optional and v in _NONE else v for v in _listed(value)]
     return settings
-
-
-def _by_any_name(fields: Mapping[str, "Declared[Any]"]) -> dict[str, str]:
-    """Settings by their names and by the names of their options: `threshold` is `fixed`."""
-    options = {name: name for name in fields}
-    for name, field in fields.items():
-        options.setdefault(option_name(field).replace("-", "_"), name)
-    return options

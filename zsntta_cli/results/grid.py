@@ -1,39 +1,37 @@
 """Grids: every combination of the values that are given for each setting, in a fixed order.
 
-`all` in the place of methods is every one that needs nothing but what is cached.
+`all` in the place of methods is every one that needs nothing but what is cached. Also what some
+runs come to before any is run: which are kept, and which lack features.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path, folder_name, set_names
 from zsntta_cli.cache.lacking import no_partner
 from zsntta_cli.cache.split import ood_of
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
-from zsntta_cli.errors import SettingsError, first_of
+from zsntta_cli.datasets.names import WORDS as WORD_LISTS
+from zsntta_cli.datasets.names import SetName, noise_name
+from zsntta_cli.errors import SettingsError, ZsnttaError, first_of
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, check_method
+from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
 from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import RunSettings, build_run, declared, not_of, setting_names
-from zsntta_cli.simulation.sources import Library
+from zsntta_cli.simulation.sources import Foreseen, Library
 
 ALL = "all"  # every cached set as OOD
 EVERY = "all"  # in the place of methods
-_USUAL_WORDS = "wordnet"
 _OF_THE_PAPER = "adand+tda"  # other pairs are named
 _SHOWN = 3  # methods in a group
-_LIVE = "live, they encode images"
-_NO_TEXT = "--set no-text=FILE.npy"
-_NO_WORDS = "no words cached"
-_NO_POOL = "no injected noise cached"
 
 Axes = Mapping[str, Sequence[Any]]  # by setting: the values to run
+NeededFile = tuple[str, str]  # the folder of an encoder, the name of a set or of a noise pool
 
 
 @dataclass(frozen=True)
@@ -57,74 +55,74 @@ class Grid:
                 ratio above 0.
         """
         if EVERY in self.methods:
-            return self._with_every(self._every(root)).runs(root)
+            left_out = self._left_out(root)
+            every = [m for m in (*METHODS, _OF_THE_PAPER) if m not in left_out]
+            named = [m for one in self.methods for m in (every if one == EVERY else [one])]
+            return replace(self, methods=tuple(dict.fromkeys(named))).runs(root)
         self._check_settings()
         runs = self._runs_of(root, self.methods)
         for run in runs:
-            self._check_partner(root, run)
+            lacks_ood = run.stream.ratio and run.ood_set is None
+            if lacks_ood and feature_path(root, run.encoder, run.id_set).exists():
+                partners = () if self.encoder.folder else datasets.partners(run.id_set)
+                raise no_partner(run.id_set, run.encoder, root, partners)
         return list(dict.fromkeys(runs))
 
     def notes(self, root: Path) -> list[str]:
         """What is to be said of its methods: which `all` leaves out, as a line."""
-        return [f"note: {self._every(root).line}"] if EVERY in self.methods else []
+        if EVERY not in self.methods:
+            return []
+        left_out, groups = self._left_out(root), dict[str, list[str]]()
+        for method, reason in left_out.items():
+            groups.setdefault(reason, []).append(method)
+        said = [f"{first_of(names, _SHOWN)} ({reason})" for reason, names in groups.items()]
+        count = len(METHODS) + 1 - len(left_out)
+        return [f"note: all is {count} methods; left out: {'; '.join(said)}"]
 
-    def _every(self, root: Path) -> "_EveryMethod":
-        """The methods that can be run on what is cached under `root`.
+    def _left_out(self, root: Path) -> dict[str, str]:
+        """Why `all` leaves methods out, by method.
 
         What a setting that is given names is there, or the run itself says that it is missing.
         """
-        library, methods = Library(root), list[str]()
-        words, left_out = dict[str, str](), dict[str, list[str]]()
+        library, reasons = Library(root), dict[str, str]()
         for name in (*METHODS, _OF_THE_PAPER):
-            given = dict(self._axes_of(name))
-            reason = _LIVE if METHODS[name].live else ""
-            if METHODS[name].needs == NO_TEXT and "no_text" not in given:
-                reason = reason or _NO_TEXT
-            # Streams of one ID set that differ in seed or ratio need the same files.
-            runs = [] if reason else self._runs_of(root, [name])
-            for run in {(run.id_set, run.prompt, run.stream.noise): run for run in runs}.values():
-                pool = feature_path(root, run.encoder, noise_name(run.stream.noise))
-                if run.stream.noise != NO_NOISE and "noise" not in given and not pool.exists():
-                    reason = _NO_POOL
-                elif METHODS[name].needs == WORDS and "words" not in given:
-                    usual = _usual_words(library, run)
-                    words |= {name: usual} if usual else {}
-                    reason = reason or _NO_WORDS * _lacks_words(root, library, run, usual)
-            if reason:
-                left_out.setdefault(reason, []).append(name)
+            given = self._axes_of(name)
+            if METHODS[name].live:
+                reasons[name] = "live, they encode images"
+            elif METHODS[name].needs == NO_TEXT and "no_text" not in given:
+                reasons[name] = "--set no-text=FILE.npy"
             else:
-                methods.append(name)
-        return _EveryMethod(methods, {m: words[m] for m in methods if m in words}, left_out)
-
-    def _with_every(self, every: "_EveryMethod") -> "Grid":
-        """The same grid with the names of methods in the place of `all`."""
-        named = [m for one in self.methods for m in (every.methods if one == EVERY else [one])]
-        words = {method: {"words": [name]} for method, name in every.words.items()}
-        own = {**self.own, **{m: {**axes, **self.own.get(m, {})} for m, axes in words.items()}}
-        return replace(self, methods=tuple(dict.fromkeys(named)), own=own)
+                runs = self._runs_of(root, [name])
+                # Streams of one ID set that differ in seed or ratio need the same files.
+                for run in {(r.id_set, r.prompt, r.stream.noise): r for r in runs}.values():
+                    if lacking := _lacking(root, library, run, given):
+                        reasons[name] = lacking
+                        break
+        return reasons
 
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
         """The runs of some methods."""
         folder = folder_name(self.encoder)
         return [
             build_run(method, folder, id_set, ood_set, prompt, preset, **values)
-            for id_set, ood_set in self._pairs(root, folder)
+            for id_set in self.id_sets or [default_id_set(self.encoder)]
+            for ood_set in self._ood_sets(root, folder, id_set)
             for method in methods
             for preset in self.presets or ["paper"]
-            for prompt in self._prompts(feature_path(root, folder, id_set))
+            for prompt in map(cached_prompt, self.prompts or [_usual_prompt(root, folder, id_set)])
             for values in self._values(method)
         ]
 
     def _values(self, method: str) -> Iterator[dict[str, Any]]:
         """All combinations of values for a method."""
-        axes = dict(self._axes_of(method))
+        axes = self._axes_of(method)
         for values in itertools.product(*axes.values()):
             yield dict(zip(axes, values, strict=True))
 
-    def _axes_of(self, method: str) -> list[tuple[str, Sequence[Any]]]:
-        """The values of each setting that a method has and that was given; its own come first."""
+    def _axes_of(self, method: str) -> dict[str, Sequence[Any]]:
+        """The values of each setting that a method has and that was given, or given for it."""
         given = {**{n: v for n, v in self.axes.items() if v}, **self.own.get(method, {})}
-        return [(name, values) for name, values in given.items() if name in declared(method)]
+        return {name: values for name, values in given.items() if name in declared(method)}
 
     def _check_settings(self) -> None:
         """Refuse a setting that none of its methods has.
@@ -145,19 +143,6 @@ class Grid:
                     option = option_name(declared(having[0])[name])
                     raise SettingsError(not_of(option, chosen, having))
 
-    def _prompts(self, path: Path) -> list[str]:
-        """The prompts for an ID set's classes."""
-        if not self.prompts:
-            return [datasets.default_prompt(path.stem)]
-        return [*map(cached_prompt, self.prompts)]
-
-    def _pairs(self, root: Path, folder: str) -> list[tuple[str, str | None]]:
-        return [
-            (id_set, ood_set)
-            for id_set in self.id_sets or [default_id_set(self.encoder)]
-            for ood_set in self._ood_sets(root, folder, id_set)
-        ]
-
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:
             # An ID set's own images, corrupted otherwise, are no noise.
@@ -173,58 +158,79 @@ class Grid:
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
 
-    def _check_partner(self, root: Path, run: RunSettings) -> None:
-        id_file = feature_path(root, run.encoder, run.id_set)
-        if run.stream.ratio and run.ood_set is None and id_file.exists():
-            partners = () if self.encoder.folder else datasets.partners(run.id_set)
-            raise no_partner(run.id_set, run.encoder, root, partners)
-
 
 def default_id_set(encoder: EncoderChoice) -> str:
     """The ID set that is used if none is named."""
     return "shapes" if is_tiny(encoder.slug) else "cifar10"
 
 
-# `all` in the place of methods.
+def _usual_prompt(root: Path, folder: str, id_set: str) -> str:
+    return datasets.default_prompt(feature_path(root, folder, id_set).stem)
 
 
-class _EveryMethod(NamedTuple):
-    """The methods that `all` stands for, and those that it leaves out."""
-
-    methods: Sequence[str]
-    words: Mapping[str, str]  # by method: the list that it gets where several are cached
-    left_out: Mapping[str, list[str]]  # by reason: methods
-
-    @property
-    def line(self) -> str:
-        """What `all` is, in a line."""
-        words = ", ".join(dict.fromkeys(self.words.values()))
-        groups = [f"{first_of(names, _SHOWN)} ({why})" for why, names in self.left_out.items()]
-        return (
-            f"all is {len(self.methods)} methods"
-            + f", by the words {words}" * bool(words)
-            + f"; left out: {'; '.join(groups)}"
-        )
+def _lacking(root: Path, library: Library, run: RunSettings, given: Iterable[str]) -> str:
+    """What a run needs beside the images of its sets and is not cached, in words."""
+    pool = feature_path(root, run.encoder, noise_name(run.stream.noise))
+    if run.stream.noise != NO_NOISE and "noise" not in given and not pool.exists():
+        return "no injected noise cached"
+    if METHODS[run.method].needs == WORDS and "words" not in given:
+        try:
+            library.more_text(run)
+        except ZsnttaError:
+            several = not run.flat()["words"] and set_names(root, run.encoder, WORD_LISTS)
+            return "--set words=NAME" if several else "no words cached"
+    return ""
 
 
-def _usual_words(library: Library, run: RunSettings) -> str:
-    """The word list that is meant where several are cached and the method names none."""
-    cached = [] if run.flat()["words"] else library.cached_words(run.encoder)
-    if len(cached) < 2:
-        return ""
-    return _USUAL_WORDS if _USUAL_WORDS in cached else cached[0]
+# What some runs come to before any is run.
 
 
-def _lacks_words(root: Path, library: Library, run: RunSettings, usual: str) -> bool:
-    """Whether the words of a run are not cached, or class names lack what stands beside them."""
-    if not (run.flat()["words"] or library.cached_words(run.encoder)):
-        return True
-    run = run.with_options(words=usual) if usual else run
-    prompts, beside = library.word_prompts(run)
-    needed = [(words_name(name), prompt) for name, prompt in prompts.items()]
-    needed += [(run.id_set, beside)] if beside else []
-    paths = {name: feature_path(root, run.encoder, name) for name, _ in needed}
-    return any(
-        not paths[name].exists() or prompt not in store.read(paths[name], rows=False).texts
-        for name, prompt in needed
-    )
+def needed_files(runs: Iterable[RunSettings]) -> list[NeededFile]:
+    """The feature files of the images of some runs, each once: ID, OOD set, injected noise."""
+    files: dict[NeededFile, None] = {}
+    for run in runs:
+        pool = noise_name(run.stream.noise) if run.stream.noise != NO_NOISE else None
+        for name in filter(None, (run.id_set, run.ood_set, pool)):
+            files[run.encoder, name] = None
+    return list(files)
+
+
+def missing_files(root: Path, runs: Iterable[RunSettings]) -> dict[str, list[str]]:
+    """The sets and noise pools without a feature file, in order, by the folder of their encoder."""
+    missing: dict[str, list[str]] = {}
+    for folder, name in needed_files(runs):
+        if not feature_path(root, folder, name).exists():
+            missing.setdefault(folder, []).append(name)
+    return missing
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """Counts of some runs, and what those that cannot be run lack."""
+
+    kept: int
+    to_run: int
+    lacking: int
+    missing: Mapping[str, Sequence[str]]  # sets without features, by the folder of their encoder
+    reasons: Sequence[ZsnttaError]  # why runs that have all their files cannot be, each once
+
+
+def foresee(root: Path, runs: Sequence[RunSettings], keeping: Keeping) -> Foresight:
+    """What some different runs come to; nothing is run or written.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    kept = kept_before(root, runs, keeping)
+    others = [run for run in runs if run not in kept]
+    reasons: dict[str, ZsnttaError] = {}
+    foreseen, to_run = Foreseen(root), 0
+    for run in others:
+        if missing_files(root, [run]):
+            continue
+        if isinstance(result := foreseen.look(run), ZsnttaError):
+            reasons[str(result)] = result
+        else:
+            to_run += 1
+    missing = missing_files(root, others)
+    return Foresight(len(kept), to_run, len(others) - to_run, missing, list(reasons.values()))

@@ -12,7 +12,7 @@ from zsntta_cli.datasets.names import WORDS, SetName
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.results.exchange import read_records
-from zsntta_cli.simulation.metrics import ACCURACIES, DETECTION, FLAGS, METRICS
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import revision
 from zsntta_cli.simulation.sources import ITEMS, MORE_TEXT, Foreseen, Library
@@ -30,20 +30,18 @@ def recorded_runs(path: Path, no_text: str = "") -> list[Record]:
         SettingsError: a run needs such a file, and none is given.
         StoreError: the file holds no records.
     """
-    return [_to_repeat(record, no_text) for record in read_records(path)]
-
-
-def _to_repeat(record: Record, no_text: str) -> Record:
-    settings = dataclasses.replace(record.settings, preset=record.preset)
-    if METHODS[settings.method].needs == NO_TEXT:
-        if not no_text:
-            raise SettingsError(
-                f"{settings.method} needs the features of its 'no' text encoder, and the file that "
-                f"a record names is not opened: "
-                "--set no-text=FILE.npy"
-            )
-        settings = settings.with_options(no_text=no_text)
-    return dataclasses.replace(record, settings=settings)
+    records = []
+    for record in read_records(path):
+        settings = dataclasses.replace(record.settings, preset=record.preset)
+        if METHODS[settings.method].needs == NO_TEXT:
+            if not no_text:
+                raise SettingsError(
+                    f"{settings.method} needs the features of its 'no' text encoder, and the file "
+                    f"that a record names is not opened: --set no-text=FILE.npy"
+                )
+            settings = settings.with_options(no_text=no_text)
+        records.append(dataclasses.replace(record, settings=settings))
+    return records
 
 
 def check_present(root: Path, runs: Sequence[Record]) -> None:
@@ -57,11 +55,11 @@ def check_present(root: Path, runs: Sequence[Record]) -> None:
         folder = run.settings.encoder
         read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
         for name in dict.fromkeys([*read, *origins_in(run.features)]):
-            if not feature_path(root, folder, name).exists():
-                missing.setdefault(folder, []).append(name)
-    if missing:
-        names = {folder: list(dict.fromkeys(names)) for folder, names in missing.items()}
-        raise missing_sets(names, root)
+            names = missing.setdefault(folder, [])
+            if name not in names and not feature_path(root, folder, name).exists():
+                names.append(name)
+    if any(missing.values()):
+        raise missing_sets({folder: names for folder, names in missing.items() if names}, root)
 
 
 def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repeated]:
@@ -78,9 +76,8 @@ def outcome(repeated: Sequence[Repeated]) -> str:
 
 def _is_same(old: Record, new: Record) -> bool:
     """Whether all metrics that the old record has, and its counts, are the same to the bit."""
-    groups = [getattr(old, group) for group in (ACCURACIES, DETECTION, FLAGS)]
-    names = [name for name in METRICS if any(name in group for group in groups)]
-    values = [(old.metric(name), new.metric(name)) for name in names]
+    had = [metric for metric in METRICS.values() if metric.name in getattr(old, metric.group)]
+    values = [(old.metric(metric), new.metric(metric)) for metric in had]
     return old.counts == new.counts and all(
         one == other or (math.isnan(one) and math.isnan(other)) for one, other in values
     )
@@ -91,18 +88,6 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
 
     This is known before anything is run.
     """
-    rules = {
-        (run.settings.method, run.revision, revision(run.settings.method) or "") for run in runs
-    }
-    return _other_features(root, runs) + [
-        f"{method} is of other rules or another source here."
-        for method, there, here in sorted(rules)
-        if there != here
-    ]
-
-
-def _other_features(root: Path, runs: Sequence[Record]) -> list[str]:
-    """Which features here differ from those that recorded runs read, and in what."""
     library, foreseen = Library(root), Foreseen(root)
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
     seen = set[tuple[str, str]]()
@@ -112,19 +97,17 @@ def _other_features(root: Path, runs: Sequence[Record]) -> list[str]:
             if not is_same and (run.settings.encoder, name) not in seen:
                 seen.add((run.settings.encoder, name))
                 about, _, of = name.rpartition("/")
-                sets.setdefault((about, _what_differs(run, library, name)), []).append(of)
-    return [
-        f"{_in_words(about, names)} are not those of the record: {why}."
-        for (about, why), names in sets.items()
-    ]
-
-
-def _in_words(about: str, names: Sequence[str]) -> str:
-    """What the digests with these names are computed from, in words."""
-    if MORE_TEXT in names:
-        return "the features of the word lists"
-    what = {"text": "the class text features", ITEMS: "the lists"}.get(about, "the features")
-    return f"{what} of {', '.join(repr(name) for name in names)}"
+                kind = "the features of the word lists"
+                if name != MORE_TEXT:
+                    texts = {"text": "the class text features of", ITEMS: "the lists of"}
+                    kind = texts.get(about, "the features of")
+                sets.setdefault((kind, _what_differs(run, library, name)), []).append(of)
+    others = {r.settings.method for r in runs if r.revision != (revision(r.settings.method) or "")}
+    sentences = []
+    for (kind, why), names in sets.items():
+        of_sets = "" if MORE_TEXT in names else f" {', '.join(map(repr, names))}"
+        sentences.append(f"{kind}{of_sets} are not those of the record: {why}.")
+    return sentences + [f"{m} is of other rules or another source here." for m in sorted(others)]
 
 
 def _what_differs(run: Record, library: Library, name: str) -> str:
@@ -140,7 +123,5 @@ def _what_differs(run: Record, library: Library, name: str) -> str:
     lists_recorded = {file for file in recorded if SetName.parse(file).kind == WORDS}
     if lists_recorded and lists != lists_recorded:
         return f"{', '.join(sorted(lists))} here, {', '.join(sorted(lists_recorded))} there"
-    each = {
-        file: differences_in_words(here[file], recorded.get(file, {})) for file in sorted(lists)
-    }
-    return "; ".join(f"{file}: {words}" for file, words in each.items()) or "other text features"
+    texts = [f"{f}: {differences_in_words(here[f], recorded.get(f, {}))}" for f in sorted(lists)]
+    return "; ".join(texts) or "other text features"

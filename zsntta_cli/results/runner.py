@@ -1,10 +1,9 @@
 """Make runs: kept ones are taken from the store, and each other one is kept as it ends.
 
 Replays go to this process, to others of this machine (joblib) or to a Ray cluster as tasks; live
-runs go to this process, or to Ray. Runs on the same sets follow each other, and a process keeps
-what it has read. Only this process writes the store. A kill at any moment loses the runs under way
-and nothing else, and the same command makes them. If two commands make the same run, the store
-keeps the one that ends last.
+runs go to this process, or to Ray. A process keeps what it has read. Only this process writes the
+store. A kill at any moment loses the runs under way and nothing else, and the same command makes
+them. If two commands make the same run, the store keeps the one that ends last.
 """
 
 import contextlib
@@ -27,7 +26,7 @@ from zsntta_cli.extraction.connection import Connection, last_line, most_cores
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.progress import Reporter, Silent
-from zsntta_cli.results.keeping import Keeper, Keeping, judged, kept_before
+from zsntta_cli.results.store import Keeper, Keeping, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
 from zsntta_cli.simulation import LiveDevices
@@ -89,11 +88,9 @@ def run_one(
     """
     if len(runs) != 1:
         raise SettingsError(f"items are those of one run, and these options make {len(runs)}.")
-    with Keeper(keeping) as keeper, reporter.waiting(lambda: run_name(runs[0])):
+    with Keeper(keeping, reporter.note) as keeper, reporter.waiting(lambda: run_name(runs[0])):
         replay = Simulator(root, live).replay(runs[0], analyse=True)
-        record = keeper.keep(replay)
-    keeper.tell_problem(reporter)
-    return replay, record
+        return replay, keeper.add(replay.record(keeping.command if keeping else ""))
 
 
 def run_all(
@@ -117,7 +114,6 @@ def run_all(
             Ray.
         EncoderError: a process died; no cluster.
     """
-    check(isinstance(jobs, OnRay) or jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     reporter = reporter or Silent()
     records = {} if found is None else found
     records |= kept_before(root, runs, keeping) if keeping else {}
@@ -126,21 +122,11 @@ def run_all(
     new_runs = [run for run in dict.fromkeys(runs) if run not in records]
     if not new_runs:
         return [records[run] for run in runs]
-    new_runs.sort(key=_sets_of)
+    # Reading sets costs as much as some runs, so that those of the same sets follow each other.
+    new_runs.sort(key=lambda run: (run.encoder, run.id_set, run.ood_set or "", run.prompt))
     images = _live_among(root, new_runs)
     replays = [run for run in new_runs if run not in images]
-    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), None, secrets.token_hex(8))
-    outcomes: Generator[Outcome, None, None]
-    if isinstance(jobs, OnRay):
-        outcomes = _on_ray(job, jobs, live, replays, images)
-    else:
-        if images:
-            _check_alone(jobs, live)
-        if jobs > 1 and len(replays) >= _FEW:
-            outcomes = _by_processes(job, jobs, replays)
-        else:
-            simulator = Simulator(root, live)
-            outcomes = ((r, _made(simulator, r, keeping)) for r in [*replays, *images])
+    outcomes = _outcomes(root, replays, images, jobs, live, keeping)
     done = 0
 
     def doing() -> str:
@@ -149,11 +135,10 @@ def run_all(
         return f"{done:,} of {len(new_runs):,} runs done"
 
     with (
-        Keeper(keeping) as keeper,
+        Keeper(keeping, reporter.note) as keeper,
         contextlib.closing(outcomes),
         reporter.waiting(doing, lambda: done / len(new_runs)),
     ):
-        keeper.tell_problem(reporter)
         for run, result in outcomes:
             if isinstance(result, Record):
                 records[run] = keeper.add(result)
@@ -166,19 +151,35 @@ def run_all(
             done += 1
             if run in records and records[run].unfinished:
                 break
-    keeper.tell_problem(reporter)
     return [records[run] for run in runs if run in records]
 
 
-def _sets_of(run: RunSettings) -> tuple[str, ...]:
-    """What runs that follow each other share: reading sets costs as much as some runs."""
-    return run.encoder, run.id_set, run.ood_set or "", run.prompt
+def _outcomes(
+    root: Path,
+    replays: Sequence[RunSettings],
+    images: Sequence[RunSettings],
+    jobs: Jobs,
+    live: LiveFactory | None,
+    keeping: Keeping | None,
+) -> Generator[Outcome, None, None]:
+    """The runs as they end: replays, then those that encode images.
 
-
-def _check_alone(jobs: int, live: LiveFactory | None) -> None:
-    check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
-    device = live.settings.device if isinstance(live, LiveDevices) else ""
-    check("," not in device, f"device is '{device}', must be one: --engine ray takes all GPUs.")
+    Raises:
+        SettingsError: several processes or devices for live runs.
+    """
+    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), os.getpid(), secrets.token_hex(8))
+    if isinstance(jobs, OnRay):
+        return _on_ray(job, jobs, live, replays, images)
+    check(jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
+    if images:
+        check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
+        device = live.settings.device if isinstance(live, LiveDevices) else ""
+        message = f"device is '{device}', must be one: --engine ray takes all GPUs."
+        check("," not in device, message)
+    if jobs > 1 and len(replays) >= _FEW:
+        return _by_processes(job, jobs, replays)
+    simulator = Simulator(root, live)
+    return ((run, _made(simulator, run, keeping)) for run in [*replays, *images])
 
 
 def _live_among(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
@@ -206,7 +207,7 @@ class _Job(NamedTuple):
     keeping: Keeping | None
     live: LiveSettings | None  # of live runs
     folder: Path  # at which relative paths begin
-    parent: int | None  # the process on this machine that asks, to end with it
+    parent: int  # the process that asks; those of its machine end with it
     token: str  # no two are the same: what was read for one may have changed for the next
 
 
@@ -222,7 +223,7 @@ def _by_processes(
 
     from joblib import Parallel, delayed
 
-    packed, make = pickle.dumps(job._replace(parent=os.getpid())), delayed(_make_elsewhere)
+    packed, make = pickle.dumps(job), delayed(_make_elsewhere)
     with ctrl_c_ignored():  # by the processes that start here: this one ends them
         parallel = Parallel(min(jobs, len(runs)), "loky", "generator_unordered")
         results = parallel(make(packed, place, pickle.dumps(r)) for place, r in enumerate(runs))
@@ -307,7 +308,8 @@ def _opened(content: bytes) -> tuple[Simulator, Keeping | None]:
 def _made(simulator: Simulator, run: RunSettings, keeping: Keeping | None) -> Record | Exception:
     """What is to be kept of a run, or the error that ended it."""
     try:
-        return judged(simulator.replay(run, keeping is not None and keeping.gradients), keeping)
+        replay = simulator.replay(run, keeping is not None and keeping.gradients)
+        return replay.record(keeping.command if keeping else "")
     except Exception as error:
         return error
 

@@ -6,6 +6,8 @@ A run is in it as a whole or not at all, even if its process or the machine stop
 A row is a record as an export's line has it, its curves in a column of their own: what draws none
 need not read them. Each has a checksum, so that what was kept here is not checked again value by
 value. A row that has another one, or that no record can be made of, is left out; `count` counts it.
+
+Keeping takes results from it that are there, and keeps new ones as soon as they are computed.
 """
 
 import contextlib
@@ -13,14 +15,19 @@ import json
 import os
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target
+from zsntta_cli.methods import METHODS
+from zsntta_cli.results import store_path
 from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings, revision, run_key
+from zsntta_cli.simulation.sources import Foreseen
 
 KIND = DatabaseKind(
     0x7A736E74,  # "zsnt"
@@ -246,3 +253,102 @@ def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
             for name, columns in KIND.tables.items():
                 database.execute(f"CREATE TEMP TABLE {name} ({columns})")
     database.execute("PRAGMA synchronous=NORMAL")
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Where results are kept, and how."""
+
+    path: Path
+    fresh: bool = False  # run again what is there
+    gradients: bool = False  # keep those of clean and noisy samples, too, of live methods
+    required: bool = True  # or go on without, where nothing can be written
+    command: str = ""  # that asks for the runs, for their records to say
+    again: frozenset[str] = frozenset()  # when records were made whose runs are to be run again
+
+    @classmethod
+    def beside(
+        cls, root: Path, path: Path | None = None, fresh: bool = False, command: str = ""
+    ) -> "Keeping":
+        """Keep results in the file that is named, or else in one beside the features in `root`."""
+        required = path is not None
+        return cls(store_path(root, path), fresh, required=required, command=command)
+
+    def has(self, run: RunSettings, record: Record) -> bool:
+        """Whether a record that has the key of a run is what is wanted of it."""
+        lacks_gradients = self.gradients and METHODS[run.method].live
+        return (
+            record.settings == run  # a default that has changed since is in no key
+            and ("gradients" in record.curves or not lacks_gradients)
+            and record.created not in self.again
+        )
+
+
+def kept_before(
+    root: Path, runs: Sequence[RunSettings], keeping: Keeping
+) -> dict[RunSettings, Record]:
+    """The runs whose results on the features that are now under `root` the store has.
+
+    There are none where the store cannot be locked, and so not be read.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    if keeping.fresh or not keeping.path.exists():
+        return {}
+    foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
+    for run in runs:
+        digests, revised = foreseen.digests(run), revision(run.method)
+        if digests is not None and revised is not None:  # else it could not be found again
+            by_key[run_key(run, digests, revised)] = run
+    try:
+        with RecordStore(keeping.path) as store:
+            found = store.find(list(by_key))
+    except NoLocks:
+        return {}
+    return {by_key[key]: kept for key, kept in found.items() if keeping.has(by_key[key], kept)}
+
+
+class Keeper:
+    """Keep each run when it is finished, in a transaction of its own."""
+
+    def __init__(self, keeping: Keeping | None, tell: Callable[[str], None]) -> None:
+        """Open a store that is named; a store beside the features is made with the first result.
+
+        `tell` is told once why results are not kept.
+
+        Raises:
+            StoreError: the store that is named cannot be opened.
+        """
+        self._keeping, self._tell, self._is_told = keeping, tell, False
+        self._store: RecordStore | None = None
+        if keeping is None:
+            return
+        try:
+            check_locks(keeping.path)
+            if keeping.required:
+                self._store = RecordStore(keeping.path, create=True)
+        except NoLocks as error:  # told before hours of runs
+            self._tell_once(error)
+
+    def add(self, record: Record) -> Record:
+        """The same record, which is kept if its run was finished and can be found again."""
+        if self._keeping is not None and record.revision and not record.unfinished:
+            try:
+                self._store = self._store or RecordStore(self._keeping.path, create=True)
+                self._store.add([record])
+            except StoreError as error:  # the result is worth more than its place
+                self._tell_once(error)
+        return record
+
+    def _tell_once(self, error: StoreError) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._tell(f"note: results are not kept: {error}")
+
+    def __enter__(self) -> "Keeper":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()

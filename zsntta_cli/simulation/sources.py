@@ -153,17 +153,17 @@ class Library:
         files = {file.name: file for file in sources.present}
         prompts = {**dict.fromkeys(files, ""), settings.id_set: settings.prompt}
         if METHODS[settings.method].needs == NEEDS_WORDS:
-            lists, _ = self.word_prompts(settings)
+            lists, _ = self._word_prompts(settings)
             prompts |= {words_name(name): prompt for name, prompt in lists.items()}
             files |= {name: self.read(settings.encoder, name) for name in prompts}
         return {name: origin_of(files[name], prompt) for name, prompt in prompts.items()}
 
     def _words(self, settings: RunSettings) -> MoreText:
         """Word lists, joined; a word that an earlier list has is left out."""
-        prompts, beside = self.word_prompts(settings)
+        prompts, beside = self._word_prompts(settings)
         return self._gathered(settings.encoder, tuple(prompts.items()), settings.id_set, beside)
 
-    def word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
+    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
         """The prompt of each word list, and that of the class names if it differs.
 
         Built-in lists have prompts of their own; if there is one, so have all lists and the class
@@ -201,22 +201,19 @@ class Library:
         return lists
 
     def _only_words(self, settings: RunSettings) -> str:
-        """The only list or built-in set that is cached, except lists of single methods."""
-        meant = self.cached_words(settings.encoder)
-        if len(meant) != 1:
-            every = tuple(self._every_words(settings.encoder))
-            raise missing_words(settings.method, every, settings.encoder, self._root)
-        return meant[0]
+        """The list or built-in set that is meant: wordnet, or else the only one that is cached.
 
-    def cached_words(self, encoder: str) -> list[str]:
-        """The lists and built-in sets of words that are cached, except those of single methods."""
-        every = self._every_words(encoder)
-        return [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
-
-    def _every_words(self, encoder: str) -> list[str]:
-        files = set_names(self._root, encoder, WORDS)
+        Those of single methods are none.
+        """
+        files = set_names(self._root, settings.encoder, WORDS)
         lists = [SetName.parse(name).bare for name in files]
-        return list(dict.fromkeys(set_of(name) or name for name in lists))
+        every = list(dict.fromkeys(set_of(name) or name for name in lists))
+        meant = [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
+        if _USUAL_WORDS in meant:
+            return _USUAL_WORDS
+        if len(meant) != 1:
+            raise missing_words(settings.method, tuple(every), settings.encoder, self._root)
+        return meant[0]
 
     def _read_file(self, encoder_name: str, name: str) -> Features:
         path = feature_path(self._root, encoder_name, name)
@@ -228,6 +225,7 @@ class Library:
 
 
 MORE_TEXT, ITEMS = "more_text", "items"
+_USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
 
 
 def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> dict[str, str]:
@@ -262,14 +260,22 @@ class Foreseen:
         self.root = root
         self.described, self._whole = Library(root, rows=False), Library(root)
 
-    def digests(self, run: RunSettings) -> dict[str, str] | None:
-        """The digests of a run; None if the run would fail, which then reports the reason."""
+    def look(self, run: RunSettings) -> dict[str, str] | ZsnttaError:
+        """The digests of a run, or the error with which it would fail."""
         try:
             # Only words are read as a whole.
             texts = self._whole if METHODS[run.method].needs else self.described
             return run_digests(run, self.described.sources(run), texts.more_text(run))
-        except (ZsnttaError, ValueError, KeyError, TypeError):
-            return None
+        except ZsnttaError as error:
+            return error
+        except (ValueError, KeyError, TypeError):
+            message = f"{run.method} on '{run.id_set}' cannot be run on these features."
+            return StoreError(message)
+
+    def digests(self, run: RunSettings) -> dict[str, str] | None:
+        """The digests of a run; None if it would fail, which then reports the reason."""
+        found = self.look(run)
+        return None if isinstance(found, ZsnttaError) else found
 
 
 _SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101

@@ -33,7 +33,7 @@ from zsntta_cli.simulation.runs import PRESETS, declared
 if TYPE_CHECKING:
     from zsntta_cli.paper.obtaining import Obtained, Work
     from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.results.keeping import Keeping
+    from zsntta_cli.results.store import Keeping
 
 
 @dataclass(frozen=True)
