@@ -34,7 +34,7 @@ OUTPUTS = {
     ("cache export", "--output"): (("cache", "export", "shapes"), (".npz",)),
     ("cache list", "--output"): (("cache", "list"), TABLES),
     ("datasets list", "--output"): (("datasets", "list"), TABLES),
-    ("encoders", "--output"): (("encoders",), TABLES),
+    ("encoders list", "--output"): (("encoders", "list"), TABLES),
     ("detect", "--output"): (DETECT, (".jsonl", ".csv", ".parquet")),
     ("detect", "--review"): (DETECT, (".html", ".htm")),
 }
@@ -42,7 +42,7 @@ OUTPUTS = {
 NEEDS_NOTHING = {
     "methods list",
     "datasets list",
-    "encoders",
+    "encoders list",
 }
 FIGURE = ("paper", "fig2", "--output"), (("paper", "fig2", *TINY), FIGURES)
 ENDINGS = sorted(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import released
 import torch
-from made import CONFIG, refused
+from made import CONFIG, fails, refused
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.lacking import encoder_options
@@ -180,6 +180,32 @@ def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path
         "/ViT-B-16.pt and type --model ViT-B-16 --pretrained PATH (",
     ):
         load_encoder(EncoderChoice(), "cpu")
+
+
+def test_weights_are_fetched_beforehand_into_the_hubs_cache(zsntta, monkeypatch, tmp_path):
+    import huggingface_hub
+    import open_clip
+
+    asked, cached = [], {}
+
+    def download(tag):
+        asked.append(tag["hf_hub"])
+        cached[tag["hf_hub"].rstrip("/")] = str(tmp_path / "weights")
+        return str(tmp_path / "weights")
+
+    monkeypatch.setattr(
+        huggingface_hub, "try_to_load_from_cache", lambda repository, _: cached.get(repository)
+    )
+    monkeypatch.setattr(huggingface_hub, "model_info", lambda *_args, **_kwargs: None)
+    monkeypatch.setattr(open_clip, "download_pretrained", download)
+    for _ in range(2):  # the second time all are there
+        result = zsntta("encoders", "get")
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines()[0] == f"ViT-B-16 openai: {tmp_path / 'weights'}"
+    hub = ("vit_base_patch16_clip_224", "resnet50_clip", "vit_large_patch14_clip_224")
+    assert asked == [f"timm/{name}.openai/" for name in hub]
+    fails(zsntta("encoders", "get", "ViT-B-16", "--pretrained", "opanai"), "mean 'openai'")
+    fails(zsntta("encoders", "get", "ViT-B16"), "mean 'ViT-B-16'")
 
 
 def test_a_hub_name_without_a_network_fails_at_once(monkeypatch):

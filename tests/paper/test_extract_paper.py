@@ -11,7 +11,7 @@ from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.extraction import extractor
-from zsntta_cli.paper.extracting import paper_extractions
+from zsntta_cli.paper.extracting import paper_extractions, runs_of_paper
 from zsntta_cli.paper.runs import Wishes
 from zsntta_cli.settings import PAPER_ENCODERS
 
@@ -47,9 +47,11 @@ def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_pat
 
 def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
     wishes = Wishes(tmp_path, precision="amp")
-    choices = [e.choice for e in paper_extractions(wishes, tmp_path)]
+    choices = [e.choice for e in paper_extractions(wishes, runs_of_paper(wishes), tmp_path)]
     assert choices == [dataclasses.replace(e, precision="amp") for e in PAPER_ENCODERS]
-    assert all(e.absent or e.sets for e in paper_extractions(wishes, tmp_path))
+    assert all(
+        e.absent or e.sets for e in paper_extractions(wishes, runs_of_paper(wishes), tmp_path)
+    )
 
 
 @pytest.mark.usefixtures("offline")
@@ -112,7 +114,7 @@ def test_noise_that_fails_ends_itself(zsntta, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("offline")
 def test_each_encoder_has_the_sets_of_its_tables(tmp_path):
-    every = paper_extractions(Wishes(tmp_path), tmp_path)
+    every = paper_extractions(Wishes(tmp_path), runs_of_paper(Wishes(tmp_path)), tmp_path)
     assert [extraction.choice for extraction in every] == [*PAPER_ENCODERS]
     counts = [len(extraction.absent) for extraction in every]
     assert counts == [11 + 7 + 45, 5, 5]
@@ -122,7 +124,9 @@ def test_each_encoder_has_the_sets_of_its_tables(tmp_path):
     (tmp_path / "cifar-10-batches-py" / "test_batch").touch()
     (tmp_path / "svhn" / "test_32x32.mat").touch()
     (tmp_path / "lsun" / "a.png").touch()
-    first, second, _ = paper_extractions(Wishes(tmp_path), tmp_path)
+    first, second, _ = paper_extractions(
+        Wishes(tmp_path), runs_of_paper(Wishes(tmp_path)), tmp_path
+    )
     assert {"cifar10", "svhn", "lsun"} <= set(first.sets)
     # 75 % noise of 10,000 ID samples is 40,000 samples, and every eighth is followed by noise;
     # every second of table 18's 20,000.
@@ -148,3 +152,20 @@ def test_a_dry_run_counts_what_would_be_encoded(zsntta):
     dry = zsntta("extract", "--paper", *TINY, "--dry-run")
     assert "features/tiny: 9 feature files: 0 kept, 9 to make (shapes, " in dry.stdout
     assert dry.stdout.splitlines()[-1] == "Nothing was run or written (--dry-run)."
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_table_encodes_what_it_needs_and_goes_on(zsntta, tmp_path, tiny, monkeypatch):
+    monkeypatch.setattr(extractor, "load_encoder", lambda *_: tiny)
+    dry = zsntta("paper", "10", "--extract", *RANDOM, "--dry-run").stdout
+    assert "zsntta datasets show lsun" in dry
+    assert "cub200" not in dry, "table 10 has no birds"
+    assert max(map(len, dry.splitlines()[1:11])) <= 80
+    assert not (tmp_path / "features").exists()
+    pictures(tmp_path / "data" / "lsun", 5)
+    result = zsntta("paper", "10", "--extract", *RANDOM)
+    assert result.exit_code == 1
+    assert "lsun.h5: 5 images" in result.stdout
+    assert "error: feature files that are not in features/: 6 by RN50-none" in result.stderr
+    for line in (("--extract",), ("6", "--extract", "--encoder", "tiny")):
+        fails(zsntta("paper", *line), "zsntta paper 10 --extract", code=2)

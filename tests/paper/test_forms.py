@@ -17,7 +17,7 @@ COMMANDS = {
     "records list": ("records", "list", "--records", "none"),
     "methods list": ("methods", "list"),
     "datasets list": ("datasets", "list"),
-    "encoders": ("encoders",),
+    "encoders list": ("encoders", "list"),
     "cache list": ("cache", "list"),
     "methods show": ("methods", "show", "adand"),
 }
@@ -68,7 +68,7 @@ def test_every_form_is_drawn_or_refused_by_name(cached, command):
 
 _SHEETS = {
     "published": 2, "simulate": 1, "paper": 1,
-    "methods list": 1, "methods show": 2, "datasets list": 1, "encoders": 1, "cache list": 1,
+    "methods list": 1, "methods show": 2, "datasets list": 1, "encoders list": 1, "cache list": 1,
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ NAMES = st.one_of(
 )  # fmt: skip
 
 LOOKING = (
-    ("cache", "list"), ("cache", "verify"), ("cache", "show", "pets"), ("encoders",),
+    ("cache", "list"), ("cache", "verify"), ("cache", "show", "pets"), ("encoders", "list"),
     ("datasets", "verify", "mine=pictures", "--deep"),
     ("simulate", "--method=mcm", "--encoder=made", "--id=pets", "--ood=all"),
 )  # fmt: skip

@@ -33,7 +33,7 @@ COMMANDS = {
     "report": ("See", "results.report.report", "Write kept results as one HTML page."),
     "plot": ("See", "results.plot.plot", "Draw a figure of kept results: PDF, SVG, PNG or CSV."),
     "cite": ("See", "cite.cite", "Print BibTeX of methods, sets and encoders."),
-    "encoders": ("See", "datasets.encoders", "List encoders: embedded, the paper's, cached."),
+    "encoders": ("See", "datasets.encoders", "List encoders, and fetch their weights."),
     "datasets": ("See", "datasets.app", "List, show, fetch and verify the known data sets."),
     "methods": ("See", "methods.app", "List, show and check methods."),
     "cache": ("Keep", "cache.app", "List, check, split, import, export and share features."),

@@ -14,6 +14,7 @@ from zsntta_cli.errors import DatasetError, ZsnttaError, counted
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
+    OPENAI,
     PAPER_ENCODERS,
     TINY,
     EncoderChoice,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from zsntta_cli.datasets.catalogue import DatasetEntry
 
 app = group("List, show, fetch and verify the known data sets.", lists=True)
+encoders = group("List encoders, and fetch their weights.", lists=True)
 
 _WORKERS = ExtractSettings().workers
 
@@ -139,12 +141,13 @@ def verify_set(
         say(f"note: {note}", err=True)
 
 
-def encoders(
+@command(encoders, "list")
+def list_encoders(
     features_dir: FeaturesDir = FEATURES, form: ListForm = None, output: ListOutput = None
 ) -> None:
     """List encoders: embedded, the paper's, cached.
 
-    [bold]zsntta encoders[/bold]
+    [bold]zsntta encoders list[/bold]
     """
     from zsntta_cli.cache.folder import stored
     from zsntta_cli.cache.lacking import encoder_options
@@ -164,6 +167,26 @@ def encoders(
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
     put_list([list_sheet(rows, heads)], rows, form, output)
     typer.echo("Any other model of open_clip: --model NAME --pretrained TAG or PATH.", err=True)
+
+
+@command(encoders, "get")
+def get_weights(
+    models: Annotated[
+        list[str] | None, argument(help="open_clip model names. [the paper's three]")
+    ] = None,
+    pretrained: Annotated[str, option(help="Tag of their weights.")] = OPENAI,
+) -> None:
+    """Fetch the weights of encoders beforehand, as for a machine without a network.
+
+    [bold]zsntta encoders get ViT-B-16[/bold]
+
+    They go to the hub's cache, from where every command takes them. Copied there (to $HF_HOME, or
+    ~/.cache/huggingface), they serve another machine.
+    """
+    from zsntta_cli.encoders.weights import fetch
+
+    for model in models or [choice.model for choice in PAPER_ENCODERS]:
+        say(f"{model} {pretrained}: {fetch(EncoderChoice(model, pretrained))}")
 
 
 def _advice(name: str, entry: "DatasetEntry", data_root: Path) -> dict[str, str]:

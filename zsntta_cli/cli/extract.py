@@ -227,10 +227,8 @@ def extract(
     if parts.are_asked:
         _extract_parts(parts, plan, choice, encoding, reporter)
     elif paper:
-        from zsntta_cli.cli.results.extracting import PaperWish, extract_paper
-
         named = choice if model.names_model else None
-        extract_paper(PaperWish(plan, named, choice.precision), encoding, reporter, dry_run)
+        _extract_paper(plan, named, choice.precision, encoding, None if dry_run else reporter)
     elif dry_run:
         from zsntta_cli.extraction.plan import foresee
 
@@ -242,13 +240,45 @@ def extract(
         failures = _extract_sets(plan, choice, encoding, reporter, photos, class_photos)
         if line := _simulate_command(wanted.dataset or (), choice, encoding.features_dir):
             reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
-        for name, error in failures.items():
-            reporter.note(f"not extracted: {name}: {first_line(error)}")
+        _say_failures(failures, reporter)
         if failures:
             raise DatasetError(
                 f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
                 f"{', '.join(failures)}."
             )
+
+
+def _extract_paper(
+    plan: "ExtractPlan",
+    named: EncoderChoice | None,
+    precision: str,
+    settings: ExtractSettings,
+    reporter: "Reporter | None",
+) -> None:
+    """Extract what all of the paper needs; without a reporter, say what that would be.
+
+    Raises:
+        DatasetError: sets that are at hand and could not be extracted.
+    """
+    from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.paper.extracting import runs_of_paper
+    from zsntta_cli.paper.runs import Wishes
+
+    wishes = Wishes(settings.features_dir, named, precision)
+    failures = extract_for(runs_of_paper(wishes), wishes, plan, settings, reporter)
+    if reporter is None:
+        say(NOTHING_DONE)
+        return
+    _say_failures(failures, reporter)
+    if failures:
+        raise DatasetError(
+            f"not all available sets were extracted, {len(failures)} failed: {', '.join(failures)}."
+        )
+
+
+def _say_failures(failures: "Failures", reporter: "Reporter") -> None:
+    for name, error in failures.items():
+        reporter.note(f"not extracted: {name}: {first_line(error)}")
 
 
 def _extract_sets(

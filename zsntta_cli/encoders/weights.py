@@ -285,6 +285,28 @@ def _by_hand(choice: EncoderChoice, tag: dict[str, Any]) -> str:
     )
 
 
+def fetch(choice: EncoderChoice) -> Path:
+    """Fetch the file of a tag's weights into the hub's cache, if it is not there.
+
+    Raises:
+        EncoderError: open_clip has no such model or tag, or the file cannot be had.
+    """
+    import open_clip
+
+    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    if not tag:
+        tags = open_clip.list_pretrained_tags_by_model(choice.model)
+        clause = misspelt(choice.model) or (
+            f"{choice.model} has no weights '{choice.pretrained}'{near(choice.pretrained, tags)}: "
+            f"there {'is' if len(tags) == 1 else 'are'} {', '.join(tags) or 'none'}"
+        )
+        raise EncoderError(f"{clause}.")
+    try:
+        return _download(tag)
+    except Exception as error:  # the hub raises whatever its many layers raise
+        raise EncoderError(_unavailable(choice, error)) from error
+
+
 def check_path(choice: EncoderChoice) -> None:
     """Refuse a path of weights that is no file, before anything is fetched or read.
 

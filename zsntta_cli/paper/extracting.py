@@ -26,21 +26,28 @@ class PaperExtraction:
     absent: Sequence[str]
 
 
-def paper_extractions(
-    wishes: Wishes, data_root: Path, limit: int | None = None
-) -> list[PaperExtraction]:
-    """The extractions that the tables and figures need, with sets in the order of the tables.
-
-    There are as many noise images as the longest stream injects, so none is shown twice.
-    """
+def runs_of_paper(wishes: Wishes) -> list[RunSettings]:
+    """The runs of all tables and figures."""
     runs = all_runs(wishes, TABLES.values())
     for number in SHOWN_FIGURES:
         runs += figure_runs(number, wishes)
+    return runs
+
+
+def paper_extractions(
+    wishes: Wishes, runs: Sequence[RunSettings], data_root: Path, limit: int | None = None
+) -> list[PaperExtraction]:
+    """The extractions that some runs need, with sets in the order of the runs.
+
+    There are as many noise images as the longest stream injects, so none is shown twice.
+    """
     of_paper = [replace(encoder, precision=wishes.precision) for encoder in PAPER_ENCODERS]
     extractions = []
     for choice in [wishes.named] if wishes.named else of_paper:
         folder = folder_name(choice)
         of_encoder = [run for run in runs if run.encoder == folder]
+        if not of_encoder:
+            continue
         files = needed_files(of_encoder)
         sets = [name for _, name in files if SetName.parse(name).kind != NOISE]
         absent = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from zsntta_cli.cache.lacking import missing_sets
 from zsntta_cli.errors import counted, first_of
 from zsntta_cli.paper.compare import compare
-from zsntta_cli.paper.runs import Wishes, all_runs
+from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
 from zsntta_cli.paper.shown import Content
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.progress import Reporter
@@ -20,6 +20,9 @@ from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.simulator import LiveFactory
 from zsntta_cli.simulation.tuned import live_among
+
+# What names that which rows need beside features (docs/methods.md).
+_NAMED_BY = {"clipn": "no-text=FILE.npy", "neglabel": "words=wordnet"}
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,15 @@ def _measured_with(runs: Iterable[RunSettings], wishes: Wishes) -> list[str]:
     return [line] * bool(seeds)
 
 
+def _not_run(table: PaperTable, wishes: Wishes) -> list[str]:
+    """Which rows are not run as they need more than features, and what to type to have them."""
+    needing = {asked["method"] for asked in table.rows.values()} & _NAMED_BY.keys()
+    left = [method for method in _NAMED_BY if method in needing and is_left_out(method, wishes)]
+    options = " ".join(f"--set {method}.{_NAMED_BY[method]}" for method in left)
+    line = f"not run: {' and '.join(left)}, which need more than features: {options}"
+    return [line] * bool(left)
+
+
 def _listed(runs: Iterable[RunSettings], wishes: Wishes) -> list[str]:
     """Of which pairs a folder of lists says the OOD images, and of which they are drawn."""
     if wishes.ood_items is None:
@@ -140,6 +152,7 @@ def _about(table: PaperTable, wishes: Wishes) -> list[str]:
         for method, name, value in wishes.own
     ]
     lines = [f"not as published: {', '.join(changes)}"] * bool(changes)
+    lines += _not_run(table, wishes)
     if wishes.is_built_in:
         return [*lines, "built-in sets stand in for the paper's; equal rows are one"]
     if wishes.named and not any(map(wishes.is_of_paper, table.encoders)):

@@ -119,15 +119,20 @@ def cells(table: PaperTable, wishes: Wishes) -> Cells:
     return found
 
 
+def is_left_out(method: str, wishes: Wishes) -> bool:
+    """Whether a method needs more than features, and no setting says where that is."""
+    return bool(METHODS[method].needs) and method not in {of for of, _, _ in wishes.own}
+
+
 def streams(table: PaperTable, place: Place, wishes: Wishes) -> Streams:
     """The streams of a place, one for each OOD set or corruption that it is the mean of.
 
     A clean stream is the same for all OOD sets, so there is only one. There is none of what is not
-    run: the paper quotes scores that need more than features.
+    run: the paper quotes scores that need more than features, as long as --set does not name it.
     """
     asked = {**table.rows[place.row], "ratio": place.ratio}
     method = asked.pop("method")
-    if METHODS[method].needs:
+    if is_left_out(method, wishes):
         return ()
     folder = _folder(wishes, place.encoder)
     is_average = place.ood_set == AVERAGE

@@ -21,11 +21,11 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import ListForm, command_line, form_of, put, put_figure, say_foresight
 from zsntta_cli.cli.values import known_methods, names, whole_numbers
-from zsntta_cli.errors import SettingsError, counted
+from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
 from zsntta_cli.report.forms import ENDINGS, FIGURE_ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES
+from zsntta_cli.settings import FEATURES, ExtractSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS, declared
@@ -33,6 +33,7 @@ from zsntta_cli.simulation.runs import PRESETS, declared
 if TYPE_CHECKING:
     from zsntta_cli.paper.obtaining import Obtained, Work
     from zsntta_cli.paper.runs import Wishes
+    from zsntta_cli.progress import Reporter
     from zsntta_cli.results.store import Keeping
 
 
@@ -142,6 +143,14 @@ def paper(
         bool,
         option("--all", help="Write all tables and figures to files in the folder --output."),
     ] = False,
+    extract: Annotated[
+        bool,
+        option(
+            "--extract",
+            panel="On which features",
+            help="First encode what is missing: sets at hand, injected noise.",
+        ),
+    ] = False,
     rows: RowOptions,
     jobs: JobOptions,
     encoder: EncoderOptions,
@@ -186,6 +195,11 @@ def paper(
         _show_published(tables, figures, written, output)
         return
     choice = encoder.choice() if encoder.is_named else None
+    if extract and ((listed and not everything) or (choice and choice.folder)):
+        raise SettingsError(
+            "--extract is of tables and of a model: name both, as in zsntta paper 10 --extract "
+            "--model tiny."
+        )
     wishes, keeping = rows.wishes(features_dir, encoder), store.keeping()
     if wishes.methods and not tables:
         raise SettingsError(
@@ -193,6 +207,8 @@ def paper(
         )
     if dry_run and (everything or not listed):
         of_all = [*TABLES.values()] if everything else tables
+        if extract:
+            _extract(of_all, figures, wishes, live_options, None)
         _say_what_would_be_run(of_all, figures, wishes, keeping, live, ctx.params)
         return
     if listed and not everything:
@@ -208,6 +224,9 @@ def paper(
     reporter, settings = ConsoleReporter(), live_options.settings(choice)
     devices = LiveDevices(settings, reporter) if live else None
     work = Work(reporter, keeping, jobs.chosen(), devices)
+    if extract:
+        of_all = [*TABLES.values()] if everything else tables
+        _extract(of_all, figures, wishes, live_options, reporter)
     if everything:
         _reproduce_all(output or Path("reproduction"), wishes, work, ctx.params)
         return
@@ -257,6 +276,30 @@ def _show_published(
     ]
     if contents:
         put(render(contents, form, output is not None), output)
+
+
+def _extract(
+    tables: Sequence[PaperTable],
+    figures: Sequence[int],
+    wishes: "Wishes",
+    options: LiveOptions,
+    reporter: "Reporter | None",
+) -> None:
+    """Encode what tables and figures lack, or say it; what fails is left to their own words."""
+    from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.extraction.plan import ExtractPlan
+    from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
+    from zsntta_cli.paper.runs import all_runs
+
+    runs = all_runs(wishes, tables)
+    for number in SHOWN_FIGURES if len(tables) == len(TABLES) else figures:
+        runs += figure_runs(number, wishes)
+    settings = ExtractSettings(
+        workers=options.workers, device=options.device, features_dir=wishes.root
+    )
+    plan = ExtractPlan((), options.data_root)
+    for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
+        say(f"note: not extracted: {name}: {first_line(error)}", err=True)
 
 
 def _say_what_would_be_run(
