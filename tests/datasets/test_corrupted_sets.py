@@ -92,9 +92,10 @@ def test_cifar100_c_has_its_own_classes(cifar_c):
 
 
 def test_the_lists_of_classes_and_corruptions():
-    assert sorted(corruptions.CIFAR10) == list(corruptions.CIFAR10)
-    assert sorted(corruptions.CIFAR100) == list(corruptions.CIFAR100)
-    assert (len(set(corruptions.CIFAR10)), len(set(corruptions.CIFAR100))) == (10, 100)
+    for name, count in (("cifar10-c", 10), ("cifar100-c", 100)):
+        names = datasets.CATALOGUE[name].read.values["class_names"]
+        assert sorted(set(names)) == names
+        assert len(names) == count
     assert (len(corruptions.CORRUPTIONS), len(corruptions.EXTRA)) == (15, 4)
 
 
@@ -182,6 +183,7 @@ def test_features_are_filed_under_the_whole_name(zsntta):
                     "--model", "tiny")  # fmt: skip
     assert result.exit_code == 0, result.output
     fog = store.read(Path("features/tiny/cifar10-c:fog:2.h5"))
-    assert (fog.name, fog.class_names) == ("cifar10-c:fog:2", corruptions.CIFAR10)
+    assert fog.name == "cifar10-c:fog:2"
+    assert fog.class_names[3] == "cat"
     assert fog.labels.tolist() == [*LABELS]
     assert len(fog.texts) == 1

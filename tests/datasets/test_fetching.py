@@ -31,8 +31,8 @@ def impatient(monkeypatch):
 
 def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
     digest = hashlib.md5(served.content).hexdigest()
-    source = Download(f"{served.address}/{file}", file,
-                      f"md5:{digest}" if checksum is None else checksum, unpacks)  # fmt: skip
+    checksum = f"md5:{digest}" if checksum is None else checksum
+    source = Download(f"{served.address}/{file}", checksum, unpacks)
     read = lambda name, root: folder_set(name, root / (unpacks or "."))  # noqa: E731
     return DatasetEntry("ood", 2, 2, "all", read, layout=layout or file, files=(source,))
 

@@ -346,11 +346,29 @@ def test_what_is_wrong_with_a_set_is_one_line(original, tmp_path, name, changes,
     assert CATALOGUE[name].home in str(error.value)
 
 
-def test_a_file_that_is_not_the_published_one_is_read_with_a_note(original, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["svhn", "imagenet-a"])
+def test_a_file_that_is_not_the_published_one_is_read_with_a_note(
+    original, tmp_path, monkeypatch, name
+):
+    tree, root = original(name), tmp_path / "data"
+    if name == "imagenet-a":
+        root = tmp_path / "packed"
+        root.mkdir()
+        pack(root / "imagenet-a.tar", tree)
+    entry = CATALOGUE[name]
+    digest = hashlib.md5((root / entry.files[0].file).read_bytes()).hexdigest()
+    for checksum in (digest, "0" * 32):
+        file = replace(entry.files[0], checksum=f"md5:{checksum}")
+        monkeypatch.setitem(CATALOGUE, name, replace(entry, files=(file,)))
+        notes = datasets.load_images(name, root).notes
+        assert ["is not the published file: its md5 is" in note for note in notes] == (
+            [] if checksum == digest else [True]
+        )
+
+
+def test_a_mat_of_matlab_7_3_is_refused_with_what_to_do(original, tmp_path):
     original("svhn")
-    assert not datasets.load_images("svhn", tmp_path / "data").notes
-    entry = CATALOGUE["svhn"]
-    other = replace(entry.files[0], checksum=f"md5:{'0' * 32}")
-    monkeypatch.setitem(CATALOGUE, "svhn", replace(entry, files=(other,)))
-    [note] = datasets.load_images("svhn", tmp_path / "data").notes
-    assert "is not the published file: its md5 is" in note
+    header = b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"
+    (tmp_path / "data" / "svhn" / "test_32x32.mat").write_bytes(header.ljust(1024, b"\0"))
+    with refused("a .mat file of MATLAB 7.3: save it again with -v7"):
+        datasets.load_images("svhn", tmp_path / "data")

@@ -1,6 +1,9 @@
 """Data sets by name: known ones from the catalogue, any folder of images as NAME=PATH."""
 
+import hashlib
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +11,7 @@ from zsntta_cli import plugins
 from zsntta_cli.datasets.catalogue import CATALOGUE, CORRUPTIONS, DatasetEntry, Reader
 from zsntta_cli.datasets.names import HF, SetName
 from zsntta_cli.errors import DatasetError, ZsnttaError, first_line, first_of, near, short
+from zsntta_cli.progress import ConsoleReporter
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
 if TYPE_CHECKING:
@@ -33,49 +37,42 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
     Raises:
         DatasetError: unknown name, missing or broken files.
     """
+    from zsntta_cli.datasets import images as image_sets
+
     name = SetName.parse(spec)
-    if not name.says_where:
-        images = _read(known(str(name)), str(name), data_root)
+    if name.says_where:
+        images = _own(name, data_root)
     else:
-        if name.path or name.hub.startswith(HF):
-            name.check_own(is_known=name.base in CATALOGUE)
-        images = _of_hub(name, data_root) if name.hub else _own(name.base, name.path, name.label)
-    if as_shown:
-        from zsntta_cli.datasets import images as image_sets
-
-        images = image_sets.as_shown(images)
-    return images
+        images = _read(known(spec), str(name), name.base, data_root)
+    return image_sets.as_shown(images) if as_shown else images
 
 
-def _own(name: str, path: Path | None, label: str) -> "ImageSet":
-    """The images of a folder, an archive, a list, or of the tars of a web data set."""
-    from zsntta_cli.datasets import lists, shards, tree
+def _own(name: SetName, data_root: Path) -> "ImageSet":
+    """The images of a folder, an archive, a list, of the tars of a web data set, or of the hub."""
+    from zsntta_cli.datasets import hub, lists, shards, tree
     from zsntta_cli.datasets.class_names import names_of_folders
     from zsntta_cli.datasets.known_sets import folder_set
 
-    assert path is not None
+    if name.hub and not name.hub.startswith(HF):
+        return hub.web_repository(name.base, name.hub, data_root)
+    name.check_own(is_known=name.base in CATALOGUE)
+    if name.hub:
+        return names_of_folders(hub.hub_images(name.base, name.hub))
+    assert name.path is not None
+    base, path = name.base, name.path
     try:
         if lists.is_list(path):
-            return names_of_folders(lists.list_set(name, path, label))
-        tars = shards.shard_paths(name, path)
-        if tars or label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
-            return names_of_folders(shards.web_dataset(name, tars or [path], label))
-        images = names_of_folders(folder_set(name, path))
-        if path.is_dir() and (unused := lists.unused_list(name, path)):
-            way = f"{unused} has labels that are not read: --dataset {name}={unused} takes them"
+            return names_of_folders(lists.list_set(base, path, name.label))
+        tars = shards.shard_paths(base, path)
+        if tars or name.label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
+            return names_of_folders(shards.web_dataset(base, tars or [path], name.label))
+        images = names_of_folders(folder_set(base, path))
+        if path.is_dir() and (unused := lists.unused_list(base, path)):
+            way = f"{unused} has labels that are not read: --dataset {base}={unused} takes them"
             images = replace(images, notes=[*images.notes, way])
         return images
     except OSError as error:
-        raise DatasetError(f"data set '{name}' cannot be read ({first_line(error)}).") from error
-
-
-def _of_hub(name: SetName, data_root: Path) -> "ImageSet":
-    from zsntta_cli.datasets import hub
-    from zsntta_cli.datasets.class_names import names_of_folders
-
-    if not name.hub.startswith(HF):
-        return hub.web_repository(name.base, name.hub, data_root)
-    return names_of_folders(hub.hub_images(name.base, name.hub))
+        raise DatasetError(f"data set '{base}' cannot be read ({first_line(error)}).") from error
 
 
 def known(name: str) -> DatasetEntry:
@@ -89,17 +86,25 @@ def known(name: str) -> DatasetEntry:
     parsed = SetName.parse(name)
     if parsed.hub:
         raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
-    if (entry := _entry(name)) is None:
-        if _entry(parsed.base):
-            raise DatasetError(
-                f"'{short(name)}': {parsed.base} is read as it is, without ':'. Corrupted images "
-                f"are those of published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH."
-            )
+    if entry := _entry(parsed):
+        return entry
+    if parsed.base in CATALOGUE:
         raise DatasetError(
-            f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
-            f"those that are known; a folder of images is given as NAME=PATH."
+            f"'{short(name)}': {parsed.base} is read as it is, without ':'. Corrupted images "
+            f"are those of published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH."
         )
-    return entry
+    raise DatasetError(
+        f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
+        f"those that are known; a folder of images is given as NAME=PATH."
+    )
+
+
+def _entry(name: SetName) -> DatasetEntry | None:
+    """The entry of a known set, by its name and the parameters that it has, if any."""
+    if name.base not in CATALOGUE:
+        plugins.load_declared()
+    entry = CATALOGUE.get(name.base)
+    return None if entry and name.parameters and not entry.parameters else entry
 
 
 def miscounted(name: str, images: int) -> str:
@@ -113,26 +118,16 @@ def whole_counts(name: str) -> tuple[int, ...]:
 
     None are of built-in sets, which are drawn, as many as are asked for, and of one's own.
     """
-    entry = _entry(name)
+    parsed = SetName.parse(name)
+    entry = _entry(parsed)
     if entry is None or not entry.layout:
         return ()
-    times = 1
-    if SetName.parse(name).parameters.startswith("all:"):
-        times = len(CORRUPTIONS)
+    times = len(CORRUPTIONS) if parsed.parameters.startswith("all:") else 1
     return tuple(times * count for count in (entry.images, *entry.also_images))
 
 
-def _entry(name: str) -> DatasetEntry | None:
-    """The entry of a known set, by its name and the parameters that it has, if any."""
-    parsed = SetName.parse(name)
-    if parsed.base not in CATALOGUE:
-        plugins.load_declared()
-    entry = CATALOGUE.get(parsed.base)
-    return None if entry and parsed.parameters and not entry.parameters else entry
-
-
-def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
-    """Read a known set.
+def _read(entry: DatasetEntry, name: str, base: str, root: Path) -> "ImageSet":
+    """Read a known set; what comes alone and at once is fetched, if it is not there.
 
     Raises:
         DatasetError: it is not there, or not whole: what was expected where, what is there, and
@@ -145,13 +140,18 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
     if not isinstance(entry.read, Reader) or not entry.layout:
         return entry.read(name, root)
     try:
-        return entry.read(name, root)
+        if entry.downloads:
+            from zsntta_cli.datasets import download
+
+            download.have(base, entry, root)
+        images = entry.read(name, root)
+        return replace(images, notes=[*images.notes, *_differing(entry, root)])
     except (MemoryError, ImportError):
         raise
     except Exception as error:  # scipy, torchvision and json raise what they like
         if isinstance(error, ZsnttaError) and not isinstance(error, DatasetError):
             raise
-        fetching = f"zsntta datasets get {SetName.parse(name).base} fetches it from "
+        fetching = f"zsntta datasets get {base} fetches it from "
         packed = f" or {' and '.join(entry.packed)}" if entry.packed else ""
         raise DatasetError(
             f"data set '{name}' is not whole in {root} ({_reason(name, error)}): wanted is "
@@ -163,6 +163,8 @@ def _read(entry: DatasetEntry, name: str, root: Path) -> "ImageSet":
 
 def _reason(name: str, error: Exception) -> str:
     """Why a known set cannot be read; of a path that is not there, what is there instead."""
+    if isinstance(error, NotImplementedError):  # of scipy, whose own line is for programmers
+        return "a .mat file of MATLAB 7.3: save it again with -v7"
     if not (isinstance(error, FileNotFoundError) and error.filename):
         line = str(error) if isinstance(error, DatasetError) else first_line(error)
         return line.removeprefix(f"data set '{name}': ").removesuffix(".")
@@ -172,15 +174,32 @@ def _reason(name: str, error: Exception) -> str:
     return f"there is no {path}" + (f"; {above} has {first_of(names)}" if names else "")
 
 
+def _differing(entry: DatasetEntry, root: Path) -> Iterator[str]:
+    """What to say of a file that is read where it lies, and is not the published one."""
+    for file in entry.files:
+        path, (kind, _, published) = root / file.file, file.checksum.partition(":")
+        if published and not file.unpacks and entry.place(root) == path:
+            status = path.stat()
+            if (found := _checksum(path, kind, status.st_size, status.st_mtime_ns)) != published:
+                yield f"{path} is not the published file: its {kind} is {found}, not {published}"
+
+
+@cache
+def _checksum(path: Path, kind: str, _size: int, _mtime: int) -> str:
+    """The checksum of a file, worked out once for all corruptions of an archive."""
+    with path.open("rb") as file, ConsoleReporter().waiting(lambda: f"checking {path}"):
+        return hashlib.file_digest(file, kind).hexdigest()
+
+
 def has_text(images: "ImageSet") -> bool:
     """Whether the set's class names are embedded: ID sets and labelled folders."""
-    entry = _entry(images.name)
+    entry = _entry(SetName.parse(images.name))
     return bool(images.class_names) and (entry is None or entry.role != "ood")
 
 
 def default_prompt(name: str) -> str:
     """The prompt template of a set used as ID."""
-    entry = _entry(name)
+    entry = _entry(SetName.parse(name))
     return entry.prompt if entry else DEFAULT_PROMPT
 
 
@@ -198,5 +217,5 @@ def is_there(name: str, root: Path) -> bool:
 
 def partners(name: str) -> tuple[str, ...]:
     """The OOD sets that an ID set is paired with; none for a set the paper does not know."""
-    entry = _entry(name)
+    entry = _entry(SetName.parse(name))
     return entry.partners if entry else ()

@@ -5,6 +5,7 @@ Benchmarking Neural Network Robustness to Common Corruptions and Perturbations
 """
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,25 +22,6 @@ from zsntta_cli.errors import DatasetError
 
 ALL, SEVERITIES = "all", 5  # the 15 corruptions one after the other
 EXTRA = ("speckle_noise", "gaussian_blur", "spatter", "saturate")  # in the archives too
-
-# In torchvision's label order, which is the alphabet's.
-CIFAR10 = (
-    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
-)  # fmt: skip
-CIFAR100 = (
-    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle",
-    "bottle", "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle",
-    "caterpillar", "cattle", "chair", "chimpanzee", "clock", "cloud", "cockroach", "couch",
-    "crab", "crocodile", "cup", "dinosaur", "dolphin", "elephant", "flatfish", "forest", "fox",
-    "girl", "hamster", "house", "kangaroo", "keyboard", "lamp", "lawn_mower", "leopard", "lion",
-    "lizard", "lobster", "man", "maple_tree", "motorcycle", "mountain", "mouse", "mushroom",
-    "oak_tree", "orange", "orchid", "otter", "palm_tree", "pear", "pickup_truck", "pine_tree",
-    "plain", "plate", "poppy", "porcupine", "possum", "rabbit", "raccoon", "ray", "road",
-    "rocket", "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper", "snail", "snake",
-    "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone",
-    "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
-    "willow_tree", "wolf", "woman", "worm",
-)  # fmt: skip
 
 
 def parameters(name: str) -> tuple[tuple[str, ...], int]:
@@ -68,7 +50,9 @@ def imagenet_c(name: str, root: Path) -> ImageSet:
     return by_keys(name, by_prefix, names_by_wnid())
 
 
-def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
+def cifar_c(
+    name: str, root: Path, *, places: Sequence[str], class_names: Sequence[str]
+) -> ImageSet:
     """CIFAR-10-C or CIFAR-100-C: `labels.npy` and one .npy a corruption, also in their tar.
 
     Raises:
@@ -76,7 +60,7 @@ def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
             images (N, 32, 32, 3) of bytes, five severities one after the other.
     """
     corruptions, severity = parameters(name)
-    place = first_place(root, path)
+    place = first_place(root, places)
     files = {file.parts[-1]: file for file in files_in(place)}
 
     def array(file: str) -> NDArray[Any]:
@@ -104,6 +88,5 @@ def cifar_c(name: str, root: Path, *, path: str, classes: str) -> ImageSet:
             f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
         )
     ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]
-    class_names = CIFAR10 if classes == "cifar10" else CIFAR100
     images = array_set(name, blocks, np.tile(labels, len(blocks)), class_names)
     return replace(images, sample_ids=ids)

@@ -23,11 +23,11 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
-from zsntta_cli.datasets.catalogue import DatasetEntry, Download
+from zsntta_cli.datasets.catalogue import DatasetEntry, Download, Reader
 from zsntta_cli.datasets.tree import COMPRESSED
 from zsntta_cli.errors import DatasetError, first_line
 from zsntta_cli.files import scratch_folder, take_name, writing
-from zsntta_cli.progress import Reporter
+from zsntta_cli.progress import ConsoleReporter, Reporter
 
 _MEGABYTE = 10**6
 _ROOM = 1.3  # times a compressed archive's size: what its content takes, at most about
@@ -61,6 +61,20 @@ def fetch(
             f"{root}."
         )
     return [line for file in entry.files for line in _have(name, file, root, reporter, mirror)]
+
+
+def have(name: str, entry: DatasetEntry, root: Path) -> None:
+    """Fetch what lacks of a set that comes at once, and unpack an archive of it that lies there.
+
+    Raises:
+        DatasetError: it cannot be had.
+    """
+    places = entry.read.places if isinstance(entry.read, Reader) else ()
+    lacks = any(not (root / (file.unpacks or file.file)).exists() for file in entry.files)
+    if lacks and not any((root / place).exists() for place in places):
+        reporter = ConsoleReporter()
+        for line in fetch(name, entry, root, reporter):
+            reporter.note(f"{name}: {line}")
 
 
 def _have(name: str, file: Download, root: Path, reporter: Reporter, mirror: str) -> Iterator[str]:

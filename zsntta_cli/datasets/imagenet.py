@@ -6,6 +6,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -38,12 +39,12 @@ def names_by_wnid(subset: str = "") -> dict[str, str]:
     return {row.wnid: row.name for row in classes(subset)}
 
 
-def by_wnid(name: str, root: Path, *, places: str, subset: str = "") -> ImageSet:
+def by_wnid(name: str, root: Path, *, places: Sequence[str], subset: str = "") -> ImageSet:
     """The images of a set with one folder a wnid, in a folder or an archive."""
     return by_keys(name, {"": first_place(root, places)}, names_by_wnid(subset))
 
 
-def by_number(name: str, root: Path, *, places: str) -> ImageSet:
+def by_number(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """ImageNet-V2: the folders are the labels '0' to '999', so '10' is no neighbour of '1'."""
     names = {str(label): row.name for label, row in enumerate(classes())}
     return by_keys(name, {"": first_place(root, places)}, names)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets import decoding
+from zsntta_cli.datasets.names import LISTS
 from zsntta_cli.datasets.tree import File
 from zsntta_cli.errors import DatasetError, counted, first_of, short
+from zsntta_cli.files import sha256
 
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)  # PIL's own
 # Keys of what a file records of how images were read.
@@ -164,6 +167,11 @@ def as_shown(images: ImageSet) -> ImageSet:
         return images
     reading = {**images.reading, AS_SHOWN: True}
     return replace(images, read=replace(images.read, shown=True), reading=reading)
+
+
+def with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
+    """The set with the digests of the lists that it is of."""
+    return replace(images, facts={**images.facts, LISTS: {p.name: sha256(p) for p in lists}})
 
 
 def limited(images: ImageSet, limit: int | None) -> ImageSet:

@@ -1,10 +1,10 @@
 """Known sets as they are published: by torchvision's own classes, by class folders, by lists.
 
-A set is read where it is first found below the data root. What comes alone and at once is fetched.
+A set is read where it is first found below the data root. `known_sets.json` says which of these
+functions reads which set.
 """
 
 import errno
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,25 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli.datasets import download, tree
-from zsntta_cli.datasets.catalogue import CATALOGUE
-from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows
-from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets import tree
+from zsntta_cli.datasets.images import ImageSet, array_set, file_set, pick_rows, with_lists
 from zsntta_cli.errors import DatasetError, counted, first_of
-from zsntta_cli.progress import ConsoleReporter
 
 
-def first_place(root: Path, places: str) -> Path:
-    """The first of some places, with "|" between, that is there; else an archive of their tops.
+def first_place(root: Path, places: Sequence[str]) -> Path:
+    """The first of some places that is there; else an archive of one of their tops.
 
     Raises:
         FileNotFoundError: none is; it names the first.
     """
-    paths = [root / place for place in places.split("|")]
-    tops = [root / place.partition("/")[0] for place in places.split("|")]
-    packed = [top.with_name(top.name + ending) for top in tops for ending in tree.ARCHIVES]
-    found = next((path for path in (*paths, *packed) if path.exists()), None)
-    return found or existing(paths[0])
+    tops = [place.partition("/")[0] for place in places]
+    packed = [f"{top}{ending}" for top in tops for ending in tree.ARCHIVES]
+    found = next((root / path for path in (*places, *packed) if (root / path).exists()), None)
+    return found or existing(root / places[0])
 
 
 def existing(path: Path) -> Path:
@@ -59,9 +55,9 @@ def images_at(
     return tree.below_shared([f for f in files if within in f.parts[:-1]] or files)
 
 
-def by_folder(name: str, root: Path, *, places: str) -> ImageSet:
+def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """The images of a folder or its archive: class folders are labels; a flat one has none."""
-    return folder_set(name, first_place(root, places), places.partition("|")[0].rpartition("/")[2])
+    return folder_set(name, first_place(root, places), places[0].rpartition("/")[2])
 
 
 def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
@@ -142,18 +138,6 @@ def listed(
     return file_set(name, files, labels, names)
 
 
-def have(name: str, root: Path) -> None:
-    """Fetch what lacks of a set that comes at once, and unpack an archive of it that lies there.
-
-    Raises:
-        DatasetError: it cannot be had.
-    """
-    entry, reporter = CATALOGUE[name], ConsoleReporter()
-    if any(not (root / (file.unpacks or file.file)).exists() for file in entry.files):
-        for line in download.fetch(name, entry, root, reporter):
-            reporter.note(f"{name}: {line}")
-
-
 def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
     """CIFAR-10 or CIFAR-100, test split, fine labels.
 
@@ -162,7 +146,6 @@ def cifar(name: str, root: Path, *, kind: str) -> ImageSet:
     """
     from torchvision import datasets as published
 
-    have(name, root)
     original: Any = getattr(published, kind)
     of_test = type(kind, (original,), {"train_list": []})  # the training batches are not needed
     try:
@@ -181,30 +164,10 @@ def svhn(name: str, root: Path) -> ImageSet:
     """Street View House Numbers, test split: the digit 0 is the label 10 in its file."""
     from torchvision.datasets import SVHN
 
-    have(name, root)
-    [file] = CATALOGUE[name].files
-    path = existing(root / file.file)
     of_any_checksum: Any = type("SVHN", (SVHN,), {"_check_integrity": lambda _: True})
-    test = of_any_checksum(path.parent, split="test")
-    images = array_set(
-        name, [test.data.transpose(0, 2, 3, 1)], np.atleast_1d(test.labels), [*map(str, range(10))]
-    )
-    with path.open("rb") as content:
-        md5 = hashlib.file_digest(content, "md5").hexdigest()
-    if f"md5:{md5}" == file.checksum:
-        return images
-    note = f"{path} is not the published file: its md5 is {md5}, that has {file.checksum[4:]}"
-    return replace(images, notes=[note])
-
-
-def texture(name: str, root: Path) -> ImageSet:
-    """Describable Textures (DTD), all three splits: the paper's Texture; labels/ is not needed."""
-    places = "dtd/dtd/images|dtd/images"
-    try:
-        first_place(root, places)
-    except FileNotFoundError:
-        have(name, root)
-    return by_folder(name, root, places=places)
+    test = of_any_checksum(existing(root / "svhn" / "test_32x32.mat").parent, split="test")
+    pixels, labels = test.data.transpose(0, 2, 3, 1), np.atleast_1d(test.labels)
+    return array_set(name, [pixels], labels, [*map(str, range(10))])
 
 
 def food101(name: str, root: Path) -> ImageSet:
@@ -214,7 +177,6 @@ def food101(name: str, root: Path) -> ImageSet:
     """
     from torchvision.datasets import Food101
 
-    have(name, root)
     existing(root / "food-101" / "meta" / "test.json")
     test: Any = Food101(root, split="test")
     names = [food.replace("_", " ") for food in test.classes]
@@ -225,7 +187,6 @@ def pets37(name: str, root: Path) -> ImageSet:
     """Oxford-IIIT Pet, trainval and test."""
     from torchvision.datasets import OxfordIIITPet
 
-    have(name, root)
     base = root / "oxford-iiit-pet"
     existing(base / "images")
     parts: list[Any] = [OxfordIIITPet(root, split) for split in ("trainval", "test")]
@@ -267,13 +228,13 @@ def cub200(name: str, root: Path) -> ImageSet:
 # --- Sets whose images a file lists: OpenOOD 1.5's (2306.09301), CoOp's (arXiv 2109.01134) ---
 
 
-def openood(name: str, root: Path, *, places: str, list_file: str) -> ImageSet:
+def openood(name: str, root: Path, *, places: Sequence[str], list_file: str) -> ImageSet:
     """A set of OpenOOD's: a folder or an archive; of it what the list has, where there is one."""
     images = by_folder(name, root, places=places)
     folders = (root, root / "benchmark_imglist" / "imagenet")
     files = (folder / file for folder in folders for file in (list_file, f"test_{list_file}"))
     place = next((file for file in files if file.is_file()), None)
-    return _chosen(images, place, places.partition("|")[0]) if place else images
+    return _chosen(images, place, places[0]) if place else images
 
 
 def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
@@ -289,7 +250,7 @@ def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
             f"missing{f', such as {missing[0]}' if missing else ''}."
         )
     chosen = np.array(sorted({rows[sample_id] for sample_id in ids}), np.int64)
-    return _with_lists(pick_rows(images, chosen), [listed])
+    return with_lists(pick_rows(images, chosen), [listed])
 
 
 def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageSet:
@@ -307,7 +268,7 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
     paths = [base / place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
     found = listed(name, existing(base), paths, labels, list(names.values()))
-    return _with_lists(found, [file])
+    return with_lists(found, [file])
 
 
 def aircraft(name: str, root: Path) -> ImageSet:
@@ -319,7 +280,7 @@ def aircraft(name: str, root: Path) -> ImageSet:
     labels = [class_names.index(variant) for _, _, variant in rows]
     paths = [base / "images" / f"{number}.jpg" for number, _, _ in rows]
     images = listed(name, existing(base / "images"), paths, labels, class_names)
-    return _with_lists(images, files)
+    return with_lists(images, files)
 
 
 def coop_imagenet(name: str, root: Path) -> ImageSet:
@@ -329,10 +290,4 @@ def coop_imagenet(name: str, root: Path) -> ImageSet:
     names = {wnid: class_name.strip() for wnid, class_name in sorted(rows)}
     own = root / "imagenet" / "images" / "val"
     base = own if own.is_dir() else existing(root / "imagenet" / "val")
-    return _with_lists(by_keys(name, {"": base}, names), [file])
-
-
-def _with_lists(images: ImageSet, lists: Sequence[Path]) -> ImageSet:
-    """The set with the digests of the lists that it is of."""
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in lists}
-    return replace(images, facts={**images.facts, LISTS: digests})
+    return with_lists(by_keys(name, {"": base}, names), [file])

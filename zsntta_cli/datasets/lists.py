@@ -14,13 +14,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.class_names import labels_told
-from zsntta_cli.datasets.images import ImageSet, file_set
-from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
 from zsntta_cli.datasets.tree import SUFFIXES, File
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
@@ -216,12 +214,9 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
         files.append(File(parts, place.stat().st_size, place.read_bytes))
     if base.absolute() != path.absolute().parent and not Path(rows[0].path).is_absolute():
         notes = [f"{name}: the images of {path.name} are read from {base}", *notes]
-    return replace(
-        file_set(name, files, labels, class_names),
-        labels_from=f"list {path.name}" if max(labels) >= 0 else "",
-        facts={LISTS: {path.name: sha256(path.read_bytes()).hexdigest()}},
-        notes=notes,
-    )
+    images = with_lists(file_set(name, files, labels, class_names), [path])
+    told = f"list {path.name}" if max(labels) >= 0 else ""
+    return replace(images, labels_from=told, notes=notes)
 
 
 def _placed_files(name: str, path: Path, paths: Sequence[str]) -> tuple[Path, list[Path]]:

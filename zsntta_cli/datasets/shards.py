@@ -13,13 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.class_names import Told, labels_told
-from zsntta_cli.datasets.images import ImageSet, file_set
-from zsntta_cli.datasets.names import LISTS
+from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
 from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in, images_among
 from zsntta_cli.errors import DatasetError, counted, first_line, short
 
@@ -133,8 +131,8 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     samples = [sample for tar in tars for sample in _samples(name, tar, label, left_out)]
     if not samples:
         raise DatasetError(f"data set '{name}': no image in {where}.")
-    texts = {file: text for file in (NAMES, TEMPLATES) if (text := _text_beside(tars[0], file))}
-    names, told, note = _lines(texts, NAMES), [sample.label for sample in samples], ""
+    lists = {file: _beside(tars[0], file) for file in (NAMES, TEMPLATES)}
+    names, told, note = _lines(lists[NAMES]), [sample.label for sample in samples], ""
     spelt = {label for label in told if isinstance(label, str)}
     captions = spelt - {*names}
     if captions and all(map(str.isdecimal, spelt)):
@@ -156,10 +154,10 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         note += f": files beside the images have {others}, and --label FIELD takes labels from one"
     further = sum(f.is_image for sample in samples for f in sample.files.values()) - len(samples)
     words = [counted(further, "further image") + " of samples"] * bool(further)
+    images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
-        file_set(name, [sample.image for sample in samples], labels, class_names),
-        facts={LISTS: {file: sha256(text).hexdigest() for file, text in texts.items()}},
-        templates=_templates(name, _lines(texts, TEMPLATES)),
+        with_lists(images, [path for path in lists.values() if path]),
+        templates=_templates(name, _lines(lists[TEMPLATES])),
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
         notes=[note] if note else [],
@@ -224,18 +222,17 @@ def _others(files: dict[str, File]) -> str:
     return ", ".join([*fields, *(ending for ending in files if ending not in usual)])
 
 
-def _text_beside(tar: Path, file: str) -> bytes:
-    """A text beside a tar, or one folder above; nothing where there is none."""
+def _beside(tar: Path, file: str) -> Path | None:
+    """A text beside a tar, or one folder above; None where there is none."""
     folder = tar.absolute().parent
-    path = next((p for p in (folder / file, folder.parent / file) if p.is_file()), None)
-    return path.read_bytes() if path else b""
+    return next((p for p in (folder / file, folder.parent / file) if p.is_file()), None)
 
 
-def _lines(texts: dict[str, bytes], file: str) -> list[str]:
+def _lines(path: Path | None) -> list[str]:
     try:
-        text = texts.get(file, b"").decode("utf-8-sig")
+        text = path.read_text("utf-8-sig") if path else ""
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{file} beside the shards is no text in UTF-8.") from error
+        raise DatasetError(f"{path} beside the shards is no text in UTF-8.") from error
     return [line.strip() for line in text.rstrip().splitlines()]
 
 
