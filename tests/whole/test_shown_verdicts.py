@@ -1,7 +1,6 @@
 """The tables and summaries of `detect` that pages show are those of today."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -46,29 +45,3 @@ def test_the_page_of_detect(pictures):
     page = (DOCS / "detect.md").read_text("utf-8")
     given = ("--classes-file", "shapes.txt", "--flag", "10%")
     check_shown(page, pictures("detect", "pictures", *given, *TINY))
-
-
-def test_the_weekly_script_of_the_tutorial_runs_each_week(tmp_path):
-    page = (DOCS / "tutorials" / "photos.md").read_text("utf-8")
-    for kind, pattern in (("python", r"^```python\n(.*?)^```$"), ("sh", r"^```\n(#!.*?)^```$")):
-        [text] = re.findall(pattern, page, re.M | re.S)
-        (tmp_path / f"weekly.{kind}").write_text(text)
-    subprocess.run([sys.executable, "weekly.python"], check=True, cwd=tmp_path)
-    environment = {
-        **os.environ, "PYTHONPATH": str(DOCS.parent),
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }  # fmt: skip
-    script, wide = ("sh", str(tmp_path / "weekly.sh")), {"capture_output": True, "text": True}
-    first = subprocess.run(script, env=environment, check=True, **wide)
-    assert first.stdout == ""
-    assert {path.suffix for path in tmp_path.glob("20*")} == {".csv", ".html", ".log"}
-    answer = {"source": "pictures/09.png", "noise": True}
-    (tmp_path / "corrections.jsonl").write_text(json.dumps(answer))
-    again = subprocess.run(script, env=environment, check=False, **wide)
-    assert again.returncode == 1, "the folder of this day is there"
-    assert "is there already" in again.stdout
-    [sorted_photos] = tmp_path.glob("sorted-*")
-    sorted_photos.rename(tmp_path / "last week")
-    later = subprocess.run(script, env=environment, check=True, **wide)
-    assert later.stdout.startswith("look at "), "noise was found"
-    assert (next(tmp_path.glob("sorted-*")) / "_noise" / "09.png").is_file()
