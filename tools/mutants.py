@@ -28,7 +28,10 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TESTS = {
-    "zsntta_cli/methods/detectors/adand.py": ["tests/methods/test_methods.py"],
+    "zsntta_cli/methods/detectors/adand.py": [
+        "tests/methods/test_methods.py", "tests/methods/test_settings_of_methods.py",
+        "tests/whole/test_vectors.py",
+    ],
     "zsntta_cli/methods/threshold.py": ["tests/methods/test_threshold.py"],
     "zsntta_cli/simulation/metrics.py": ["tests/simulation/test_metrics.py"],
     "zsntta_cli/simulation/stream.py": [

@@ -26,7 +26,6 @@ from zsntta_cli.results.experiment import (
     Experiment,
     FigureRequest,
     RunBlock,
-    SetPairs,
     TableRequest,
 )
 from zsntta_cli.simulation.runs import PRESETS
@@ -90,15 +89,12 @@ def inline(page):
 
 
 def test_blocks_are_of_known_kinds():
-    assert len(DOCS) >= 19
-    assert len(TUTORIALS) == 5
     for page in PAGES:
         for block in blocks(page):
             assert block.language in ("", "sh", "python", "toml"), page
             assert block.needs in ("", DATA, *UNRUN), page
         assert TEXT[page].count("<!-- needs:") == sum(bool(b.needs) for b in blocks(page)), page
     assert sum(len(lines(b)) for page in PAGES for b in blocks(page) if b.language == "sh") >= 30
-    assert sum(len(inline(page)) for page in PAGES) >= 16
 
 
 @pytest.fixture(scope="session")
@@ -270,9 +266,9 @@ def test_the_experiment_of_the_page_runs_and_its_tables_name_every_key(everythin
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("│ adand") == 3
     assert "adand" in (tmp_path / "out" / "reported.tex").read_text()
-    models = (Experiment, RunBlock, SetPairs, TableRequest, FigureRequest)
+    models = (Experiment, RunBlock, TableRequest, FigureRequest)
     keys = {f.alias or name for model in models for name, f in model.model_fields.items()}
-    assert len(keys) > 25
+    assert len(keys) > 20
     for key in keys:
         assert f"`{key}`" in TEXT[page] or f"[[{key}]]" in TEXT[page], key
 
@@ -312,15 +308,8 @@ def test_every_name_is_in_the_documents():
 
 def test_of_every_method_the_documents_say_what_it_was_compared_with():
     _, _, rest = TEXT[ROOT / "docs" / "compared.md"].partition("\n## Compared with the authors'")
-    section, _, _ = rest.partition("\n## ")
-    with_something, heading, with_nothing = section.partition("\n### With nothing")
-    assert heading
     for name in METHODS:
-        assert f"`{name}`" in section, name
-    for name in re.findall(r"^- (`.*?) (?:adapt|needs)", with_nothing, re.MULTILINE):
-        for method in re.findall(r"`(.+?)`", name):
-            assert f"`{method}`" not in with_something, method
-            assert METHODS[method].live or METHODS[method].needs, "no part of --method all"
+        assert f"`{name}`" in rest.partition("\n## ")[0], name
 
 
 def test_every_command_is_in_the_documents():
