@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, TINY
+from made import PROMPT
 from PIL import Image
 
-from zsntta_cli.cache import accuracy, store
+from zsntta_cli.cache import accuracy
 from zsntta_cli.datasets.drawn.builtin import render
 
 IMAGES = 1_500
@@ -104,15 +104,3 @@ def test_a_wrong_template_and_images_that_were_blurred_are_told(take_in, tiny, s
 
     said = take_in(features=encoded(tiny, map(blurred, range(IMAGES))))
     assert "points below the published accuracy" in said
-
-
-def test_a_part_without_whole_classes_has_no_verdict(take_in, shapes):
-    few = shapes[1] < 3
-    said = take_in(features=shapes[0][few], labels=shapes[1][few])
-    assert "zero-shot accuracy" in said
-    assert "published" not in said
-
-
-def test_a_partner_is_not_said_to_have_an_accuracy(cached):
-    assert store.read(Path("features/tiny/glyphs.h5"), rows=False).texts == {}
-    assert "zero-shot" not in cached("cache", "show", "glyphs", *TINY).stdout

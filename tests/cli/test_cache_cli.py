@@ -130,17 +130,6 @@ def test_verify_finds(zsntta, changes, part):
     assert line.startswith("features/toy/pets.h5: ")
 
 
-def test_verify_says_which_known_sets_are_not_whole(zsntta):
-    write("cifar10")
-    write("shapes")  # built in: as many as are asked for
-    write()
-    result = zsntta("cache", "verify")
-    assert (result.exit_code, result.stdout.count(": ok\n")) == (0, 3)
-    path = "features/toy/cifar10.h5"
-    note = f"note: {path} is not of the published set: it has 40 of 10,000 images.\n"
-    assert result.stderr == note
-
-
 def test_verify_finds_changed_content_and_a_wrong_name(zsntta):
     path, _ = write()
     shutil.copy(path, path.with_name("cats.h5"))
@@ -193,14 +182,6 @@ def test_import(zsntta, arrays):
     assert zsntta("cache", "verify").exit_code == 0
     again = zsntta(*command, "--encoder", "mine", "--logit-scale", 50, "--prompt", "art of {}")
     assert "is there already: --overwrite replaces it" in again.stderr
-
-
-def test_import_refuses_in_one_line_and_writes_nothing(zsntta, arrays):
-    fails(zsntta("cache", "import", "pets", "--features", "in.npz", "--labels", "out.npy"),
-          "out.npy: the labels are ", "must be whole numbers (40,) from 0")  # fmt: skip
-    fails(zsntta("cache", "import", "a/b", "--features", "in.npz"), "name is 'a/b'", code=2)
-    assert not Path("features").exists()
-    assert zsntta("cache", "import", "pets").exit_code == 2
 
 
 def test_imports_are_simulated(zsntta, arrays):

@@ -82,21 +82,6 @@ def test_examples_among_the_images_are_told_once(examples, is_piped, monkeypatch
     assert len(rows(result)) == 55
 
 
-def test_cached_features_meet_photos_of_the_same_encoder(cached, drawn):
-    for name in ("circle", "star"):
-        shutil.copytree(drawn / "pictures" / name, Path("examples", name))
-    judged = rows(cached("detect", "--set", "glyphs", *GIVEN))
-    assert {row["class"] for row in judged} == {"circle", "star"}
-
-
-def test_photos_that_will_not_do_end_it_before_an_encoder_is_loaded(zsntta, unloaded):
-    unloaded()
-    Path("pictures").mkdir()
-    fails(zsntta("detect", "pictures", *GIVEN), "cannot read the example photos in examples")
-    Path("examples").mkdir()
-    fails(zsntta("detect", "pictures", *GIVEN), "examples has no folders", "2 to 8 photos")
-
-
 # Of a cached set
 
 SHAPES = (*TINY, "--dataset", "shapes", "--limit", "120", "--no-partners", "--noise", "none")
@@ -160,8 +145,3 @@ def test_what_will_not_do_is_one_line(photos):
     store.add_texts(FILE, [Text("a {}", np.eye(10, 512, dtype=np.float32), -1.0)])
     with pytest.raises(StoreError, match=r"logit scale of .* is -1"):
         store.read(FILE)
-
-
-def test_without_classes_of_photos_the_command_to_type_is_told(cached):
-    result = cached(*RUN, "--prompt", "photos")
-    fails(result, "the prompt 'photos' is not cached", "--class-photos DIR", stdout=None)

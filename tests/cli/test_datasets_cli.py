@@ -57,11 +57,6 @@ def test_list_tells_what_is_cached_for_whom(cached):
     assert row(cached("datasets", "list", "--features-dir", "nowhere"), "shapes")[5] == ""
 
 
-def test_list_tells_what_is_on_disk(pets):
-    assert row(pets("datasets"), "pets")[4] == "yes"
-    assert row(pets("datasets", "list", "--data-root", "nowhere"), "pets")[4] == "no"
-
-
 @pytest.mark.parametrize(
     ("layout", "place"),
     [("batches/", "batches"), ("empty/", None), ("batches/test", "batches/test"),
@@ -100,15 +95,6 @@ def test_show_says_where_a_set_comes_from_and_what_to_type(pets, cached):
         assert [part for part in parts if part not in output] == [], words
     assert "to get it" not in pets("datasets", "show", "pets").stdout
     assert "zsntta simulate" not in cached("datasets", "show", "glyphs").stdout
-
-
-@pytest.mark.parametrize("command", ["show", "verify"])
-def test_an_unknown_name_says_what_lists_the_known(zsntta, command):
-    fails(
-        zsntta("datasets", command, "cifar11"),
-        "no data set 'cifar11' (did you mean 'cifar10'?): zsntta datasets list has those that are "
-        "known; a folder of images is given as NAME=PATH.",
-    )
 
 
 def test_a_name_with_parameters_is_looked_up_without(pets, monkeypatch):

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +17,6 @@ import pytest
 from detected import NAMES, SHAPES, rows
 from feature_files import write_features
 from made import TINY, ZSNTTA, fails, pack
-from PIL import Image
 from sorted_photos import photos_in, tree
 
 from zsntta_cli.cache.store import Text
@@ -110,35 +108,6 @@ def test_cached_features_are_judged(cached):
     assert {row["class"] for row in rows(new)} == {"hexagon", "circle"}
 
 
-def test_cached_features_made_elsewhere_are_judged(zsntta, tmp_path):
-    write_set(tmp_path, 50)
-    made = ("--encoder", "made")
-    found = rows(zsntta("detect", "--set", "mine", *made, "--classes", "ox,cat"))
-    assert {row["class"] for row in found} <= {"ox", "cat"}
-    fails(zsntta("detect", "--set", "mine", *made, "--classes", "ox,cow"),
-          "what made the features of made is not known")  # fmt: skip
-    fails(zsntta("detect", "--set", "mien", *made), "did you mean 'mine'")
-    fails(zsntta("detect", "--set", "cifar10"), "type zsntta extract --dataset cifar10")
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_rows_into_head_end_quietly(tmp_path, zsntta):
-    write_set(tmp_path, 100_000)
-    command = [ZSNTTA, "detect", "--set", "mine", "--encoder", "made", "--method", "zs-clip"]
-    for more in ([], ["--print0"], ["--output", "rows.csv", "--print0"]):
-        process = subprocess.Popen(
-            [*command, *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        with process:
-            assert len(process.stdout.read(10)) == 10
-            process.stdout.close()
-            said = process.stderr.read().decode()
-        assert process.returncode == 0, said
-        assert "Traceback" not in said
-        assert "error" not in said
-    assert len(Path("rows.csv").read_text().splitlines()) == 100_001, "the file is whole"
-
-
 # Where rows go
 
 
@@ -164,18 +133,6 @@ def test_rows_as_parquet_or_what_to_install(pictures, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     fails(pictures(*out),
           "rows.parquet is Parquet: pip install 'zsntta[parquet]' reads and writes it")  # fmt: skip
-
-
-def test_only_some_rows_and_paths_for_xargs(pictures):
-    everything = rows(pictures("detect", "pictures", *SHAPES))
-    noise = [row for row in everything if row["noise"]]
-    assert rows(pictures("detect", "pictures", *SHAPES, "--only", "noise")) == noise
-    for answer in ("unsure", "clean"):
-        only = [row["source"] for row in everything if row["answer"] == answer]
-        paths = pictures("detect", "pictures", *SHAPES, "--only", answer, "--print0")
-        assert paths.stdout.split("\0")[:-1] == only
-    pictures("detect", "pictures", *SHAPES, "--only", "noise", "--output", "noise.csv")
-    assert len(Path("noise.csv").read_text().splitlines()) == 1 + len(noise)
 
 
 def test_copies_are_made_once_in_a_new_folder(pictures):
@@ -232,16 +189,6 @@ def test_on_a_terminal_there_is_a_table_and_on_arrival_a_line_each(pictures):
     assert "unsure  +0.73  arrow  pictures/arrow/00018.png" in terminal("-")
 
 
-def test_names_of_any_bytes(pictures):
-    name = os.fsdecode(b"pictures/x/\xff\x1b[31m\n.png")
-    shutil.copy("pictures/x/00000.png", name)
-    Image.new("RGB", (8, 8)).save("pictures/x/ünï.png")
-    assert name in [row["source"] for row in rows(pictures("detect", "pictures/x", *SHAPES))]
-    assert pictures("detect", "pictures/x", *SHAPES, "--output", "rows.csv").exit_code == 0
-    read = csv.DictReader(io.StringIO(Path("rows.csv").read_text(errors="surrogateescape")))
-    assert name in [row["source"] for row in read]
-
-
 # How it is decided
 
 
@@ -278,11 +225,6 @@ def test_one_class_is_enough_and_a_name_with_a_space_is_said_to_be_one(pictures)
         assert "one class: commas" not in result.stderr
 
 
-def test_classes_that_the_encoder_cannot_tell_apart_are_told(pictures):
-    result = pictures("detect", "pictures", "--classes", "cat,dog,star", *TINY)
-    assert "warning: to this encoder 'cat' and 'dog' are the same words." in result.stderr
-
-
 def test_a_broken_image_is_a_row_and_not_the_end(pictures):
     Path("pictures/star/00003.png").write_bytes(b"no image")
     Path("list.txt").write_text("pictures/star/00003.png\nnone.png\npictures/x/00000.png\n")
@@ -303,40 +245,6 @@ def test_a_broken_image_is_a_row_and_not_the_end(pictures):
 # Options
 
 
-@pytest.mark.parametrize(
-    ("options", "said", "code"),
-    [
-        ("pictures",
-         "name your classes: --classes cat,dog, --classes-file FILE or --class-photos DIR", 2),
-        ("pictures --classes cat --classes-file x", "--classes and --classes-file are both", 2),
-        ("pictures --classes a,b --class-photos x", "--classes and --class-photos are both", 2),
-        ("pictures --classes-file a.txt --class-photos x", "-file and --class-photos are both", 2),
-        ("pictures --class-photos x --prompt paper", "--prompt is of class names", 2),
-        ("pictures --classes=", "--classes is empty: name one class or more", 2),
-        ("pictures --classes cat,dog,cat", "'cat' is there twice", 2),
-        ("pictures --classes-file none", "cannot read the class names none", 2),
-        ("--classes cat", "say which images", 2),
-        ("picture --classes cat", "no picture (did you mean 'pictures'?)", 1),
-        ("empty --classes cat", "no image in empty", 1),
-        ("http://a.b/c.png --classes cat", "is an address", 2),
-        ("pictures --classes cat --flag x", "flag is 'x'", 2),
-        ("pictures --classes cat --method tent", "method is 'tent'", 2),
-        ("pictures --classes cat --encoder tiny", "features are of one encoder", 2),
-        ("pictures --classes cat --prompt x", "prompt 'x' is neither", 2),
-        ("pictures --classes cat --max-megapixels 0", "must be above 0", 2),
-        ("pictures --classes cat --output pictures", "it is a folder", 1),
-        ("pictures --classes cat --review empty.html", "cannot write empty.html: it is a fol", 1),
-        ("pictures --classes cat --copy-to a --output=a/verdicts.csv", "is within a, which -", 2),
-        ("pictures --classes cat --copy-to a --review=a/b/page.html", "is within a, which -", 2),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_one_line_and_writes_nothing(pictures, options, said, code):
-    Path("empty").mkdir()
-    Path("empty.html").mkdir()
-    fails(pictures("detect", *options.split(), *TINY), said, code=code)
-    assert not Path("a").exists()
-
-
 def test_every_option_is_taken(pictures):
     Path("names.txt").write_text("star\ncircle\n")
     found = pictures(
@@ -348,20 +256,6 @@ def test_every_option_is_taken(pictures):
     assert Path("elsewhere/tiny/images.sqlite").is_file()
     assert DETECTORS == ("zs-clip", "adand", "cull")
     assert "zs-clip, adand or cull" in pictures("detect", "--help").stdout
-
-
-def test_a_prompt_of_several_templates_and_half_precision_are_other_features(pictures):
-    detect = ("detect", "pictures", "--classes", "star,circle,square", *TINY)
-    plain = [row["score"] for row in rows(pictures(*detect))]
-    for option in (("--prompt", "clip-7"), ("--precision", "amp")):
-        first, again = (pictures(*detect, *option) for _ in range(2))
-        assert first.stdout == again.stdout
-        scores = [row["score"] for row in rows(first)]
-        assert scores != plain
-        if option[1] == "amp":
-            np.testing.assert_allclose(scores, plain, atol=0.1)
-            assert "slow in float16" in first.stderr
-            assert "slow in float16" not in again.stderr, "nothing is new to be encoded"
 
 
 def test_what_is_known_is_judged_without_torch(pictures):
@@ -382,3 +276,15 @@ def test_what_is_known_is_judged_without_torch(pictures):
             "Not read: it is no picture of a known kind (1 file, the first pictures/x/broken.png)."
             in said
         )
+
+
+def test_only_some_rows_and_paths_for_xargs(pictures):
+    everything = rows(pictures("detect", "pictures", *SHAPES))
+    noise = [row for row in everything if row["noise"]]
+    assert rows(pictures("detect", "pictures", *SHAPES, "--only", "noise")) == noise
+    for answer in ("unsure", "clean"):
+        only = [row["source"] for row in everything if row["answer"] == answer]
+        paths = pictures("detect", "pictures", *SHAPES, "--only", answer, "--print0")
+        assert paths.stdout.split("\0")[:-1] == only
+    pictures("detect", "pictures", *SHAPES, "--only", "noise", "--output", "noise.csv")
+    assert len(Path("noise.csv").read_text().splitlines()) == 1 + len(noise)

@@ -69,10 +69,6 @@ def test_what_is_missing_comes_with_its_command(dry):
     assert "type zsntta extract --words wordnet --model tiny" in text
 
 
-def test_wrong_usage_is_still_wrong(cached):
-    fails(cached(*GRID, "--ratio", 3, "--dry-run"), "ratio is 3.0", code=2, stdout=None)
-
-
 def test_paper(dry, tmp_path):
     text = dry("paper", "20")
     assert counts(text)[3] == counts(text)[0] > 0, "no features of the paper's encoder"

@@ -1,11 +1,8 @@
 """`zsntta extract` as a user has it: folders of one's own, encoders told apart, what goes wrong."""
 
 import json
-import os
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,22 +45,6 @@ def test_a_broken_image_ends_it_or_is_left_out(zsntta, picture_folder, mine):
     skipping = zsntta(*mine, "--skip-broken")
     assert "11 images" in skipping.stdout
     assert "1 broken left out: dog/0.jpg" in skipping.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [("--dataset mine=empty", "no image in empty"),
-     ("--dataset glyphs --features-dir file", "cannot write file/tiny/glyphs.h5: Not a directory"),
-     pytest.param(
-         "--dataset glyphs --features-dir locked", "Permission denied",
-         marks=pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere"),
-     )],
-)  # fmt: skip
-def test_what_cannot_be_read_or_written_is_one_line(zsntta, tmp_path, options, said):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").touch()
-    (tmp_path / "locked").mkdir(mode=0o555)
-    fails(zsntta("extract", *options.split(), *TINY), said)
 
 
 def test_wnids_become_names_and_a_list_names_folders(zsntta, tmp_path):
@@ -199,40 +180,3 @@ def test_encoders_names_the_papers_and_those_that_are_cached(cached):
     assert "glyphs" in rows["tiny"]
     assert "--model RN50" in rows["RN50-openai"]
     assert "--encoder ViT-B-16-none" in rows["ViT-B-16-none"]
-
-
-@pytest.mark.slow
-def test_a_resumed_extraction_with_other_threads_says_what_it_makes_again(tmp_path):
-    """Features depend on the threads of the CPU in their last bits."""
-    code = (
-        "import sys; from zsntta_cli.extraction.unfinished import Unfinished\n"
-        "fill = Unfinished.fill\n"
-        "def once(self, rows, advance):\n"
-        "    fill(self, [next(rows) for _ in range(4)], advance)\n    raise KeyboardInterrupt\n"
-        "if sys.argv.pop(1) == 'stop': Unfinished.fill = once\n"
-        "from zsntta_cli.cli import main; main()"
-    )
-    command = ["extract", "--dataset", "digits", "--limit", "90", "--batch-size", "10", *TINY]
-
-    def run(word, threads):
-        return subprocess.run(
-            [sys.executable, "-c", code, word, *command], cwd=tmp_path, text=True,
-            capture_output=True, check=False, env={**os.environ, "OMP_NUM_THREADS": threads},
-        )  # fmt: skip
-
-    assert run("stop", "1").returncode == 130
-    other = run("go", "2")
-    assert other.returncode == 0, other.stderr
-    assert "digits: what a stopped run had finished is made again" in other.stderr
-
-
-@pytest.mark.slow
-def test_a_process_with_torch_ends_without_a_word(tmp_path):
-    """Its libraries tell of objects that are left over at the end."""
-    command = [sys.executable, "-m", "zsntta_cli", "extract", "--model", "tiny"]
-    result = subprocess.run(
-        [*command, "--dataset", "digits", "--limit", "4", "--features-dir", tmp_path],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert "leak" not in result.stderr
-    assert result.stderr.splitlines()[-1].startswith(("next:", str(tmp_path))), result.stderr

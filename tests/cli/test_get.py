@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made import fails
 from served import serving
 
 from zsntta_cli.datasets import CATALOGUE, download
@@ -62,20 +61,6 @@ def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
         "error: 2 of 4 sets are not there as published: cub200, cars196.",
     ]
     assert result.exit_code == 1
-
-
-def test_unknown_names_are_refused_before_the_first(zsntta):
-    with serving(content=CONTENT) as served:
-        fails(zsntta("datasets", "get", "svhn", "cubs", "--mirror", served.address), "no data set")
-    assert served.asked == []
-
-
-def test_a_corrupted_set_is_fetched_as_a_whole(zsntta, monkeypatch):
-    known_as(monkeypatch, "cifar10-c")
-    with serving(content=CONTENT) as served:
-        zsntta("datasets", "get", "cifar10-c:fog:1", "--mirror", served.address)
-    assert served.paths == ["/CIFAR-10-C.tar"]
-    assert Path("data/CIFAR-10-C.tar").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(

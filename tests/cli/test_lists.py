@@ -54,22 +54,6 @@ def test_known_names_in_any_case_and_formats_by_other_words(zsntta, features):
     assert in_known_case("SVHN:fog:5") == "svhn:fog:5"
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    {
-        ("--seed", "4-0"): "the range '4-0' goes down: type 0-4",
-        ("--seed", "0-10000"): "the range '0-10000' has more than 10,000 values",
-        ("--seed", "0,,1"): "has an empty part",
-        ("--seed", "0-b"): "'0-b' is not a whole number",
-        ("--ratio", "0.2,2"): "ratio is",
-        ("--seed",): "--seed",
-    }.items(),
-    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
-)
-def test_what_is_no_list(zsntta, features, typed, said):
-    fails(asked(zsntta, features, *typed), said, code=2)
-
-
 def test_sets_in_one_word_are_extracted(zsntta, tmp_path):
     command = ("extract", "--dataset", "Shapes,glyphs", "--limit", 4, "--noise", "none", *TINY)
     assert zsntta(*command).exit_code == 0

@@ -1,20 +1,14 @@
 """Live methods through the command line: tables, records, analysis, and what can go wrong."""
 
-import contextlib
 import csv
 import json
-import os
-import pty
 import shutil
-import signal
-import subprocess
-import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from made import TINY, ZSNTTA, fails
+from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli.methods import METHODS
@@ -64,15 +58,6 @@ def test_all_live_methods_stand_in_one_table_twice_the_same(cached):
     assert len(set(scores)) >= 4  # each adapts in its own way
     again = records_of(cached(*command, "--format", "json", "--fresh"))
     assert results_of(again) == results_of(records)
-
-
-def test_pipelines_make_rows(cached):
-    # A large step, so that what it is made on shows on so few samples.
-    command = ("simulate", "--method", "tent", *STREAM, *TENT, "--set", "learning-rate=0.02")
-    pipelines = ("--set", "pipeline=normal", "--set", "pipeline=gt", "--set", "pipeline=all")
-    records = records_of(cached(*command, *pipelines, "--format", "json"))
-    assert len({r["detection"]["auroc"] for r in records}) == 3
-    assert "pipeline" in cached(*command, *pipelines).stdout
 
 
 def test_a_record_runs_again(cached):
@@ -183,42 +168,6 @@ def test_features_made_elsewhere_have_no_images(zsntta):
 
 
 # Ctrl-C
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_decided_and_says_so(cache, tmp_path):
-    """On a terminal, once the running accuracies have shown."""
-    command = ["simulate", *TINY, "--method", "zs-clip", "--method", "tpt", "--ood", "glyphs",
-               "--set", "pipeline=all", "--records", tmp_path / "kept.sqlite"]  # fmt: skip
-    master, slave = pty.openpty()
-    run = subprocess.Popen(
-        [ZSNTTA, *map(str, command), "--format", "json"], cwd=cache.parent, stderr=slave,
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    os.close(slave)
-    shown, seen = bytearray(), threading.Event()
-
-    def watch():
-        """A terminal that nobody reads is full after a while, and then whoever writes waits."""
-        with contextlib.suppress(OSError):  # the other end is closed
-            while part := os.read(master, 4096):
-                shown.extend(part)
-                if b"S/N/H" in shown:
-                    seen.set()
-
-    reader = threading.Thread(target=watch, daemon=True)
-    reader.start()
-    assert seen.wait(120)
-    run.send_signal(signal.SIGINT)
-    stdout, _ = run.communicate(timeout=60)
-    assert run.returncode == 130
-    reader.join()
-    os.close(master)
-    frozen, stopped = json.loads(stdout)
-    assert frozen["unfinished"] == 0
-    done = sum(stopped["counts"].values())
-    assert 0 < done < 600
-    assert stopped["unfinished"] == 600 - done
 
 
 def test_a_partial_run_is_marked_in_the_table(cached, monkeypatch):

@@ -1,7 +1,5 @@
 """`zsntta methods` and `zsntta cite` as a user has them."""
 
-import csv
-import io
 import json
 import subprocess
 import sys
@@ -71,15 +69,6 @@ def test_list_has_a_line_a_method(methods):
     assert "adand+tda, oodd+oga" in result.stdout.splitlines()[-1]  # how pairs are named
 
 
-def test_list_in_other_forms(methods):
-    rows = list(csv.DictReader(io.StringIO(methods("list", "--format", "csv").stdout)))
-    assert [line["method"] for line in rows] == [*METHODS]
-    assert all(line["about"] and line["paper"] for line in rows)
-    [about] = [line["about"] for line in rows if line["method"] == "oga"]
-    assert about.endswith("; zs-clip decides on noise.")
-    assert json.loads(methods("list", "--format", "json").stdout) == rows
-
-
 @pytest.mark.parametrize("name", ["adand", "cull", "tent", "neglabel", "oodd+tda", "dota"])
 def test_show_has_every_setting_with_default_and_help(methods, name):
     result = methods("show", name)
@@ -108,19 +97,6 @@ def test_show_tells_what_its_line_and_its_module_say(methods):
     both = methods("show", "oodd+tda").stdout
     assert "Dynamic Dictionary" in both
     assert "Efficient Test-Time Adaptation" in both
-
-
-def test_show_in_other_forms(methods):
-    rows = json.loads(methods("show", "cull", "--format", "json").stdout)
-    assert [line["setting"] for line in rows][:2] == ["cull-first", "cull-ring"]
-    about = "Items that ZS-CLIP decides at first; fewest items between updates."
-    assert rows[0] == {
-        "method": "cull", "setting": "cull-first", "default": "64", "range": "2 or more",
-        "about": about,
-    }  # fmt: skip
-    assert json.loads(methods("show", "energy", "--format", "json").stdout) == [
-        {"method": "energy"}
-    ]
 
 
 def test_check_says_on_a_page_what_held(methods):
@@ -154,24 +130,6 @@ def test_list_and_show_know_what_a_script_registered(scripted, monkeypatch):
     )
     assert row(listed, "plain")[1] == "Decides as zs-clip does."
     assert "Frozen CLIP under another name." in shown.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    {
-        "show adnd": "'adnd' (did you mean 'adand'?)",
-        "check adnd": "'adnd' (did you mean 'adand'?)",
-        "check empty.py": "registers no method",
-        "check broken.py": "broken.py, line 1: ModuleNotFoundError: No module named 'nothing_of_th",
-        "check missing.py": "missing.py",
-        "check honest.py:other": "'other'",
-    }.items(),
-)
-def test_what_is_no_method_and_no_script_is_one_line(methods, words, said):
-    Path("empty.py").write_text("")
-    Path("broken.py").write_text("import nothing_of_that_name")
-    Path("honest.py").write_text(HONEST)
-    fails(methods(*words.split()), said, code=2)
 
 
 def test_cite_named_ones(zsntta):

@@ -1,7 +1,5 @@
 """Records that go to another machine: what to type there, what differs, both results."""
 
-import csv
-import dataclasses
 import json
 import shlex
 import shutil
@@ -13,7 +11,6 @@ import pytest
 from feature_files import write_features
 from made import TINY, ZSNTTA, fails
 
-import zsntta_cli
 from zsntta_cli.cache import store
 from zsntta_cli.cache.origin import origins_in
 
@@ -65,13 +62,6 @@ def test_a_record_says_how_each_of_its_feature_files_was_made(recorded):
     assert origins["shapes"]["created"] == header.created
 
 
-def test_words_are_among_the_feature_files_of_a_run(simulate):
-    result = simulate("--method", "neglabel", "--id", "pets", "--ood", "sky", "--format", "json")
-    [record] = json.loads(result.stdout)
-    assert record["features"]["sets"]["words-nouns"]["kind"] == "words"
-    assert record["features"]["sets"]["pets"]["prompt"] == "a photo of a {}."
-
-
 def test_the_preset_and_the_command_stand_in_the_record_and_on_its_card(cached):
     options = ["--method", "zs-clip", "--ood", "glyphs", "--preset", "official", "--format", "json"]
     line = [ZSNTTA, "simulate", *TINY, *options]
@@ -82,15 +72,6 @@ def test_the_preset_and_the_command_stand_in_the_record_and_on_its_card(cached):
     assert record["preset"] == "official"
     assert "preset" not in record["settings"], "older versions refuse what they do not know"
     assert record["features"]["shared"]["weights_sha256"].startswith("105094b7c50a")
-
-
-def test_a_call_in_python_stands_in_the_record(cached):
-    [record, _] = zsntta_cli.simulate("zs-clip", model="tiny", ood_set="glyphs", seed=range(2))
-    assert record.command == (
-        "zsntta_cli.simulate('zs-clip', ood_set='glyphs', model='tiny', seed=range(0, 2))"
-    )
-    assert record.preset == "paper"
-    assert cached("records").exit_code == 0
 
 
 def test_elsewhere_the_command_that_makes_the_features_is_proposed(recorded, tmp_path):
@@ -152,45 +133,3 @@ def test_old_and_new_stand_side_by_side(recorded):
         assert cells[1] == "glyphs"
         assert [cell.split("±")[0] for cell in cells[2:4]] == [f"{100 * x:.2f}" for x in (old, new)]
         assert float(cells[4]) == pytest.approx(100 * (new - old), abs=0.0051)
-
-
-def test_both_results_are_rows_for_programs(recorded):
-    make_elsewhere(nudge=60)
-    arguments = ("simulate", "--from", "r.json", "--fresh")
-    assert recorded(*arguments, "--output", "both.csv").exit_code == 0
-    rows = list(csv.DictReader(Path("both.csv").read_text().splitlines()))
-    [row] = [
-        row for row in rows
-        if (row["method"], row["seed"], row["metric"]) == ("zs-clip", "1", "auroc")
-    ]  # fmt: skip
-    [old] = [
-        r["detection"]["auroc"] for r in records()
-        if (r["settings"]["method"], r["settings"]["stream"]["seed"]) == ("zs-clip", 1)
-    ]  # fmt: skip
-    assert float(row["old"]) == old
-    assert float(row["new"]) != old
-    assert float(row["difference"]) == float(row["new"]) - old
-    as_json = recorded("simulate", "--from", "r.json", "--format", "json")
-    assert json.loads(as_json.stdout)[0].keys() == row.keys()
-
-
-@pytest.mark.slow
-def test_features_of_one_and_of_two_threads_say_so(zsntta):
-    """Two real extractions: whether the bits differ is the machine's affair, the words are ours."""
-    for count in (1, 2):
-        line = (
-            f"import torch; torch.set_num_threads({count})\n"
-            f"import zsntta_cli as z; z.extract('shapes', model='tiny', limit=40, noise=['none'], "
-            f"partners=False, features_dir='features-{count}')"
-        )
-        subprocess.run([ZSNTTA.with_name("python"), "-c", line], check=True, capture_output=True)
-    records = [
-        zsntta_cli.simulate("zs-clip", model="tiny", ratio=0, features_dir=f"features-{count}")[0]
-        for count in (1, 2)
-    ]
-    assert [r.features["shared"]["threads"] for r in records] == [1, 2]
-    theirs = {**records[0].digests, "shapes": "0" * 64}  # should the bits be the same
-    record = dataclasses.replace(records[0], digests=theirs)
-    Path("one.json").write_text(json.dumps([record.to_dict()]))
-    answer = zsntta("simulate", "--from", "one.json", "--features-dir", "features-2", "--fresh")
-    assert "are not those of the record: threads: 1 -> 2." in answer.stdout

@@ -144,14 +144,6 @@ def test_a_pipe_may_have_any_name(cached, tmp_path, name):
     assert texts[0].startswith("ID: shapes")
 
 
-def test_exported_records_are_of_the_form_that_their_ending_says(cached, tmp_path):
-    assert cached(*SIMULATE).exit_code == 0
-    for name, start in (("r.jsonl", "{"), ("r.json", "[")):
-        assert cached("records", "export", "--output", name).exit_code == 0
-        assert (tmp_path / name).read_text().startswith(start)
-    fails(cached("records", "export", "--format", "json", "--output", "r.jsonl"), "jsonl", code=2)
-
-
 def test_a_note_stands_once_below_a_table_or_on_stderr(cached):
     run = (*SIMULATE, "--ood", "glyphs", "--ratio", "0.75")
     note = " is smaller than the streams need"

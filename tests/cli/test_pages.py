@@ -2,9 +2,12 @@
 
 import re
 import shlex
+import subprocess
 import typing
+from pathlib import Path
 
 import pytest
+from made import ZSNTTA
 
 from zsntta_cli.cli import program
 
@@ -86,3 +89,27 @@ def test_every_option_is_understood_once_typed(name):
             typed = [*words, option.opts[0], *([] if option.is_flag else [value(option)])]
             given = parameters([*name.split(), *typed])
             assert given[option.name] not in (None, [], ()), typed
+
+
+@pytest.mark.parametrize(
+    ("group", "stands_for"),
+    [("", "--help"), ("cache", "--help"), ("datasets", "list"), ("records", "list")],
+)
+def test_a_group_without_a_command_helps_or_lists(tmp_path, group, stands_for):
+    """In processes of their own: what the entry point gives back is seen here."""
+
+    def ask(*words):
+        command = [ZSNTTA, *group.split(), *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.rstrip(), done.stderr
+
+    assert ask() == ask(stands_for)
+
+
+def test_the_page_on_methods_shows_what_is_said(zsntta):
+    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\$ zsntta (.*)\n(error: .*\n)", page, re.MULTILINE)
+    assert len(shown) == 2
+    for typed, line in shown:
+        said = zsntta(*typed.split()).stderr.replace("See root", "See zsntta")
+        assert said == line

@@ -97,12 +97,3 @@ def test_what_is_no_path_is_one_line(zsntta, monkeypatch, content, said):
     result = zsntta("detect", "-", *SHAPES)
     assert (result.exit_code, result.stdout) == (1, "")
     assert said in result.stderr.splitlines()[-1]
-
-
-def test_a_closed_standard_input_is_one_line(tmp_path):
-    result = subprocess.run(
-        ["sh", "-c", '"$@" <&-', "sh", *DETECT], cwd=tmp_path, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert result.returncode == 2
-    assert result.stderr == "error: standard input is closed: nothing comes for '-'.\n"

@@ -91,27 +91,6 @@ def test_a_script_adds_a_method_with_its_options(typed, tmp_path):
     assert (code, listed.count("own")) == (0, 4)
 
 
-def test_the_script_may_also_start_the_program_itself(typed, tmp_path, features):
-    (tmp_path / "own.py").write_text(
-        f"{OWN_SCRIPT}\nif __name__ == '__main__':\n"
-        "    from zsntta_cli.cli import main\n    main()\n"
-    )
-    records = simulated(typed, "--method", "own")
-    done = subprocess.run(
-        [sys.executable, "own.py", "simulate", *PAIR, "--method", "own", "--format", "json",
-         "--features-dir", str(features), "--records", "kept.sqlite"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "1 of 1 runs were kept from before" in done.stderr
-    assert json.loads(done.stdout) == records
-
-
-def test_several_processes_have_the_script_too(typed):
-    seeds = [word for seed in range(8) for word in ("--seed", seed)]
-    records = simulated(typed, "--method", "own", "--jobs", "2", *seeds)
-    assert [record["settings"]["stream"]["seed"] for record in records] == [*range(8)]
-
-
 def test_so_have_processes_that_begin_anew_and_programs(tmp_path, features, typed):
     (tmp_path / "program.py").write_text(
         "import threading, warnings\n"

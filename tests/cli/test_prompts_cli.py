@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
-from made import PROMPT, TINY, fails
+from made import PROMPT, TINY
 
 from zsntta_cli.cache import store
 
@@ -48,16 +47,3 @@ def test_clips_ensembles_have_names(zsntta, tiny):
     tuned = zsntta("simulate", "--method", "tpt", "--ratio", "0", "--prompt", "clip-cars", *TINY)
     assert tuned.exit_code == 2
     assert "prompt 'clip-cars' stands for several templates: give one text with {}" in tuned.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    {
-        "--prompt clip-81": "neither one of code, paper, clip-80, clip-7, clip-cifar",
-        "--prompt the": "neither one of code, paper, clip-80, clip-7, clip-cifar",
-    }.items(),
-)
-def test_what_is_no_prompt_is_told_before_anything_is_encoded(zsntta, options, said):
-    fails(zsntta("extract", *SHAPES, *options.split()), said, code=2, stdout=None)
-    assert not FILE.exists()
-    assert not list(Path().rglob("*.parts"))

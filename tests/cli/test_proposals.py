@@ -14,7 +14,6 @@ from zsntta_cli.cli import cache, datasets, demo, program
 from zsntta_cli.cli.command import completed
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
-from zsntta_cli.settings.prompts import CSP_NOUN_PROMPT
 
 GIVEN = {
     "the default": {},
@@ -88,29 +87,6 @@ def test_partners_that_are_to_be_had_are_proposed(tmp_path):
     by_hand = lacking.no_partner("cub200", "", tmp_path, ("inaturalist", "sun"))
     assert proposed(by_hand, {})[0]["dataset"] == ["inaturalist", "sun"]
     assert str(lacking.no_partner("mine", "", tmp_path, ())).endswith(": add --ood NAME")
-
-
-def test_near_misses_are_asked_for():
-    def line(name):
-        error = lacking.missing_features(name, "tiny", Path("features"), ("pets", "sky"))
-        return str(error).removeprefix(f"no features of '{name}' by tiny in features/")
-
-    assert line("pet") == " (did you mean 'pets'?)", "which is cached: there is nothing to type"
-    assert line("cifra10") == (
-        " (cached: pets, sky): did you mean 'cifar10'? For images of your own type zsntta extract "
-        "--dataset cifra10=PATH --model tiny"
-    )
-
-
-def test_built_in_words_are_typed_by_the_name_of_their_set():
-    folder = Path("features")
-    line = str(lacking.missing_features("words-csp-nouns", "", folder))
-    assert line.endswith("type zsntta extract --words csp")
-    line = str(lacking.missing_text(CSP_NOUN_PROMPT, "cifar10", (), 300, "", folder))
-    assert line.endswith("type zsntta extract --words csp"), "all lists, however small the set is"
-    assert str(lacking.missing_words("neglabel", ("csp",), "", folder)).endswith(
-        "(cached: csp): name one with --set words=NAME, or type zsntta extract --words wordnet"
-    )
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

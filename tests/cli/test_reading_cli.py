@@ -146,36 +146,3 @@ def test_what_is_cut_off_too_large_or_heic(pictures, monkeypatch):
         allowed = pictures("detect", "pictures/x", *SHAPES, "--max-megapixels", most)
         [large] = [row for row in rows(allowed) if "large" in row["source"]]
         assert (large["error"], large["note"]) == (error, None)
-
-
-def test_a_heic_photo_has_the_verdict_of_its_picture(pictures):
-    pillow_heif = pytest.importorskip("pillow_heif")
-    for folder in ("heic", "png"):
-        Path(folder).mkdir()
-    for path in sorted(Path("pictures/star").iterdir()):
-        image = Image.open(path).convert("RGB").resize((224, 224), Image.Resampling.BICUBIC)
-        image.save(f"png/{path.name}")
-        pillow_heif.from_pillow(image).save(f"heic/{path.stem}.heic", quality=95)
-    one, other = (rows(pictures("detect", name, *SHAPES)) for name in ("heic", "png"))
-    assert one
-    assert [(row["error"], row["class"]) for row in one] == [(None, row["class"]) for row in other]
-
-
-def test_extraction_refuses_what_is_cut_off(pictures):
-    path = Path("pictures/x/00000.png")
-    path.write_bytes(path.read_bytes()[:-60])
-    for options in ((), ("--as-shown",)):
-        fails(pictures(*EXTRACT, "x=pictures", *options), "cannot read image 'x/00000.png'")
-
-
-def test_class_photos_are_read_as_the_images_are(pictures):
-    for save in (plain, lying):
-        again(save.__name__, save)
-        Path(save.__name__, "x").rename(f"{save.__name__}-x")
-    one, other = (
-        rows(pictures("detect", "plain-x", "--class-photos", name, *TINY))
-        for name in ("plain", "lying")
-    )
-    for row, same in zip(one, other, strict=True):
-        assert row["class"] == same["class"]
-        assert row["score"] == pytest.approx(same["score"], abs=0.02)

@@ -12,7 +12,6 @@ from typed import typed
 
 from zsntta_cli.cli.results import records
 from zsntta_cli.results import tidy
-from zsntta_cli.results.exchange import to_line
 from zsntta_cli.results.store import RecordStore
 
 PATH = "kept.sqlite"
@@ -137,13 +136,6 @@ def test_on_a_terminal_it_is_a_question(some_live, zsntta, answer, left):
     assert "Remove 2 live runs of 2.5 hours of method time?" in result.stderr
     assert (result.exit_code == 0) == (left == 0)
     assert len(rows(zsntta)) == left
-
-
-def test_lines_of_an_export_are_what_is_kept(keep, zsntta, tmp_path):
-    kept = kept_run("adand", warmup=5)
-    keep(kept)
-    text = zsntta("records", "export", "--records", PATH, "--setting", "warmup=5").stdout
-    assert text == to_line(kept) + "\n"
 
 
 @pytest.mark.parametrize("ending", ["csv", "pdf", "png", "svg"])

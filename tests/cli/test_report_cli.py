@@ -47,13 +47,6 @@ def test_the_same_from_any_file_that_holds_the_records(stored, tmp_path):
     assert "<p>4 runs. Methods: zs-clip, cull." in wanted
 
 
-def test_other_folders_and_title(stored, tmp_path):
-    shutil.move("features", "mine")
-    stored("report", "--features-dir", "mine", "--title", "A <b>title</b>")
-    html = (tmp_path / "report.html").read_text()
-    assert "<title>A &lt;b&gt;title&lt;/b&gt;</title>" in html
-
-
 def test_what_is_left_out_is_noted(zsntta, tmp_path):
     other = dataclasses.replace(KEPT[0], revision="0.1")
     with RecordStore(tmp_path / "x.sqlite", create=True) as store:
@@ -61,27 +54,6 @@ def test_what_is_left_out_is_noted(zsntta, tmp_path):
     result = zsntta("report", "x.sqlite")
     assert result.stderr == "note: left out: 1 run by another version: run it again.\n"
     assert result.exit_code == 0
-
-
-def test_errors_are_a_line_and_leave_what_was_there(stored, tmp_path):
-    (tmp_path / "report.html").write_text("before")
-    (tmp_path / "empty.jsonl").write_text("")
-    (tmp_path / "broken.jsonl").write_text("{")
-    (tmp_path / "cut.sqlite").write_bytes((tmp_path / "features/records.sqlite").read_bytes()[:99])
-    fails(stored("report", "--records", "none.sqlite"), "there are no kept results at none.sqlite")
-    fails(stored("report", "none.jsonl"), "cannot read none.jsonl")
-    fails(stored("report", "empty.jsonl"), "empty.jsonl holds no results: it is empty.")
-    no_json = "broken.jsonl holds no results (line 1: it is no JSON at column 2)."
-    for command in (("report",), ("records", "import"), ("simulate", "--from")):
-        fails(stored(*command, "broken.jsonl"), no_json)
-    fails(stored("report", "cut.sqlite"), "the results in cut.sqlite: ")
-    fails(stored("report", "."), "cannot read .")
-    fails(stored("report", "--output", "features"), "cannot write features: it is a folder.")
-    with RecordStore(tmp_path / "new.sqlite", create=True):
-        pass
-    fails(stored("report", "new.sqlite"), "there is no result to report")
-    assert (tmp_path / "report.html").read_text() == "before"
-    assert not [name for name in os.listdir() if re.match(r"\.zsntta", name)]
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

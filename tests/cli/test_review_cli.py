@@ -114,14 +114,3 @@ def test_what_was_corrected_is_learned_from(pictures):
             assert row["noise"] == (row["margin"] > 0)
             assert row["class"] == before[source]["class"]
     assert all(after[str(path)]["noise"] for path in Path("pictures/x").iterdir())
-
-
-def test_strangers_files_are_told_with_their_line(pictures):
-    write(correction("a", True), {"format": 1})
-    write(correction("a", True, content="7"), path="d.jsonl")
-    pictures("detect", "pictures", *SHAPES, "--output", "rows.jsonl")
-    for name, said in (
-        ("c.jsonl", "c.jsonl, line 2"), ("d.jsonl", "line 1: 'content'"), ("e.jsonl", "cannot re"),
-        ("rows.jsonl", "line 1: it is a verdict, and no correction"),
-    ):  # fmt: skip
-        fails(pictures("detect", "pictures", *SHAPES, "--learn", name), said)

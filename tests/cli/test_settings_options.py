@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from made import TINY, fails
+from made import TINY
 
 from zsntta_cli.cli.options import method_settings
 from zsntta_cli.errors import SettingsError
@@ -57,29 +57,6 @@ def test_a_value_for_one_method_of_several(cached):
                            "--set", "tda.threshold=0.5"))  # fmt: skip
     assert [r["settings"]["threshold"]["queue"] for r in found] == [512, 32, 16]
     assert [r["settings"]["threshold"]["fixed"] for r in found] == [None, 0.5, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("options", "line"),
-    [(("--set", "adand.warmup"), "must be SETTING=VALUE or METHOD.SETTING=VALUE."),
-     (("--set", ".warmup=3"), "must be SETTING=VALUE or METHOD.SETTING=VALUE."),
-     (("--set", "warm-up=3"), "warm-up is no setting (did you mean 'warmup'"),
-     (("--set", "adnad.warmup=3"), "method is 'adnad' (did you mean 'adand'?)"),
-     (("--set", "adand.warm-up=3"), "warm-up is no setting of adand (did you mean 'warmup'?)"),
-     (("--set", "adand.memory=3"), "memory is no setting of adand"),
-     (("--set", "adand.warmup=three"), "warmup: 'three' is not a whole number"),
-     (("--set", "adand.warmup=1.5"), "warmup: '1.5' is not a whole number"),
-     (("--set", "adand.warmup=-1"), "warmup is -1, must be 0 or more."),
-     (("--set", "adand.learning-rate=fast"), "learning-rate: 'fast' is not a number"),
-     (("--set", "adand.reevaluate=maybe"), "reevaluate: 'maybe' must be true or false."),
-     (("--set", "adand.threshold=high"), "threshold: 'high' is not a number"),
-     (("--set", "tent.pipeline=all"), "a setting is given for tent, which is not to be run."),
-     (("--set", "views=4"), "views is no setting of adand: it is one of tpt."),
-     (("--set", "positive-shots=4"), "positive-shots is no setting of adand: it is one of tda."),
-     (("--set", "memory=4", "--method", "zs-clip"), "memory is no setting of adand, zs-clip: it")],
-)  # fmt: skip
-def test_settings_that_are_not_so(zsntta, options, line):
-    fails(zsntta("simulate", "--method", "adand", *PAIR, *options), line, code=2)
 
 
 def test_a_setting_that_one_of_the_methods_has_is_that_ones(cached):

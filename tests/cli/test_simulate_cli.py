@@ -12,7 +12,6 @@ from feature_files import reseal
 from made import TINY, fails
 
 from zsntta_cli.cli import values
-from zsntta_cli.simulation.simulator import Simulator
 
 ZS_CLIP = ("simulate", *TINY, "--method", "zs-clip")
 ADAND = ("simulate", *TINY, "--method", "adand")
@@ -107,19 +106,6 @@ def test_a_table_says_which_sets_are_missing_or_too_small_and_which_preset_it_is
     assert rows == ["paper", "official"]
 
 
-def test_sets_that_are_too_small_are_named_before_runs_that_a_file_is_for(cached, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Simulator, "replay", stop)
-    command = (*ADAND, "--ratio", 0.75, "--ood", "glyphs", "--seed", "0-8")
-    result = cached(*command, "--output", "table.csv")
-    assert result.exit_code == 130
-    small = "Sets that are smaller than the streams need are shown again: 'glyphs' up to 3.00 times"
-    assert small in result.stderr
-    assert "'noise-gaussian' up to " in result.stderr
-
-
 def test_the_papers_spread_of_averages_is_the_mean_of_the_sets(cached):
     def average(spread):
         result = cached(*ADAND, "--seed", "0-2", "--spread", spread, "--format", "markdown")
@@ -139,35 +125,10 @@ def test_the_papers_spread_of_averages_is_the_mean_of_the_sets(cached):
 # What is missing or wrong
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    {
-        "--id pets": "(did you mean 'shapes'?)\n",
-        "--id mine": "type zsntta extract --dataset mine=PATH --model tiny\n",
-        "--ood svhn": "type zsntta extract --dataset svhn --model tiny",
-        "--noise poisson": "type zsntta extract --noise poisson --model tiny",
-        "--prompt paper": "the prompt 'this is a photo of a {}' is not cached for 'shapes' (cached:"
-        " 'a photo of a {}.'): type zsntta extract --dataset shapes --model tiny --prompt 'this is "
-        "a photo of a {}'",
-        "--id noise-gaussian --ood shapes": "cannot be an ID set",
-    }.items(),
-)
-def test_what_is_missing_comes_with_the_command_to_type(cached, options, said):
-    fails(cached(*ADAND, *options.split()), said)
-
-
 def test_without_an_ood_partner_the_command_that_makes_one_is_told(cached):
     for name in ("glyphs", "textures", "other-shapes", "digits"):
         Path(f"features/tiny/{name}.h5").unlink()
     fails(cached(*ADAND), "no OOD partner of 'shapes' is cached", "extract --dataset glyphs")
-
-
-def test_without_any_features_the_command_is_that_of_the_default_encoder(zsntta):
-    fails(
-        zsntta("simulate", "--method", "adand", "--ratio", 0.25),
-        "no features of 'cifar10' by ViT-B-16-openai in features/: type zsntta extract "
-        "--dataset cifar10\n",
-    )
 
 
 def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
@@ -180,17 +141,6 @@ def test_a_broken_file_and_features_of_two_encoders_are_refused(cached):
     fails(cached(*ADAND, "--ood", "glyphs"), said)
     glyphs.write_bytes(glyphs.read_bytes()[:5000])
     fails(cached(*ADAND, "--ood", "glyphs"), "not a whole zsntta feature file")
-
-
-def test_what_stands_beside_a_record_is_refused(cached):
-    run = ("simulate", "--from", "r.json")
-    assert cached(*ZS_CLIP, "--output", "r.json").exit_code == 0
-    for beside in (
-        "--method adand", "--ratio 0.1", "--limit 5", "--model RN50", "--set adand.warmup=1",
-        "--encoder x", "--id shapes", "--preset official",
-    ):  # fmt: skip
-        fails(cached(*run, *beside.split()), beside.split()[0], code=2)
-    assert cached(*run).exit_code == 0
 
 
 def test_debug_shows_the_traceback(zsntta):

@@ -111,10 +111,3 @@ def test_a_killed_run_goes_on_and_gives_the_same_answers(zsntta, tmp_path):
     assert files() == sorted(expected)
     for name, rows in expected.items():
         np.testing.assert_allclose(answers(folder / name), rows, rtol=1e-4)
-
-
-def test_other_live_methods_keep_no_answers(zsntta):
-    extract(zsntta)
-    result = zsntta("simulate", *TINY, "--method", "tent,sotta", "--ood", "glyphs", "--limit", 4)
-    assert result.exit_code == 0, result.stderr
-    assert files() == []

@@ -153,20 +153,6 @@ def test_on_the_command_line(zsntta, pets):
     assert "there already" in zsntta(*command, "--noise", "none").stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [(("--part", "1/2", "--engine", "ray"), "leave one of them out"),
-     (("--parts", "2"), "--parts N is of --engine ray"),
-     (("--part", "1/2", "--overwrite"), "leave --overwrite out"),
-     (("--part", "1/2", "--noise", "gaussian", "--dry-run"), "leave --noise, --dry-run out"),
-     (("--engine", "ray", "--dataset", "glyphs"), "name one --dataset"),
-     (("--engine", "spark"), "engine is 'spark', must be one of: local, ray"),
-     *((("--part", part), "must be like 3/64") for part in ("", "3", "0/4", "5/4", "-1/4", "a/b"))],
-)  # fmt: skip
-def test_wrong_options(zsntta, options, words):
-    fails(zsntta("extract", "--dataset", "shapes", *TINY, *options), words, code=2)
-
-
 # --- the same as tasks of Ray
 
 

@@ -224,9 +224,6 @@ def test_other_settings_are_measured_and_said(named):
     asked = ("--method", "zs-clip", "--id", "cifar10", "--ood", "svhn", "--threshold", "0.3")
     rows = json.loads(named("simulate", *asked, "--seed", "3", "--format", "json").stdout)
     assert [f"{100 * rows[0]['accuracies']['acc_h']:.2f}"] == row[1].split()[2:3]
-    fails(named("paper", "10", "--set", "adand.nonsense=1"), "nonsense", code=2)
-    twice = ("--set", "adand.warmup=1", "--set", "adand.warmup=2")
-    fails(named("paper", "10", *twice), "warmup is given 2 values", code=2)
     missing = named("paper", "10", "--prompt", "a picture of a {}.")
     assert "a picture of a {}." in missing.output
 
@@ -250,7 +247,6 @@ def test_other_settings_are_measured_and_said(named):
             ("6 by tiny: type zsntta extract --dataset shapes --dataset glyphs ",
              " --noise gaussian --model tiny\n"),
         ),
-        (("22", "--encoder", "mine"), ("type zsntta cache import cifar10 --encoder",)),
         (
             ("25", "--precision", "amp"),
             ("by RN50-openai-amp", "by ViT-L-14-openai-amp", "--model RN50 --precision amp"),
@@ -261,37 +257,6 @@ def test_other_settings_are_measured_and_said(named):
 )  # fmt: skip
 def test_nothing_cached_is_one_line_with_the_command(zsntta, arguments, said):
     fails(zsntta("paper", *arguments), *said)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("paper", "31"), "must be a number from 1 to 30"),
-        (("paper", "--published"), "name it, as in zsntta paper 2 --published"),
-        (("paper", "--published", "--all"), "leave --all out"),
-        (("paper", "2", "--published", *TINY), "leave --model"),
-        (("paper", "2,3,figs"), "table is 'figs'"),
-        (("paper", "2,fig3", "--output", "a.tex"), "--output of one figure"),
-        (("paper", "2", "--all"), "--all is of all tables: leave '2' out"),
-        (("paper", "--format", "csv"), "are of tables: name one"),
-        (("paper", "2", "--format", "csv", "--output", "a.md"), "says markdown"),
-        (("paper", "2", "--preset", "papers"), "must be one of: paper, official"),
-        (("paper", "2", "--seed", "-1"), "seed is -1"),
-        (("paper", "25", "--precision", "half"), "precision is 'half', must be one of"),
-        (("paper", "fig3", "--published"), "prints no number that figure 3"),
-        (("paper", "fig5"), "figure 5 shows no results"),
-        (("paper", "fig2", "--format", "json"), "--format is of tables"),
-        (("paper", "fig2", "--output", "x.jpg"), "must end in one of .pdf"),
-        (("paper", "22", "--method", "tda"), "table 22 compares settings of"),
-        (("paper", "7", "--published"), "table 7 is not here: it has no numbers to compare"),
-        (("paper", "4"), "it has times, which python benchmarks/timing.py measures"),
-        (("paper", "2", "--method", "nonsense"), "'nonsense'"),
-        (("paper", "fig2", "--method", "tda"), "--method adds rows to tables"),
-        (("extract", "--paper", "--dataset", "shapes"), "leave --dataset"),
-    ],
-)
-def test_wrong_usage_is_one_line(zsntta, arguments, said):
-    fails(zsntta(*arguments), said, code=2)
 
 
 def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_path):
