@@ -12,8 +12,7 @@ import torch
 
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import sotta, tpt
-from zsntta_cli.methods.live.adaptation import adapting, batch_statistics, norm_layers
-from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.base import LiveData, adapting, batch_statistics, norm_layers
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings.prompts import class_prompts

@@ -13,7 +13,7 @@ from PIL import Image
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import tent
-from zsntta_cli.methods.live.adaptation import adapting, entropy, norm_layers
+from zsntta_cli.methods.live.base import adapting, entropy, norm_layers
 from zsntta_cli.simulation.live import GradientNorms
 from zsntta_cli.simulation.stream import Stream
 

@@ -9,7 +9,7 @@ from made import CONFIG, decisions
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live import tent, tpt
-from zsntta_cli.methods.live.adaptation import norm_layers
+from zsntta_cli.methods.live.base import norm_layers
 from zsntta_cli.methods.live.settings import TentSettings
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.simulation.runs import build_run

@@ -19,7 +19,7 @@ from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
-from zsntta_cli.methods.live import adaptation, sotta, tent, tpt, views
+from zsntta_cli.methods.live import base, sotta, tent, tpt, views
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import chosen_items
 from zsntta_cli.settings import EncoderChoice
@@ -233,9 +233,9 @@ def test_on_a_gpu(precision, registered, weights):
 def test_entropy_by_hand():
     logits = torch.tensor([[0.0, 0.0], [np.log(3.0), 0.0]])
     hand = [np.log(2), -(0.75 * np.log(0.75) + 0.25 * np.log(0.25))]
-    np.testing.assert_allclose(adaptation.entropy(logits), hand, rtol=1e-6)
+    np.testing.assert_allclose(base.entropy(logits), hand, rtol=1e-6)
     inside = -(0.75 * np.log(0.76) + 0.25 * np.log(0.26))
-    np.testing.assert_allclose(adaptation.entropy(logits, 0.01)[1], inside, rtol=1e-6)
+    np.testing.assert_allclose(base.entropy(logits, 0.01)[1], inside, rtol=1e-6)
 
 
 def test_entropy_of_the_mean_probability_by_hand():
@@ -264,7 +264,7 @@ def decided(classes, is_noise):
 
 def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():
     weight = torch.zeros(2, requires_grad=True)
-    adapted = adaptation.Adapted([weight], "fp16")
+    adapted = base.Adapted([weight], "fp16")
     tiny_slope = torch.tensor(1e-7)  # its product with an incoming 1 vanishes in half precision
     loss = ((weight * tiny_slope).half().float()).sum()
     assert adapted.backward(loss)
@@ -276,18 +276,18 @@ def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():
 
 
 def test_only_normalisation_layers_are_adapted(clip, tiny):
-    names = adaptation.norm_layers(clip.model.visual)
+    names = base.norm_layers(clip.model.visual)
     assert len(names) == 2 * 12 + 2
     assert {"ln_pre", "ln_post"} <= set(names)
     left_out = set(names) - set(sotta.adapted_layers(clip.model.visual))
     assert {name.split(".")[2] for name in left_out} == {"9", "10", "11"}
-    resnet = adaptation.norm_layers(tiny.model.visual)
-    assert adaptation.batch_norms(tiny.model.visual)
+    resnet = base.norm_layers(tiny.model.visual)
+    assert base.batch_norms(tiny.model.visual)
     left_out = set(resnet) - set(sotta.adapted_layers(tiny.model.visual))
     assert left_out
     assert all("layer4" in name for name in left_out)
     with pytest.raises(EncoderError, match="no normalisation layers"):
-        adaptation.norm_layers(torch.nn.Linear(2, 2))
+        base.norm_layers(torch.nn.Linear(2, 2))
 
 
 @settings(max_examples=60, deadline=None)

@@ -7,7 +7,7 @@ from torch import nn
 from towers import BATCH_NORM, batch_norms, decided, live_data, live_run
 
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.live import adaptation, sotta
+from zsntta_cli.methods.live import base, sotta
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_layer_that_sees_one_value_a_channel_keeps_its_running_statistics():
     tower = nn.Sequential(nn.BatchNorm2d(2), nn.AdaptiveAvgPool2d(1), nn.BatchNorm2d(2)).eval()
     torch.nn.init.constant_(tower[2].running_mean, 3.0)
     image = torch.arange(8.0).reshape(1, 2, 2, 2)
-    with adaptation.batch_statistics(tower, 0.5):
+    with base.batch_statistics(tower, 0.5):
         one = tower(image)
         assert [layer.training for layer in tower] == [True, False, False]
         assert tower(torch.cat([image, 2 * image])).abs().max() < 1.1  # two values have a variance
@@ -86,7 +86,7 @@ def test_sotta_moves_the_running_statistics_of_every_batchnorm(resnet):
 
 def test_sotta_freezes_the_last_blocks_or_the_released_codes(vit):
     def frozen(blocks):
-        everything = adaptation.norm_layers(vit.model.visual)
+        everything = base.norm_layers(vit.model.visual)
         left_out = set(everything) - set(sotta.adapted_layers(vit.model.visual, blocks))
         return {int(name.split(".")[2]) for name in left_out}
 

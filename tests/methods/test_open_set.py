@@ -15,9 +15,7 @@ from towers import (
     of_items,
 )
 
-from zsntta_cli.methods.live import ostta, unient
-from zsntta_cli.methods.live.adaptation import entropy
-from zsntta_cli.methods.live.open_set import OpenSetBatch
+from zsntta_cli.methods.live.open_set import crowd_entropy, id_probability, unified_entropy
 from zsntta_cli.methods.live.settings import UnientSettings
 
 COUNT = 60
@@ -58,12 +56,8 @@ def test_only_normalisation_layers_change_and_all_are_as_before_afterwards(encod
 # Their parts
 
 
-def batch_of(logits):
-    count = len(logits)
-    logits = torch.tensor(logits).log().requires_grad_()
-    return OpenSetBatch(
-        torch.empty(0), np.ones(count, bool), np.arange(count), logits, entropy(logits)
-    )
+def batch_of(probabilities):
+    return torch.tensor(probabilities).log().requires_grad_()
 
 
 H = {p: -(p * np.log(p) + (1 - p) * np.log(1 - p)) for p in (0.5, 0.6, 0.7, 0.9)}
@@ -73,10 +67,10 @@ def test_ostta_chooses_what_the_adapted_encoder_is_no_less_sure_of():
     batch = batch_of([[0.9, 0.1], [0.4, 0.6], [0.5, 0.5]])
     before = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.4, 0.6]]).log()
     # As sure; surer, but of another class than at first; less sure.
-    loss, chosen = ostta.crowd_entropy(batch, before, 0.5)
+    loss, chosen = crowd_entropy(batch, before, 0.5)
     assert chosen.tolist() == [True, False, False]
     assert loss.item() == pytest.approx(H[0.9] - 0.5 * H[0.6], rel=1e-5)
-    loss, chosen = ostta.crowd_entropy(batch, torch.tensor([[9.0, 0.0]] * 3), 0.5)
+    loss, chosen = crowd_entropy(batch, torch.tensor([[9.0, 0.0]] * 3), 0.5)
     assert not chosen.any()
     assert loss.item() == pytest.approx(-0.5 * H[0.6], rel=1e-5)  # and not nan
 
@@ -84,15 +78,15 @@ def test_ostta_chooses_what_the_adapted_encoder_is_no_less_sure_of():
 def test_unified_entropy_by_hand():
     batch = batch_of([[0.9, 0.1], [0.5, 0.5]])
     options = UnientSettings(unient_marginal=0.3, unient_ood=0.2)
-    loss, likely = unient.unified_entropy(batch, np.array([0.8, 0.3]), options)
+    loss, likely = unified_entropy(batch, np.array([0.8, 0.3]), options)
     assert likely.tolist() == [True, False]
     assert loss.item() == pytest.approx(H[0.9] - 0.2 * H[0.5] - 0.3 * H[0.7], rel=1e-5)
     soft = replace(options, unient_soft=True)
-    loss, _ = unient.unified_entropy(batch, np.array([0.8, 0.3]), soft)
+    loss, _ = unified_entropy(batch, np.array([0.8, 0.3]), soft)
     weighted = (0.8 - 0.2 * 0.2) * H[0.9] + (0.3 - 0.2 * 0.7) * H[0.5]
     assert loss.item() == pytest.approx(weighted / 2 - 0.3 * H[0.7], rel=1e-5)
     for p, mean in ((0.9, (H[0.9] + H[0.5]) / 2), (0.1, -0.2 * (H[0.9] + H[0.5]) / 2)):
-        loss, _ = unient.unified_entropy(batch, np.full(2, p), options)
+        loss, _ = unified_entropy(batch, np.full(2, p), options)
         assert loss.item() == pytest.approx(mean - 0.3 * H[0.7], rel=1e-5)  # one group is empty
 
 
@@ -100,9 +94,9 @@ def test_the_mixture_tells_two_groups_apart():
     generator = np.random.default_rng(0)
     high = generator.random(64) < 0.4
     scores = np.where(high, 0.3, 0.2) + 0.01 * generator.normal(size=64)
-    found = unient.id_probability(scores)
+    found = id_probability(scores)
     np.testing.assert_array_equal(found >= 0.5, high)
-    np.testing.assert_allclose(found, unient.id_probability(100 * scores), atol=1e-9)
-    np.testing.assert_array_equal(unient.id_probability(np.array([2.0, 1.0])) >= 0.5, [True, False])
-    assert unient.id_probability(np.array([0.2, 0.2])) is None
-    assert unient.id_probability(np.array([0.2])) is None
+    np.testing.assert_allclose(found, id_probability(100 * scores), atol=1e-9)
+    np.testing.assert_array_equal(id_probability(np.array([2.0, 1.0])) >= 0.5, [True, False])
+    assert id_probability(np.array([0.2, 0.2])) is None
+    assert id_probability(np.array([0.2])) is None

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 from zsntta_cli.methods.live import views
-from zsntta_cli.methods.live.augmix import OPERATIONS
+from zsntta_cli.methods.live.views import OPERATIONS
 
 
 def photo(width=90, height=60):

@@ -139,7 +139,8 @@ class Live(Method):
 
     live = True
     online = False
-    place: ClassVar[str] = ""  # the module in methods/live with its function `run`
+    # The module in methods/live, and where it is not `run` its function: "open_set:ostta".
+    place: ClassVar[str] = ""
 
     def __init__(self, data: Any, settings: Any, threshold: Any) -> None:
         """Take what `run` needs."""
@@ -147,8 +148,10 @@ class Live(Method):
 
     def run(self) -> "Iterator[Decisions]":
         """Yield the decisions on all items, in order, as they are made."""
-        module = import_module(f"zsntta_cli.methods.live.{self.place}")  # which imports torch
-        decided: Iterator[Decisions] = module.run(self.data, self.options, self.threshold)
+        name, _, function = self.place.partition(":")
+        module = import_module(f"zsntta_cli.methods.live.{name}")  # which imports torch
+        run = getattr(module, function or "run")
+        decided: Iterator[Decisions] = run(self.data, self.options, self.threshold)
         return decided
 
     def push(self, items: "StreamData", learn: bool = True) -> "Decisions":

@@ -151,7 +151,8 @@ def _how(method: Chosen) -> str:
 def _module_text(line: type[Method] | type[Classifier]) -> str:
     if not (issubclass(line, Live) and line.place):
         return inspect.getdoc(sys.modules[line.__module__]) or ""
-    spec = importlib.util.find_spec(f"{methods.__name__}.live.{line.place}")  # not torch
+    place = line.place.partition(":")[0]
+    spec = importlib.util.find_spec(f"{methods.__name__}.live.{place}")  # not torch
     assert spec is not None
     assert spec.origin is not None
     return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""

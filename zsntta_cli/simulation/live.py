@@ -30,8 +30,7 @@ from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.errors import DatasetError, StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData, check_decisions
-from zsntta_cli.methods.live.adaptation import norm_layers
-from zsntta_cli.methods.live.base import LiveData
+from zsntta_cli.methods.live.base import LiveData, norm_layers
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings

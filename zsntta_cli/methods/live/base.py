@@ -1,20 +1,28 @@
-"""The input of a live method: a stream with its images, and the encoder that it may change."""
+"""What live methods share: a stream with its images, and the encoder that they may change."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder
+from zsntta_cli.errors import EncoderError
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.live.pipelines import adapts_on
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.methods.match import match
+
+Mask = NDArray[np.bool_]
+NORMS = (nn.LayerNorm, nn.GroupNorm, _BatchNorm)
+_LOSS_SCALE = 2.0**12  # of losses in half precision; halved when a gradient overflows
 
 # It gets the entropies (B,) that a step minimises, with their graph, their items (B,), and the
 # encoder's image tower. A method calls it and learns nothing from it.
@@ -64,12 +72,6 @@ class LiveData:
             logits = self.stream.pool.logit_scale * unit @ text_features.T
         return logits.float()
 
-    def adapts_on(
-        self, pipeline: str, items: NDArray[np.int64], is_noise: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        """The items, as a mask (B,), on which a method adapts, given its noise decisions (B,)."""
-        return adapts_on(self.stream, pipeline, items, is_noise, self.truly_clean)
-
 
 def in_batches(items: NDArray[np.int64], size: int) -> list[NDArray[np.int64]]:
     """Cut items into batches; the last one may be smaller."""
@@ -85,3 +87,126 @@ def zero_shot_scores(
         return class_index.int().cpu().numpy(), match(best.double().cpu().numpy(), bias)
     probability, class_index = logits.softmax(dim=-1).max(dim=-1)
     return class_index.int().cpu().numpy(), 1 - probability.double().cpu().numpy()
+
+
+def norm_layers(tower: nn.Module) -> dict[str, nn.Module]:
+    """The normalisation layers of an image tower that have affine parameters, in order.
+
+    Raises:
+        EncoderError: there are none.
+    """
+    layers: dict[str, nn.Module] = {
+        name: module
+        for name, module in tower.named_modules()
+        if isinstance(module, NORMS) and module.weight is not None
+    }
+    if not layers:
+        raise EncoderError("the image tower has no normalisation layers that could be adapted.")
+    return layers
+
+
+def batch_norms(tower: nn.Module) -> list[_BatchNorm]:
+    """All BatchNorms of a tower; if there are any, an image's features depend on its batch."""
+    return [module for module in tower.modules() if isinstance(module, _BatchNorm)]
+
+
+@contextmanager
+def batch_statistics(tower: nn.Module, momentum: float) -> Iterator[None]:
+    """Let every BatchNorm of a tower use the statistics of its input, adapted or not.
+
+    The running statistics move by `momentum`; `adapting` undoes that. A single image is a batch
+    too, of H*W values for each channel. A layer that gets one value for each channel, which has no
+    variance, keeps using its running statistics.
+    """
+    layers = batch_norms(tower)
+    momenta = [layer.momentum for layer in layers]
+    hooks = [layer.register_forward_pre_hook(_use_the_batch) for layer in layers]
+    for layer in layers:
+        layer.momentum = momentum
+    try:
+        yield
+    finally:
+        for layer, before, hook in zip(layers, momenta, hooks, strict=True):
+            hook.remove()
+            layer.momentum = before
+            layer.eval()
+
+
+def _use_the_batch(layer: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+    values = inputs[0]
+    layer.train(values.numel() > values.shape[1])
+
+
+@contextmanager
+def adapting(encoder: Encoder, layers: Sequence[nn.Module]) -> Iterator[list[nn.Parameter]]:
+    """Free the parameters of some layers, which it yields, and freeze all others.
+
+    At the end, even after an error, the encoder is restored bit for bit, with the running
+    statistics of all its BatchNorms, not only of those layers.
+    """
+    parameters = [p for layer in layers for p in layer.parameters(recurse=False)]
+    buffers = encoder.model.visual.buffers()
+    before = [(tensor, tensor.detach().clone()) for tensor in (*parameters, *buffers)]
+    frozen = [(p, p.requires_grad) for p in encoder.model.parameters()]
+    try:
+        encoder.model.requires_grad_(False)
+        for parameter in parameters:
+            parameter.requires_grad_(True)
+        yield parameters
+    finally:
+        with torch.no_grad():
+            for tensor, value in before:
+                tensor.copy_(value)
+        for parameter, required in frozen:
+            parameter.requires_grad_(required)
+            parameter.grad = None
+
+
+def entropy(logits: torch.Tensor, inside: float = 0.0) -> torch.Tensor:
+    """The entropies (B,) in nats of logits (B, C); `inside` is added inside the logarithm."""
+    probability = logits.softmax(dim=-1)
+    logarithm = (probability + inside).log() if inside else logits.log_softmax(dim=-1)
+    return -(probability * logarithm).sum(dim=-1)
+
+
+def mean_entropy(logits: torch.Tensor) -> torch.Tensor:
+    """The entropy of the mean probability over views or samples, from logits (V, C)."""
+    log_mean = logits.log_softmax(dim=-1).logsumexp(dim=0) - math.log(len(logits))
+    return -(log_mean.exp() * log_mean).sum()
+
+
+class Adapted:
+    """Parameters that an optimiser changes; those in half precision have float32 masters."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor], precision: str) -> None:
+        """`precision`: the encoder's; under amp no loss is scaled, as in the released code."""
+        self._parameters = parameters
+        self.masters = [
+            p if p.dtype == torch.float32 else p.detach().float().requires_grad_()
+            for p in parameters
+        ]
+        self._scale = _LOSS_SCALE if precision == "fp16" else 1.0
+
+    def backward(self, loss: torch.Tensor) -> bool:
+        """Set the masters' gradients; return False if one overflows, and then take no step.
+
+        In half precision the loss is scaled, so that small gradients do not vanish.
+        """
+        for parameter in self._parameters:
+            parameter.grad = None
+        (loss * self._scale).backward()  # type: ignore[no-untyped-call]
+        is_finite = True
+        for parameter, master in zip(self._parameters, self.masters, strict=True):
+            if parameter.grad is not None:
+                master.grad = parameter.grad.float() / self._scale
+                is_finite &= self._scale == 1 or bool(master.grad.isfinite().all())
+        if not is_finite:
+            self._scale = max(self._scale / 2, 1.0)
+        return is_finite
+
+    @torch.no_grad()
+    def publish(self) -> None:
+        """Copy the masters to the model."""
+        for parameter, master in zip(self._parameters, self.masters, strict=True):
+            if parameter is not master:
+                parameter.copy_(master)

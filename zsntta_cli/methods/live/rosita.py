@@ -21,8 +21,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import Adapted, adapting, norm_layers
-from zsntta_cli.methods.live.base import LiveData, in_batches
+from zsntta_cli.methods.live.base import Adapted, LiveData, adapting, in_batches, norm_layers
 from zsntta_cli.methods.live.settings import BY_STREAM, RositaSettings
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold

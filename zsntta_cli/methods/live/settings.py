@@ -238,7 +238,7 @@ class UniEnt(ByProbability):
     """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
 
     Settings = UnientSettings
-    place = "unient"
+    place = "open_set:unient"
     imagenet = _SGD
     cites = ("gao2024unified",)
     cost = "takes a forward and a backward pass for each item; fits two Gaussians to each batch"
@@ -248,7 +248,7 @@ class OSTTA(ByProbability):
     """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
 
     Settings = OsttaSettings
-    place = "ostta"
+    place = "open_set:ostta"
     imagenet = _SGD
     cites = ("lee2023towards",)
     cost = "takes two forward passes for each item, one by the original encoder, and one back"

@@ -22,15 +22,18 @@ from numpy.typing import NDArray
 from torch import nn
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import (
+from zsntta_cli.methods.live.base import (
     Adapted,
+    LiveData,
     adapting,
     batch_statistics,
     entropy,
+    in_batches,
     norm_layers,
+    zero_shot_scores,
 )
-from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import SottaSettings
+from zsntta_cli.methods.live.tuned import adapts_on
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
@@ -60,7 +63,8 @@ def run(
                 logits = data.logits(features, text)
             class_index, u = zero_shot_scores(logits, data.match_bias)
             thresholds = online(u)
-            enters = data.adapts_on(options.pipeline, items, u > thresholds)
+            of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
+            enters = adapts_on(data.stream, *of_pipeline)
             for i in np.flatnonzero(enters & (1 - u >= options.confidence)):
                 memory.add(Sample(int(items[i]), int(class_index[i]), images[i].clone()))
             if len(items) >= options.update_every:

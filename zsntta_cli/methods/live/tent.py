@@ -17,21 +17,24 @@ import torch
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import (
+from zsntta_cli.methods.live.base import (
     Adapted,
+    LiveData,
+    Mask,
     adapting,
     batch_norms,
     batch_statistics,
     entropy,
+    in_batches,
     norm_layers,
+    zero_shot_scores,
 )
-from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
 from zsntta_cli.methods.live.settings import BatchSettings, TentSettings
+from zsntta_cli.methods.live.tuned import adapts_on
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 _MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
-Mask = NDArray[np.bool_]
 
 
 def run(
@@ -45,8 +48,8 @@ def run(
             logits = tent.logits(data.encoder.image_features(images))
             class_index, u = zero_shot_scores(logits.detach(), data.match_bias)
             thresholds = online(u)
-            chosen = data.adapts_on(options.pipeline, items, u > thresholds)
-            tent.adapt(items, logits, chosen)
+            of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
+            tent.adapt(items, logits, adapts_on(data.stream, *of_pipeline))
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
@@ -69,7 +72,13 @@ class EntropySteps:
         self.mixes = bool(batch_norms(data.encoder.model.visual))  # samples of a batch
         self._text = data.text_features()
         self._adapted = Adapted(parameters, data.encoder.identity["precision"])
-        self._optimizer = _optimizer(options, self._adapted.masters)
+        assert options.learning_rate is not None
+        if options.optimizer == "sgd":
+            self._optimizer: torch.optim.Optimizer = torch.optim.SGD(
+                self._adapted.masters, options.learning_rate, momentum=0.9, nesterov=True
+            )
+        else:
+            self._optimizer = torch.optim.Adam(self._adapted.masters, options.learning_rate)
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         """The logits (B, C) of raw features (B, D)."""
@@ -88,11 +97,3 @@ class EntropySteps:
         if self._adapted.backward(loss):
             self._optimizer.step()
             self._adapted.publish()
-
-
-def _optimizer(options: BatchSettings, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
-    rate = options.learning_rate
-    assert rate is not None
-    if options.optimizer == "sgd":
-        return torch.optim.SGD(parameters, rate, momentum=0.9, nesterov=True)
-    return torch.optim.Adam(parameters, rate)

@@ -20,8 +20,14 @@ from zsntta_cli.cache.answers import Answers
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live.adaptation import Adapted, adapting, entropy, mean_entropy
-from zsntta_cli.methods.live.base import LiveData, zero_shot_scores
+from zsntta_cli.methods.live.base import (
+    Adapted,
+    LiveData,
+    adapting,
+    entropy,
+    mean_entropy,
+    zero_shot_scores,
+)
 from zsntta_cli.methods.live.settings import TptSettings
 from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.methods.live.views import load_views

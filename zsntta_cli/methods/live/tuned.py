@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import COLUMNS, Answers, is_known, unknown
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.live.pipelines import adapts_on
 from zsntta_cli.methods.live.settings import TptSettings
 from zsntta_cli.methods.match import match
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -90,6 +89,26 @@ class TunedStream:
         )
         thresholds = self._online(u)
         return Decisions(class_index, u > thresholds, 1 - u, thresholds)
+
+
+def adapts_on(
+    stream: StreamData,
+    pipeline: str,
+    items: NDArray[np.int64],
+    is_noise: NDArray[np.bool_],
+    truly_clean: NDArray[np.bool_] | None,
+) -> NDArray[np.bool_]:
+    """The items, as a mask (B,), on which a method adapts, given its noise decisions (B,), Sec. 3.
+
+    "normal" takes the items that it calls clean, "gt" those of the mask `truly_clean` (T,), and
+    "all" takes all items.
+    """
+    if pipeline == "all":
+        return np.ones(len(items), bool)
+    if pipeline == "gt":
+        assert truly_clean is not None
+        return truly_clean[items]
+    return ~is_noise & ~stream.injected[items]
 
 
 def chosen_items(

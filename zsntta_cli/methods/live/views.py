@@ -1,14 +1,16 @@
 """The augmented views of an image that TPT tunes its prompt on.
 
-A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it. Every
-random choice comes from one generator for each item, so the views do not depend on the method, the
-pipeline or the threads. It is seeded by the image's set and name, so that an image has the same
-views in every stream, or by the stream's seed and the item's place.
+A view is a random crop, resized and perhaps flipped, and mixed with AugMix's changes of it ("A
+Simple Data Processing Method to Improve Robustness and Uncertainty", arXiv 1912.02781): three
+chains of one to three random operations. Every random choice comes from one generator for each
+item, so the views do not depend on the method, the pipeline or the threads. It is seeded by the
+image's set and name, so that an image has the same views in every stream, or by the stream's seed
+and the item's place.
 """
 
 import math
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
@@ -18,7 +20,6 @@ from PIL import Image, ImageOps
 
 from zsntta_cli.datasets.images import UNREADABLE
 from zsntta_cli.encoders.batches import unreadable
-from zsntta_cli.methods.live.augmix import Random, mixed
 from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.settings import BY_IMAGE
 
@@ -26,6 +27,10 @@ _AREA = (0.08, 1.0)  # of a crop, as a share of the image
 _ASPECT = (3 / 4, 4 / 3)
 _LOG_ASPECT = (math.log(_ASPECT[0]), math.log(_ASPECT[1]))
 _ATTEMPTS = 10  # to draw a crop that fits
+_CHAINS, _LONGEST_CHAIN = 3, 3
+_LEVEL = (0.1, 1.0)  # level of the operations, at most 10; TPT's severity
+Random = np.random.Generator
+Picture = Image.Image
 
 
 def load_views(
@@ -61,7 +66,7 @@ def load_views(
 
 
 def image_views(
-    image: Image.Image, size: int, count: int, augmix: bool, generator: Random
+    image: Picture, size: int, count: int, augmix: bool, generator: Random
 ) -> NDArray[np.float32]:
     """Make views (count, size, size, 3) of an image, with values 0 … 255."""
     views = np.empty((count, size, size, 3), np.float32)
@@ -71,7 +76,7 @@ def image_views(
     return views
 
 
-def random_crop(image: Image.Image, size: int, generator: Random) -> Image.Image:
+def random_crop(image: Picture, size: int, generator: Random) -> Picture:
     """A crop of random area and aspect ratio, resized to a square, flipped half of the time."""
     crop = image.resize(
         (size, size), Image.Resampling.BILINEAR, box=_random_box(image.size, generator)
@@ -94,3 +99,51 @@ def _random_box(size: tuple[int, int], generator: Random) -> tuple[int, int, int
     w, h = min(width, round(height * aspect)), min(height, round(width / aspect))
     left, upper = (width - w) // 2, (height - h) // 2
     return left, upper, left + w, upper + h
+
+
+def mixed(view: Picture, generator: Random) -> NDArray[np.float32]:
+    """A convex combination (H, W, 3) of a view and of chains of operations on it."""
+    weights = generator.dirichlet([1.0] * _CHAINS)
+    view_weight = generator.beta(1.0, 1.0)
+    mix = np.float32(view_weight) * np.asarray(view, np.float32)
+    for weight in weights:
+        chained = view
+        for _ in range(int(generator.integers(1, _LONGEST_CHAIN + 1))):
+            operation = OPERATIONS[int(generator.integers(len(OPERATIONS)))]
+            chained = operation(chained, generator)
+        mix += np.float32((1 - view_weight) * weight) * np.asarray(chained, np.float32)
+    return mix
+
+
+def _sheared(view: Picture, x: float, y: float) -> Picture:
+    matrix = (1, x, 0, y, 1, 0)
+    return view.transform(view.size, Image.Transform.AFFINE, matrix, Image.Resampling.BILINEAR)
+
+
+def _translated(view: Picture, x: int, y: int) -> Picture:
+    moved = Image.new(view.mode, view.size)
+    moved.paste(view, (x, y))
+    return moved
+
+
+def _amount(most: float, generator: Random) -> float:
+    """A random strength; `most` is that of level 10."""
+    return float(generator.uniform(*_LEVEL)) * most / 10
+
+
+def _signed(value: float, generator: Random) -> float:
+    return -value if generator.random() < 0.5 else value
+
+
+# AugMix's nine operations; none of them is among the corruptions of ImageNet-C.
+OPERATIONS: tuple[Callable[[Picture, Random], Picture], ...] = (
+    lambda view, _: ImageOps.autocontrast(view),
+    lambda view, _: ImageOps.equalize(view),
+    lambda view, g: ImageOps.posterize(view, 4 - int(_amount(4, g))),
+    lambda view, g: ImageOps.solarize(view, 256 - int(_amount(256, g))),
+    lambda view, g: view.rotate(_signed(int(_amount(30, g)), g), Image.Resampling.BILINEAR),
+    lambda view, g: _sheared(view, _signed(_amount(0.3, g), g), 0),
+    lambda view, g: _sheared(view, 0, _signed(_amount(0.3, g), g)),
+    lambda view, g: _translated(view, int(_signed(_amount(view.width / 3, g), g)), 0),
+    lambda view, g: _translated(view, 0, int(_signed(_amount(view.height / 3, g), g))),
+)
