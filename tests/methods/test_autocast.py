@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 import torch
 import towers
-from made import CONFIG, decisions
+from made import CONFIG
 
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live import tent, tpt
+from zsntta_cli.methods.live import tent
 from zsntta_cli.methods.live.base import norm_layers
 from zsntta_cli.methods.live.settings import TentSettings
 from zsntta_cli.settings import EncoderChoice
-from zsntta_cli.simulation.runs import build_run
 
 PROMPT, NAMES = "a photo of a {}.", ["cat", "dog", "tree", "house", "fish"]
 
@@ -81,23 +79,3 @@ def test_a_step_of_tent_is_that_of_autocast(encoders):
     assert gradients.abs().max() > 0
     moved = torch.cat([(a - b).flatten() for a, b in zip(found, expected, strict=True)])
     assert (moved.abs() > 1e-5).float().mean() < 0.01  # Adam's first step has gradients' signs
-
-
-@pytest.mark.parametrize("method", ["tent", "sotta", "tpt"])
-def test_live_methods_decide_nearly_as_in_fp32(encoders, method):
-    values = {"tent": {"batch_size": 8}, "sotta": {"update_every": 8}, "tpt": {"views": 4}}[method]
-    run = build_run(method, "", "shapes", None, PROMPT, **values)
-    if method == "tpt":
-        parts = [tuning_logits(encoder) for encoder in encoders]
-    else:
-        joined = [Decisions.joined(list(decisions(live_data(e, 24), run))) for e in encoders]
-        parts = [one.id_score for one in joined]
-    assert not np.array_equal(*parts)
-    np.testing.assert_allclose(*parts, atol=0.1)
-
-
-def tuning_logits(encoder):
-    data = live_data(encoder, 4)
-    options = build_run("tpt", "", "shapes", None, PROMPT, views=4, keep=0.5).options
-    with tpt.adapting(encoder, []):
-        return tpt.PromptTuning(data, options)(0, inputs(3)).detach().numpy()

@@ -47,18 +47,6 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
     assert [*METHODS] == [*before]
 
 
-def test_no_method_stands_behind_itself():
-    with pytest.raises(SettingsError):
-        check_method("tda+tda")
-
-
-def test_a_pair_is_made_of_any_detector_and_classifier():
-    pair = METHODS["zs-clip+tda"]
-    assert METHODS["zs-clip+tda"] == pair
-    names = {f.name for f in pair.fields().values()}
-    assert names == {f.name for s in (ZsClipSettings, TDASettings) for f in dataclasses.fields(s)}
-
-
 @dataclasses.dataclass(frozen=True)
 class OwnSettings(ZsClipSettings):
     """Of a method in a script."""
@@ -99,13 +87,6 @@ def test_what_a_script_adds_is_part_of_pairs(own, name):
         assert np.array_equal(decisions.class_index, data.class_index)
 
 
-def test_a_pair_is_of_what_its_parts_are_now(own, monkeypatch):
-    """A script run twice in a notebook defines its method anew."""
-    assert METHODS["own+bca"].revision == 1
-    monkeypatch.setitem(METHODS, "own", own_method(own_run, OwnSettings, revision=3))
-    assert METHODS["own+bca"].revision == 3
-
-
 def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
     names = ["magic", "cull+tda", "oodd+bca", "cull", "oodd", "etlt", "oodd+tda", "a"]
     assert sorted(names, key=method_place) == [
@@ -116,7 +97,18 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
 
 
 @pytest.mark.parametrize(
-    "name", ["tda+zs-clip", "zs-clip+", "+tda", "tda+", "tent+tda", "mcm+tda", "adand+tda+tda", "x"]
+    "name",
+    [
+        "tda+tda",
+        "tda+zs-clip",
+        "zs-clip+",
+        "+tda",
+        "tda+",
+        "tent+tda",
+        "mcm+tda",
+        "adand+tda+tda",
+        "x",
+    ],
 )
 def test_other_pairs_are_refused(name):
     with pytest.raises(SettingsError, match="method is"):

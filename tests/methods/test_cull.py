@@ -6,8 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from learned import state_of
 from reference.cull import cull as reference
 from streams import of_features
@@ -209,30 +207,6 @@ def test_few_classes_and_dims(classes, dim, generic):
     found = decide(data, CullSettings(**LEVEL))
     assert np.isfinite(found.id_score).all()
     assert set(found.class_index) <= set(range(classes))
-
-
-@settings(max_examples=20, deadline=None)
-@given(distinct=st.integers(1, 4), seed=st.integers(0, 99))
-def test_few_distinct_images(distinct, seed):
-    rng = np.random.default_rng(seed)
-    shown = rng.normal(size=(distinct, 24))[rng.integers(distinct, size=300)]
-    shown[::7] = 0
-    found = decide(stream_of(shown, world(0)[1]))
-    assert np.isfinite(found.id_score).all()
-    assert np.abs(found.id_score).max() < 100  # no view is made of rounding
-
-
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 99))
-def test_turning_the_space_changes_no_decision(seed):
-    """Only angles count: a rotation and another norm of the features leave everything as it is."""
-    (features, text, _), generic = world(6), any_text()
-    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(24, 24)))[0]
-    turned = stream_of(3 * features @ turn, text @ turn, generic=generic @ turn)
-    a, b = decide(stream_of(features, text, generic=generic)), decide(turned)
-    clear = np.abs(a.id_score - 1 + np.nan_to_num(a.detector_threshold)) > 1e-3
-    assert (a.is_noise == b.is_noise)[clear].all()
-    np.testing.assert_allclose(a.id_score, b.id_score, atol=5e-3)
 
 
 # --- the parts

@@ -5,8 +5,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reference.cull import cull as reference
 
 from zsntta_cli.methods.base import Pool, StreamData
@@ -134,26 +132,6 @@ def test_classes_are_named_better_in_order_and_as_before_in_none(seed):
     data, _ = stream(seed, in_order=False)
     np.testing.assert_array_equal(decide(data).class_index, decide(data, OFF).class_index)
     assert not weight(data)
-
-
-def test_order_that_ends_is_forgotten():
-    ordered, _ = stream(3)
-    shuffled, _ = stream(3, count=3000, in_order=False)
-    stepper = cull.Cull(ordered, CullSettings(cull_ring=512), ThresholdSettings())
-    stepper.push(ordered)
-    assert stepper.order.weights.sum() > 0.5
-    stepper.push(shuffled)
-    assert not stepper.order.weights.sum()
-
-
-@settings(max_examples=10, deadline=None)
-@given(now=st.integers(1, 699), seed=st.integers(0, 2), draw=st.integers(0, 99))
-def test_the_future_changes_no_class(now, seed, draw):
-    data, _ = stream(seed)
-    later = data.index.copy()
-    later[now:] = np.random.default_rng(draw).permutation(later[now:])
-    changed = StreamData(data.pool, later, data.injected)
-    np.testing.assert_array_equal(decide(data).class_index[:now], decide(changed).class_index[:now])
 
 
 def test_a_judge_stays_at_its_moment_and_names_each_image_alone():

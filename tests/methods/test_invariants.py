@@ -85,21 +85,6 @@ def test_the_future_changes_no_decision(method, now):
     assert_like(seen, other)
 
 
-@pytest.mark.parametrize("method", ONLINE)
-def test_a_stream_that_ends_earlier_has_the_same_decisions(method):
-    data = stream(method, 1)
-    end = 500 - 500 % (options_of(method).at_once)
-    assert_like(decide(method, data).part(slice(end)), decide(method, data.part(slice(end))))
-
-
-@pytest.mark.parametrize("method", CACHED)
-def test_twice_is_once(method):
-    data = stream(method, 2)
-    first, second = decide(method, data), decide(method, data)
-    for one, other in zip(vars(first).values(), vars(second).values(), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("method", CACHED)
 def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(method):
     data, untouched = stream(method, 2), stream(method, 2)
@@ -115,17 +100,6 @@ def test_what_a_method_gets_stays_as_it_was_and_the_processes_random_states_too(
     np.testing.assert_array_equal(
         data.pool.zero_shot.noise_score, untouched.pool.zero_shot.noise_score
     )
-
-
-@pytest.mark.parametrize("method", CACHED)
-def test_the_place_of_an_image_in_the_pool_changes_no_decision(method):
-    data = stream(method, 5)
-    order = np.random.default_rng(3).permutation(COUNT)
-    features = data.pool.image_features[order]
-    scores = zero_shot(features, data.pool.text_features, data.pool.logit_scale)
-    pool = dataclasses.replace(data.pool, image_features=features, zero_shot=scores)
-    moved = StreamData(pool, np.argsort(order)[data.index], data.injected, data.seed)
-    assert_like(decide(method, data), decide(method, moved))
 
 
 @pytest.mark.parametrize("method", CACHED)

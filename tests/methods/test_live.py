@@ -24,9 +24,7 @@ from zsntta_cli.methods.live.base import LiveData
 from zsntta_cli.methods.live.tuned import chosen_items
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
-from zsntta_cli.simulation.live import Running
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.stream import Stream
 
 VECTORS = released.load("live")
 NAMES = [str(name) for name in VECTORS["class_names"]]
@@ -236,30 +234,6 @@ def test_entropy_by_hand():
     np.testing.assert_allclose(base.entropy(logits), hand, rtol=1e-6)
     inside = -(0.75 * np.log(0.76) + 0.25 * np.log(0.26))
     np.testing.assert_allclose(base.entropy(logits, 0.01)[1], inside, rtol=1e-6)
-
-
-def test_entropy_of_the_mean_probability_by_hand():
-    logits = torch.tensor([[np.log(9.0), 0.0], [0.0, np.log(9.0)]])  # 0.9/0.1 and 0.1/0.9
-    assert tpt.mean_entropy(logits) == pytest.approx(np.log(2), rel=1e-6)
-    assert tpt.mean_entropy(logits[:1]) == pytest.approx(
-        -(0.9 * np.log(0.9) + 0.1 * np.log(0.1)), rel=1e-6
-    )
-
-
-def test_running_accuracies_by_hand():
-    stream = Stream(np.array([0, 1, 2, 0, 0, 1], np.int8), np.arange(6))  # ID, OOD, injected …
-    running = Running(stream, np.array([3, -1, -1, 5, 5, -1]))
-    running.add(decided([3], [False]))
-    assert running.text == "S/N/H 100.0/-/-"
-    running.add(decided([0, 0, 5, 4, 0], [True, False, True, False, False]))
-    # ID: right, called noise, wrong class; OOD: right, missed; the injected item counts nowhere.
-    assert running.text == "S/N/H 33.3/50.0/40.0"
-    assert running.items == 6
-
-
-def decided(classes, is_noise):
-    scores = np.zeros(len(classes))
-    return Decisions(np.array(classes, np.int32), np.array(is_noise), scores, scores)
 
 
 def test_gradients_of_half_precision_are_scaled_and_overflow_is_no_step():

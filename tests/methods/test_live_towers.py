@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from towers import BATCH_NORM, batch_norms, decided, live_data, live_run
+from towers import BATCH_NORM, batch_norms, live_data, live_run
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.live import base, sotta
@@ -39,16 +39,6 @@ def state_of(encoder):
 
 
 # Tent
-
-
-def test_tent_encodes_a_batch_once_where_batchnorm_mixes_it(resnet, monkeypatch):
-    data, sizes = live_data(resnet), []
-    encode = type(resnet).image_features
-    monkeypatch.setattr(
-        type(resnet), "image_features", lambda s, b: sizes.append(len(b)) or encode(s, b)
-    )
-    decided(data, live_run("tent", batch_size=40))
-    assert sizes == [40, 40, 16]
 
 
 def test_a_layer_that_sees_one_value_a_channel_keeps_its_running_statistics():

@@ -6,12 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made import fails
 
 from zsntta_cli import OnlineDetector
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.match import Moments, match, matched, standardised
 from zsntta_cli.methods.scores import zero_shot
@@ -38,16 +35,6 @@ def test_what_the_method_put_in_counts_for_no_moment():
     u, after = standardised(np.array([1.0, 5.0, 3.0]), Moments(), np.array([True, False, True]))
     np.testing.assert_allclose(u, [0.5, 0.5, 1 / (1 + math.exp(1.5))])
     assert after == Moments(2, 4.0, 10.0)
-
-
-@given(st.integers(0, 30), st.integers(1, 199))
-def test_pieces_give_the_scores_of_the_whole(seed, cut):
-    whole = data(seed=seed)
-    logits = np.random.default_rng(seed).normal(size=200)
-    first, between = standardised(logits[:cut], Moments(), ~whole.injected[:cut])
-    second, _ = standardised(logits[cut:], between, ~whole.injected[cut:])
-    together, _ = standardised(logits, Moments(), ~whole.injected)
-    assert np.array_equal(np.append(first, second), together)
 
 
 @pytest.mark.parametrize("bias", [None, -12.0])
@@ -107,12 +94,6 @@ def test_one_class_of_a_sigmoid_model_is_told_by_its_bias():
     np.testing.assert_allclose(found, matched(one, -5.0).noise_score, atol=1e-6)
 
 
-@pytest.mark.parametrize("bias", ["x", float("nan"), 1e9, True])
-def test_no_bias(bias):
-    with pytest.raises(SettingsError, match="logit_bias is"):
-        OnlineDetector(np.eye(2), 20.0, logit_bias=bias)
-
-
 def import_cats(zsntta, tmp_path, *more):
     """Forty images of one class, imported."""
     generator = np.random.default_rng(0)
@@ -132,12 +113,3 @@ def test_one_class_asks_for_match(zsntta, tmp_path):
     for method in ("zs-clip", "cull"):
         assert zsntta(*RUN, "--method", method, "--score", "match").exit_code == 0
     assert zsntta(*RUN, "--method", "max-logit").exit_code == 0  # it decides nothing
-
-
-def test_an_import_may_have_a_bias(zsntta, tmp_path):
-    assert import_cats(zsntta, tmp_path, "--logit-bias", "-13").exit_code == 0
-    shown = zsntta(*RUN, "--method", "zs-clip", "--score", "match", "--format", "json")
-    assert '"score": "match"' in shown.stdout
-    refused = import_cats(zsntta, tmp_path, "--logit-bias", "nan", "--overwrite")
-    assert refused.exit_code == 1
-    assert "logit bias is nan" in refused.stderr

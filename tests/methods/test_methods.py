@@ -8,7 +8,6 @@ import pytest
 from reference import adand as reference
 from streams import of_features
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors import adand
 from zsntta_cli.simulation.runs import build_run
@@ -71,15 +70,6 @@ def rounded(data):
     return dataclasses.replace(data, pool=dataclasses.replace(data.pool, zero_shot=scores))
 
 
-def test_a_detector_without_an_opinion_calls_nothing_noise():
-    data = stream(8)
-    _, method, _ = adand_of(data, {"warmup": 0}, start=0)
-    decisions = method.push(data)
-    assert (decisions.id_score == 0.5).all()
-    assert (decisions.detector_threshold == 0.5).all()
-    assert not decisions.is_noise.any()
-
-
 @pytest.mark.parametrize(("seen", "stage"), [(0, 1), (40, 1), (128, 2), (130, 2)])
 def test_without_learning_an_image_is_decided_by_what_was_learned(seen, stage):
     """In stage 1 by ZS-CLIP's threshold, and once the fourth step is made by the detector's."""
@@ -103,23 +93,3 @@ def test_zs_clip_is_its_definition():
     config = run("zs-clip", queue=64)
     expected = reference.zs_clip(data, config)
     assert np.array_equal(made.decisions(data, config).is_noise, expected)
-
-
-def test_the_detector_learns_what_injected_noise_looks_like():
-    data = stream(3000)
-    decisions = made.decisions(data, run(update_every=32, learning_rate=0.01))
-    late = np.arange(len(data)) > 1000
-    assert decisions.is_noise[data.injected & late].mean() > 0.95
-
-
-def test_a_random_detector_starts_as_torchs_linear_layer():
-    weights = [adand.LinearDetector.random(512, seed).weight for seed in range(20)]
-    # A difference of two values uniform in ±1/sqrt(D) has the variance 2/(3 D).
-    assert np.var(weights) == pytest.approx(2 / (3 * 512), rel=0.05)
-    assert not np.array_equal(weights[0], weights[1])
-
-
-def test_every_method_is_where_its_line_says():
-    for name, method in METHODS.items():
-        assert callable(method), name
-        assert method.settings().values().keys() == method.fields().keys(), name

@@ -1,18 +1,14 @@
 """NegLabel with several lists, as its released code has it."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from feature_files import write_features
 from streams import decide
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.lacking import missing_text
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET, WORDS
-from zsntta_cli.errors import DatasetError, StoreError
-from zsntta_cli.extraction.plan import ExtractPlan, named_words, steps
+from zsntta_cli.errors import StoreError
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
@@ -72,15 +68,6 @@ def test_random_groups_leave_the_remainder():
     assert scores(pool, grouping="random")[3] == pytest.approx(2 / (2 + np.exp(SCALE)), rel=1e-5), (
         "no more groups than words"
     )
-
-
-def test_random_groups_do_not_follow_the_distance():
-    words = [(0, np.sin(a), np.cos(a)) for a in np.linspace(0, 1.5, 12)]
-    pool = pool_of(words)
-    ranked = scores(pool, groups=3)
-    shuffled = [scores(pool, groups=3, grouping="random") for _ in range(2)]
-    assert np.array_equal(*shuffled)
-    assert not np.allclose(ranked, shuffled[0])
 
 
 def test_class_names_may_have_another_prompt_than_the_runs():
@@ -176,52 +163,4 @@ def test_missing_text_features_name_the_command_that_makes_them(root, name, prom
     assert line in str(error.value)
 
 
-def test_the_command_for_a_prompt_has_the_limit_of_the_set():
-    error = missing_text(NOUN_PROMPT, "cifar10", (), 20, "", Path("features"))
-    assert str(error).endswith("--dataset cifar10 --prompt 'the nice {}' --limit 20")
-
-
-def test_several_lists_and_none_named_name_both_ways(root):
-    with pytest.raises(StoreError) as error:
-        Simulator(root).run(run_of(words=""))
-    line = str(error.value)
-    assert (
-        "(cached: adjectives, nouns): name one with --set words=NAME, or type zsntta extract"
-        in line
-    )
-
-
 # --- what extract embeds ------------------------------------------------------------------------
-
-
-class Recorder:
-    """An extractor that only notes what is asked of it."""
-
-    def words(self, name, words, templates, limit=None):
-        return name, tuple(words), tuple(templates)
-
-
-def embedded(tmp_path, *specs, prompts=()):
-    (tmp_path / "list.txt").write_text("red\nsoft\n")
-    specs = [spec.format(tmp_path / "list.txt") for spec in specs]
-    wanted = ExtractPlan((), words=tuple(specs), prompts=prompts, noise=())
-    return [step.make(Recorder()) for step in steps(wanted, [])]
-
-
-def test_a_lists_name_says_its_part_of_speech(tmp_path):
-    specs = ("nouns={}", "my-adjectives={}", "mine={}", "{}")
-    words = ("red", "soft")
-    assert embedded(tmp_path, *specs) == [
-        ("nouns", words, (DEFAULT_PROMPT, NOUN_PROMPT)),
-        ("my-adjectives", words, (DEFAULT_PROMPT, ADJECTIVE_PROMPT)),
-        ("mine", words, (DEFAULT_PROMPT,)),
-        ("list", words, (DEFAULT_PROMPT,)),
-    ]
-    named = embedded(tmp_path, "adjectives={}", prompts=("a {} thing",))
-    assert named == [("adjectives", words, ("a {} thing",))]
-
-
-def test_a_list_may_be_given_by_a_path(tmp_path):
-    assert named_words(str(Path("dir/nouns.txt"))) == ("nouns", Path("dir/nouns.txt"))
-    with pytest.raises(DatasetError, match="'a/b' cannot name a word list"):
-        named_words("a/b=words.txt")

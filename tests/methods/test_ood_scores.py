@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.methods.base import Pool, StreamData
-from zsntta_cli.methods.scores import energy, logit_gap, zero_shot
+from zsntta_cli.methods.scores import logit_gap, zero_shot
 from zsntta_cli.simulation.runs import build_run
 
 # Two classes along the first two axes; the third is no class.
@@ -38,27 +38,12 @@ def test_logit_gap_by_hand():
     np.testing.assert_allclose(logit_gap(logits[:, :1], 3), [5, 2])
 
 
-@pytest.mark.parametrize(
-    ("values", "others"), [({}, 1), ({"logitgap_share": 1.0}, 2), ({"logitgap_others": 1}, 1)]
-)
-def test_logit_gaps_others_are_a_share_or_a_number(values, others):
-    pool = Pool(IMAGES, np.eye(3, dtype=np.float32), SCALE, zero_shot(IMAGES, np.eye(3), SCALE))
-    data = StreamData(pool, np.arange(4), np.zeros(4, bool))
-    found = made.decisions(data, build_run("logitgap", "", "", None, "", **values)).id_score
-    np.testing.assert_allclose(found, logit_gap(data.logits(slice(None)), others), atol=1e-6)
-
-
 def test_mcm_by_hand_at_its_own_temperature_and_others():
     """Its own is one over the logit scale."""
     np.testing.assert_allclose(scores("mcm")[:2], [0.5, 1 / (1 + np.exp(-2))], rtol=1e-6)
     np.testing.assert_array_equal(scores("mcm"), scores("mcm", temperature=1 / SCALE))
     expected = np.exp(0.6) / (np.exp(0.6) + 1)
     assert scores("mcm", temperature=1.0)[3] == pytest.approx(expected, rel=1e-6)
-
-
-def test_energy_of_large_logits_is_finite():
-    logits = np.array([[1e4, -1e4]], np.float32)
-    assert energy(logits)[0] == pytest.approx(1e4)
 
 
 def test_neglabel_by_hand():

@@ -15,7 +15,6 @@ from towers import (
     live_data,
     live_run,
     norm_parameters,
-    of_items,
 )
 
 from zsntta_cli.methods import METHODS
@@ -31,18 +30,6 @@ def crops(monkeypatch):
     monkeypatch.setattr(rosita, "load_views", towers.noisy_crops)
 
 
-def test_each_part_of_the_loss_is_used_and_in_its_place(vit):
-    """Without the neighbours, or with more of them than there are, other decisions."""
-    data = live_data(vit, count=COUNT)
-    scores = [
-        decided(data, live_run("rosita", **QUICK | change)).id_score
-        for change in ({}, {"rosita_weight": 0.0}, {"rosita_neighbours": 90}, {"learning_rate": 1})
-    ]
-    assert not np.array_equal(scores[0], scores[1])
-    np.testing.assert_array_equal(scores[1], scores[2])  # banks that are never full enough
-    assert not np.allclose(scores[0], scores[3], atol=0.01)
-
-
 def test_injected_noise_is_scored_and_never_learned_from(vit):
     data = live_data(vit, count=COUNT, injected=True)
     run = live_run("rosita", **QUICK)
@@ -52,24 +39,6 @@ def test_injected_noise_is_scored_and_never_learned_from(vit):
     cosines = alone.stream.pool.zero_shot.class_index
     np.testing.assert_array_equal(frozen.class_index, cosines)
     assert not np.array_equal(found.id_score, frozen.id_score)
-
-
-@pytest.mark.parametrize("classes", [1, 4])
-@pytest.mark.parametrize("count", [1, 2, 30])
-def test_few_items_and_one_class(vit, count, classes):
-    data = of_items(live_data(vit, count=COUNT), slice(count), classes)
-    found = decided(data, live_run("rosita", **QUICK))
-    assert found.is_noise[0] == (found.id_score[0] < 0)  # there is nothing to split by
-    assert found.zero_shot_threshold[0] == 1
-
-
-def test_equal_images_are_split_nowhere_and_nothing_is_learned(vit):
-    data = live_data(vit, count=COUNT)
-    data = replace(data, stream=replace(data.stream, index=np.zeros(COUNT, np.int64)))
-    vit.inputs[:] = vit.inputs[:1].clone()
-    found = decided(data, live_run("rosita", **QUICK))
-    assert not found.is_noise.any()
-    assert len(set(found.id_score.tolist())) == 1
 
 
 def test_no_decision_depends_on_what_comes_later(vit):

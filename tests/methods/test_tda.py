@@ -1,6 +1,5 @@
 """TDA against a per-sample reference, the released code's decisions and AdaND's detector."""
 
-import itertools
 from dataclasses import replace
 from unittest import mock
 
@@ -12,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import of_features
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.classifiers import tda
 from zsntta_cli.methods.classifiers.tda import Cache, TDASettings
-from zsntta_cli.methods.detectors import adand
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
@@ -98,34 +95,6 @@ def test_blocks_equal_single_samples(classes, items, distinct, scale, options, b
     assert_best(class_index, reference(data, options, offered))
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    items=st.integers(0, 40),
-    shots=st.integers(0, 3),
-    cuts=st.lists(st.integers(0, 40), max_size=4),
-    seed=st.integers(0, 1 << 30),
-)
-def test_a_cache_keeps_the_older_of_samples_of_equal_entropy(items, shots, cuts, seed):
-    generator = np.random.default_rng(seed)
-    features = unit(generator.standard_normal((items, 5))).astype(np.float32)
-    label = generator.integers(0, 2, items).astype(np.int32)
-    entropy = generator.choice([0.1, 0.2, 0.3], items).astype(np.float32)
-    offered, values = generator.random(items) < 0.8, generator.random((items, 2)) < 0.7
-
-    expected, plain = [], {}
-    for i, feature in enumerate(features):
-        if offered[i]:
-            offer(plain, label[i], (entropy[i], feature, values[i]), shots)
-        expected.append(np.zeros(2) + cache_logits(plain, feature, 2.0, 5.0))
-
-    cache = Cache(classes=2, dim=5, shots=shots, alpha=2.0, beta=5.0)
-    bounds = sorted({0, items, *(min(cut, items) for cut in cuts)})
-    for start, stop in itertools.pairwise(bounds):
-        part = slice(start, stop)
-        logits = cache.adapt(*(x[part] for x in (features, label, entropy, values, offered)))
-        np.testing.assert_allclose(logits, np.array(expected[part]), atol=1e-5)
-
-
 def test_a_cache_by_hand():
     cache = Cache(classes=2, dim=2, shots=1, alpha=2.0, beta=5.0)
     features = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.6, 0.8]], np.float32)
@@ -176,37 +145,3 @@ def test_every_decision_is_the_released_codes(name):
     np.testing.assert_allclose(decisions.id_score, vectors["tda/id_score"], atol=1e-4)
     if name == "k100":  # no decision of k10 needs the caches
         assert (decisions.class_index != data.class_index)[~decisions.is_noise].mean() > 0.1
-
-
-def test_injected_items_never_enter_the_caches():
-    data = random_stream(4, 300, injected=True)
-    features, text = data.features(slice(None)), data.pool.text_features
-    mirrored = np.where(data.injected[:, None], -features, features)
-    first, second, all_offered = (
-        made.decisions(of_features(f, text, 8.0, i), configure(STRONG)).class_index[~data.injected]
-        for f, i in ((features, data.injected), (mirrored, data.injected), (features, None))
-    )
-    assert np.array_equal(first, second)
-    assert not np.array_equal(first, all_offered)
-
-
-@pytest.mark.parametrize("batch_size", [1, 16])
-def test_behind_adand_the_detector_decides_what_is_noise_and_what_is_cached(batch_size):
-    data = random_stream(4, 400, injected=True, scale=4.0)
-    options = METHODS["adand+tda"].settings(
-        batch_size=batch_size, update_every=16, warmup=3, learning_rate=0.01, positive_alpha=4.0
-    )
-    run = configure(options)
-    decisions = METHODS["adand+tda"](data, run.options, run.threshold).push(data)
-    detector = adand.AdaND(data, options.detector, run.threshold).push(data)
-    assert np.array_equal(decisions.is_noise, detector.is_noise)
-    assert np.array_equal(decisions.id_score, detector.id_score)
-    assert (decisions.class_index != detector.class_index).any()
-    offered = ~detector.is_noise & ~data.injected
-    assert_best(decisions.class_index, reference(data, options.classifier, offered))
-
-
-def test_one_class_and_a_zero_feature_are_no_error():
-    assert made.decisions(random_stream(1, 20), configure(OPTIONS)).class_index.tolist() == [0] * 20
-    zero = of_features([[0, 0], [0, 1], [0, 0]], np.eye(2), 10.0)
-    assert made.decisions(zero, configure(OPTIONS)).class_index.tolist() == [0, 1, 0]

@@ -91,15 +91,6 @@ def test_long_streams_do_not_drift():
         assert np.array_equal(whole.queue, scores[end - 64 : end])
 
 
-@pytest.mark.parametrize("criterion", ["otsu", "unweighted"])
-def test_every_threshold_is_that_of_its_queue_by_the_criterion(criterion):
-    scores = np.random.default_rng(1).beta(0.7, 2.0, 1_000)
-    found = OnlineThreshold(ThresholdSettings(criterion=criterion, queue=64))(scores)
-    for end in range(64, 1_000, 31):
-        values = criteria(scores[end - 64 : end], criterion)
-        assert found[end - 1] == GRID[values.argmin()]
-
-
 def test_equal_scores_hold_the_last_threshold_or_zero():
     scores = np.array([0.1, 0.9, 0.9, 0.9])
     hold = OnlineThreshold(ThresholdSettings(queue=2))
@@ -127,11 +118,3 @@ def test_the_gap_rule_by_hand():
     bounds, threshold = np.array([0.25, 0.5, 0.75]), np.full(3, 0.5)
     assert not is_surely_id(bounds, threshold, 0.5).any()
     assert not is_surely_noise(bounds, threshold, 0.5).any()
-
-
-@given(u=st.floats(0, 1), threshold=st.floats(0, 0.99), gap=st.floats(0, 1))
-def test_no_item_is_surely_both_and_a_wider_gap_has_fewer(u, threshold, gap):
-    u, threshold = np.array([u]), np.array([threshold])
-    assert not (is_surely_id(u, threshold, gap) & is_surely_noise(u, threshold, gap)).any()
-    for rule in (is_surely_id, is_surely_noise):
-        assert rule(u, threshold, 0)[0] or not rule(u, threshold, gap)[0]

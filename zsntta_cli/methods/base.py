@@ -40,17 +40,6 @@ class MoreText:
         return digest.hexdigest()
 
 
-class OrderedRows(Rows):
-    """The rows of image features in another order, read when they are asked for."""
-
-    def __init__(self, rows: NDArray[np.float32] | Rows, order: NDArray[np.int64]) -> None:
-        self._rows, self._order = rows, order
-        self.shape = len(order), rows.shape[1]
-
-    def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
-        return self._rows[self._order[rows]]
-
-
 @dataclass(frozen=True, eq=False)
 class Pool:
     """P images and the zero-shot classifier."""
@@ -66,6 +55,7 @@ class Pool:
     generic: NDArray[np.float32] | None = None  # (D,) the encoder's generic text, norm below 1
     # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
     is_level_known: bool = False
+    _whole: "tuple[Pool, NDArray[np.int64]] | None" = None  # a larger pool, and its rows of these
 
     def __deepcopy__(self, memo: object) -> "Pool":
         return self  # it never changes
@@ -96,13 +86,12 @@ class Pool:
 
         Its rows tell nothing of the sets that its images are from, so that a method may see it.
         """
-        scores, rows = self.zero_shot, OrderedRows(self.image_features, order)
-        zero_shot = ZeroShot(scores.class_index[order], scores.noise_score[order])
-        texts = self.text_features, self.logit_scale, zero_shot
-        more = self.more_text, self.more_sizes, self.more_names
-        return _StreamPool(
-            rows, *texts, *more, generic=self.generic, is_level_known=self.is_level_known,
-            _pool=self, _order=order,
+        rows = self.image_features
+        rows = (rows if isinstance(rows, Rows) else Rows([rows])).in_order(order)
+        scores = self.zero_shot.class_index[order], self.zero_shot.noise_score[order]
+        return replace(
+            self, image_features=rows, zero_shot=ZeroShot(*scores), _whole=(self, order),
+            known_detail=None,
         )  # fmt: skip
 
     @cached_property
@@ -110,22 +99,10 @@ class Pool:
         """The entropies and largest logits of the P images, computed once for a pool."""
         if self.known_detail is not None:
             return self.known_detail
+        if self._whole is not None:
+            pool, rows = self._whole
+            return pool.detail.part(rows)
         return zero_shot_detail(self.image_features, self.text_features, self.logit_scale)
-
-
-@dataclass(frozen=True, eq=False)
-class _StreamPool(Pool):
-    """The images of one stream, in its order; what is known of them is taken from a larger pool."""
-
-    _pool: Pool | None = None
-    _order: NDArray[np.int64] | None = None
-
-    @cached_property
-    def detail(self) -> ZeroShotDetail:
-        """The entropies and largest logits of the T images."""
-        assert self._pool is not None
-        assert self._order is not None
-        return self._pool.detail.part(self._order)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ MCM is from "Delving into Out-of-Distribution Detection with Vision-Language Rep
 arXiv 2211.13445. Thresholds are found from the noise score u = 1 - MCM.
 """
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -36,6 +37,13 @@ class Rows:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def in_order(self, order: NDArray[np.int64]) -> "Rows":
+        """The rows whose numbers are `order`."""
+        rows = copy.copy(self)
+        rows._numbers = self._numbers[order]
+        rows.shape = len(order), self.shape[1]
+        return rows
 
     def __getitem__(self, rows: slice | NDArray[np.integer]) -> NDArray[np.float32]:
         numbers = self._numbers[rows]

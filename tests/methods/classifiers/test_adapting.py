@@ -1,7 +1,5 @@
 """What holds of every classifier that adapts: what it learns from, and when."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from streams import of_features
@@ -53,13 +51,3 @@ def test_an_item_is_learned_after_it_was_classified(name):
         other[item] = not offered[item]
         changed = classes(name, data, other)
         assert np.array_equal(changed[: item + 1], known[: item + 1])
-
-
-def test_onzeta_of_the_whole_stream_counts_its_items_without_injected_ones():
-    data = stream(10, 300, 24)
-    injected = some(300, 9, 0.2)
-    own = replace(data, injected=injected)
-    whole = classes("onzeta", own, ~injected, onzeta_mix_items=0)
-    given = classes("onzeta", own, ~injected, onzeta_mix_items=int((~injected).sum()))
-    assert np.array_equal(whole, given)
-    assert (whole != classes("onzeta", own, ~injected)).any()

@@ -63,13 +63,3 @@ def test_a_block_of_two_methods_is_whole_in_both(name):
     assert method.settings().at_once == 64
     assert method.settings(block=6, batch_size=4).at_once == 12
     assert METHODS["adand"].settings().at_once == 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_few_neighbours_of_a_class_win_over_a_slip(name):
-    """Nine images of class 0 and one that the frozen model takes for class 1."""
-    text = np.eye(2, dtype=np.float32)
-    clear, slip = [1.0, 0.8], [0.86, 0.88]
-    data = of_features(np.array([clear] * 9 + [slip]), text, 5.0)
-    assert data.class_index[-1] == 1
-    assert not classes(name, data, np.ones(10, bool)).any()

@@ -46,14 +46,6 @@ def test_onzetas_proxies_follow_the_images():
         assert classes(onzeta, items, options, 1000.0) == expected
 
 
-def test_onzetas_mix_grows_with_the_offered_items():
-    # The third item's weight is √(3/4) of the proxies', the first's 1/2; both are of two images.
-    items = [[0.6, 0.8], [0.6, 0.8], [0.8, 0.6]]
-    options = {"onzeta_proxy_rate": 10.0, "onzeta_prior_rate": 0.0, "onzeta_temperature": 1.0}
-    mixed = [OnZetaSettings(onzeta_mix=1.0, onzeta_mix_items=n, **options) for n in (4, 400)]
-    assert [classes(onzeta, items, o, 10.0)[2] for o in mixed] == [1, 0]
-
-
 def test_dla_lowers_the_class_that_was_answered():
     # After the first item n = (2, 1), m_0 = 3/4. The second has p_0 = 0.525, so d = -0.225 and
     # class 0 has exp(-1.225 α / 3) of what class 1 keeps: 0.960 for α = 0.1, 0.721 for α = 0.8.
@@ -135,23 +127,6 @@ def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
     assert classifier.precision.item() == 1.0  # no class has more than two samples
     classifier.scores(of_class(1, [3.0]), learn=True)  # now -1, 1, 0, 0.5, of mean 1/8
     assert classifier.precision.item() == pytest.approx(1 / ((2.25 - 1 / 16) * (1 + 1 / 3)))
-
-
-def test_ogas_precision_of_many_samples_is_the_pseudo_inverse():
-    # Five samples about 1 in one dim: -2, -1, 0, 1, 2 make (n - 1) Σ = 10, and n is above 4 D.
-    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
-    classifier = oga.OGA(data, OGASettings(oga_shots=5))
-    for x in (-1.0, 0.0, 1.0, 2.0, 3.0):
-        classifier.scores(of_class(0, [x]), learn=True)
-    assert classifier.precision.item() == pytest.approx(4 / 10)
-
-
-def test_samples_that_are_equal_have_no_spread():
-    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
-    classifier = oga.OGA(data, OGASettings())
-    for _ in range(3):
-        classifier.scores(of_class(0, [2.0]), learn=True)
-    assert classifier.precision.item() == 0.0
 
 
 def test_dota_by_hand():

@@ -64,26 +64,3 @@ def test_the_variance_of_transclip_starts_at_one_over_the_dims():
     item, logits = np.array([[1.0, 0.0]]), np.log([[3.0, 1.0]])
     z = TransCLIP(of_features(item, np.eye(2), 1.0), options).solve(item, logits)
     assert z[0, 0] / z[0, 1] == pytest.approx(3 * np.exp(2 / 50))
-
-
-def test_lame_goes_on_after_its_first_step():
-    """Log odds of 3, -0.5 and -0.3 for class 0; 1 and 2 are nearest to each other, 2 to 3.
-
-    With λ = 2 the first step takes item 2 to -0.5 + 2 (2 σ(3) - 1) = 1.31, and item 3 to -0.3 +
-    2 (2 σ(-0.5) - 1) = -0.79. The second takes item 3 to -0.3 + 2 (2 σ(1.31) - 1) = 0.85.
-    """
-    angles, odds = np.radians([0, 20, 45]), np.array([3, -0.5, -0.3]) / 20
-    rest = np.sqrt(1 - 2 * odds**2)
-    items = np.stack([odds, -odds, rest * np.cos(angles), rest * np.sin(angles)], axis=1)
-    data = of_features(items, np.eye(2, 4), 10.0)
-    for steps, expected in ((1, [0, 0, 1]), (2, [0, 0, 0]), (100, [0, 0, 0])):
-        options = LAMESettings(lame_neighbours=1, lame_strength=2.0, lame_steps=steps)
-        assert LAME(data, options).classify(data, np.ones(3, bool)).tolist() == expected
-
-
-@pytest.mark.parametrize("kind", [StatA, TransCLIP, LAME])
-@pytest.mark.parametrize("items", [1, 3])
-def test_few_items_and_one_class_are_solved_for(kind, items):
-    one_class = of_features(FEATURES[:items], TEXTS[:1], 10.0)
-    classifier = kind(one_class, kind.Settings(block=2))
-    assert not classifier.classify(one_class, np.ones(items, bool)).any()

@@ -3,7 +3,6 @@
 import numpy as np
 from streams import of_features
 
-from zsntta_cli.methods import METHODS, WORDS
 from zsntta_cli.methods.detectors import cma
 from zsntta_cli.methods.detectors.cma import CmaSettings
 from zsntta_cli.settings import ThresholdSettings
@@ -25,8 +24,3 @@ def test_by_hand():
     assert two.detector_threshold.tolist() == [0.5, 0.56, 0.56]
     assert two.is_noise.tolist() == [True, False, True]
     assert two.class_index.tolist() == [0, 0, 0]
-
-
-def test_it_asks_for_its_list_of_texts():
-    assert METHODS["cma"].needs == WORDS
-    assert METHODS["cma"].settings().words == "cma"

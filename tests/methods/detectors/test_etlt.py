@@ -3,7 +3,6 @@
 import numpy as np
 from streams import of_scores
 
-from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.detectors.etlt import ETLT, EtltSettings
 from zsntta_cli.settings import ThresholdSettings
 
@@ -13,13 +12,6 @@ ADAPTIVE = ThresholdSettings()
 def run(data, options, threshold):
     """The decisions on a whole stream."""
     return ETLT(data, options, threshold).push(data)
-
-
-def random_stream(items, dim, seed, known=0.1):
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(items, dim)) + 1
-    u = 1 / (1 + np.exp(-features @ rng.normal(size=dim) / dim**0.5 - rng.normal(size=items)))
-    return of_scores(features, u, rng.random(items) < known)
 
 
 def test_by_hand():
@@ -50,30 +42,8 @@ def test_known_noise_is_noise_and_counts_for_nothing():
     assert decisions.is_noise.tolist() == [False, False, False, True, True, True]
 
 
-def test_more_dims_than_items_reproduce_the_scores():
-    data = random_stream(40, 60, 0, known=0)
-    decisions = run(data, EtltSettings(), ADAPTIVE)
-    np.testing.assert_allclose(1 - decisions.id_score, data.noise_score, atol=1e-3)
-
-
 def test_a_fixed_threshold_is_on_the_fitted_values():
     data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
     fixed = run(data, EtltSettings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
     assert fixed.is_noise.all()
     assert not run(data, EtltSettings(), ThresholdSettings(fixed=0.05)).is_noise.any()
-
-
-def test_where_all_are_alike_nothing_is_noise():
-    for u in ([0.4] * 5, [0.4], []):
-        data = of_scores(np.ones((len(u), 3)), u)
-        assert not run(data, EtltSettings(), ADAPTIVE).is_noise.any()
-
-
-def test_the_future_does_change_its_decisions_and_it_says_so():
-    data = random_stream(400, 8, 1)
-    whole = run(data, EtltSettings(), ADAPTIVE)
-    half = run(data.part(slice(200)), EtltSettings(), ADAPTIVE)
-    assert not np.allclose(whole.id_score[:200], half.id_score)
-    assert METHODS["etlt"].offline
-    assert METHODS["etlt+tda"].offline
-    assert not METHODS["adand+tda"].offline

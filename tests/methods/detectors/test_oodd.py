@@ -23,13 +23,6 @@ def test_by_hand():
     np.testing.assert_allclose(scores, [0.9, 1.5 / 2, 1.7 / 2, (0.1 + 0.8) / 2], rtol=1e-6)
 
 
-def test_itself_is_the_first_neighbour_and_the_second_counts():
-    # c: itself, b at 0.8. d stays out: b at 0.96, a at 0.8.
-    options = OoddSettings(oodd_items=3, oodd_neighbour=2)
-    scores = noise_scores(of_scores([A, B, C, D], [0.9, 0.5, 0.7, 0.1]), options)
-    np.testing.assert_allclose(scores, [0.9, 0.5, 0.75, 0.45], rtol=1e-6)
-
-
 def test_known_noise_always_enters_and_may_leave():
     # d takes c's place, and loses it to the next item: that one finds itself, the last one a.
     options = OoddSettings(oodd_items=2, oodd_neighbour=1)

@@ -1,14 +1,9 @@
 """The small steps of methods with negative words, worked by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from streams import decide, near_words, of_features
+from streams import decide, of_features
 
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.methods.words.adaneg import Memory
 from zsntta_cli.methods.words.vocabulary import mine_negatives
 from zsntta_cli.settings import ThresholdSettings
@@ -33,24 +28,6 @@ def test_the_mean_of_a_group_counts_as_many_words_as_there_are_names():
     masses = 3 * np.exp(2) + np.exp(-2)
     assert by_sum == pytest.approx(2 / (2 + masses), rel=1e-6)
     assert by_mean == pytest.approx(2 / (2 + 2 * masses / 4), rel=1e-6)
-
-
-@given(times=st.integers(1, 6))
-def test_a_word_more_than_once_changes_the_sum_and_not_the_mean(times):
-    one, several = (beside([[0.6, 0, 0.8]], [[0, 0, 1], [0, 1, 0]] * n) for n in (1, times))
-    for mass, same in (("sum", times == 1), ("mean", True)):
-        scores = [
-            decide("neglabel", data, ONE, groups=1, group_mass=mass)[0].id_score[0]
-            for data in (one, several)
-        ]
-        assert (abs(scores[0] - scores[1]) < 1e-6) == same
-
-
-def test_images_that_are_a_word_to_the_last_are_no_overflow():
-    data = beside([[0, 0, 5], [0, 7, 0]], [[0, 0, 1]], scale=1000.0)
-    found = decide("neglabel", data, ONE)[0]
-    np.testing.assert_allclose(found.id_score, [0, 1], atol=1e-30)
-    assert found.is_noise.tolist() == [True, False]
 
 
 def test_words_too_near_a_name_are_mined_last():
@@ -113,14 +90,6 @@ def test_adaneg_takes_known_noise_for_noise_whatever_it_looks_like():
     assert other.id_score[1] < one.id_score[1] - 0.1
 
 
-def test_a_gap_of_one_learns_of_known_noise_alone():
-    data = near_words(1, injected=False)
-    found = decide("adaneg", data, ONE, gap=1.0)[0]
-    by_text = decide("neglabel", data, ONE, groups=5, grouping="random")[0]
-    np.testing.assert_allclose(found.id_score, by_text.id_score, atol=1e-6)
-    np.testing.assert_array_equal(found.class_index, data.class_index)
-
-
 # --- TANL ---------------------------------------------------------------------------------------
 
 
@@ -135,17 +104,3 @@ def test_tanl_by_hand():
 
 
 # --- all of them --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fixed", [None, 0.5])
-@pytest.mark.parametrize(("classes", "sizes"), [(1, (1,)), (1, (3, 1)), (300, (2,)), (60, (90, 9))])
-@pytest.mark.parametrize("method", ["neglabel", "csp", "adaneg", "tanl"])
-def test_few_words_few_names_and_a_zero_feature_are_no_error(method, classes, sizes, fixed):
-    data = near_words(0, items=40, classes=classes, sizes=sizes)
-    images = data.pool.image_features.copy()
-    images[3] = 0
-    scores = zero_shot(images, data.pool.text_features, 100.0)
-    pool = replace(data.pool, image_features=images, logit_scale=100.0, zero_shot=scores)
-    found, _ = decide(method, replace(data, pool=pool), ThresholdSettings(fixed=fixed))
-    assert ((found.id_score >= 0) & (found.id_score <= 1)).all()
-    assert found.is_noise.shape == (40,)

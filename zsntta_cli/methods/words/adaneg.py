@@ -24,8 +24,8 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, grouped
-from zsntta_cli.methods.words.vocabulary import Vocabulary, item_blocks
+from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, Vocabulary, grouped
+from zsntta_cli.methods.words.vocabulary import Array, item_blocks
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
@@ -47,9 +47,6 @@ class AdaNegSettings(NegLabelSettings):
         None, "Fixed threshold on the score by texts; none: the adaptive one.", within=SHARE
     )
     gap: float = option(0.5, GAP, within=SHARE)
-
-
-Array = NDArray[np.float32]
 
 
 class AdaNeg(Method):

@@ -7,7 +7,7 @@ is the noise score. A batch chooses words, the shares tell which of its items ar
 both means a little, and the batch chooses words again and is scored.
 
 Classes: the logits are the frozen model's, plus the log densities of Gaussians learned from each
-item's most probable class, minus those of Gaussians learned from the second (gaussians.py). As in
+item's most probable class, minus those of Gaussians learned from the second. As in
 the released code, all items of a batch, noise too, are learned before they are classified.
 
 The ID cache starts with the class names, and the noise cache with 15 random words in place of the
@@ -19,17 +19,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.classifiers.adapting import Frozen, blocks
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.methods.words.activations import Recent, activations, largest
-from zsntta_cli.methods.words.gaussians import ClassGaussians
 from zsntta_cli.methods.words.vocabulary import (
+    Array,
+    Recent,
     WordSettings,
+    activations,
     item_blocks,
+    largest,
     mined_words,
     names_and_words,
 )
@@ -68,10 +71,53 @@ class DdeSettings(WordSettings):
 _FIRST_NOISE = 15  # words in place of the paper's noise images
 _SURELY_NOISE = 0.10  # share of the names below which an item is surely noise, as released
 _MOMENTUM = 0.95  # weight of the mean activations beside those of a batch
+_FIRST_VARIANCE = 0.002
+_SHRINKAGE = 1e-4  # ε
 _RATE, _MOST_WEIGHT = 0.005, 0.2  # growth and limit of the Gaussians' weight
-Array = NDArray[np.float32]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+class ClassGaussians:
+    """Gaussians of the classes, learned from weighted items: n (C,), μ (C, D), S (C, D, D).
+
+    Means start at the texts, covariances at 0.002 I, counts at 1. All classes share one precision
+    Λ = ((1 - ε) mean_c Σ_c + ε I)⁻¹, n_c Σ_c = 0.002 I + S_c, where S_c is kept in single
+    precision. The system allocates memory when it is written: classes without items take none.
+    """
+
+    def __init__(self, texts: Floats) -> None:
+        classes, dim = texts.shape
+        self.means, self.counts = texts.copy(), np.ones(classes)
+        self.scatters = np.zeros((classes, dim, dim), np.float32)
+
+    @property
+    def mean_count(self) -> float:
+        """The mean count of a class: the weights of its items, and 1 for the text."""
+        return float(self.counts.mean())
+
+    def learn(self, features: Floats, classes: NDArray[np.intp], weights: Floats) -> None:
+        """Learn items (B, D), each for its class (B,) and with its weight (B,)."""
+        for c in np.unique(classes):
+            x, w = features[classes == c], weights[classes == c]
+            away = (np.sqrt(w)[:, None] * (x - self.means[c])).astype(np.float32)
+            self.scatters[c] += away.T @ away
+            after = self.counts[c] + w.sum()
+            self.means[c] = (self.counts[c] * self.means[c] + w @ x) / after
+            self.counts[c] = after
+
+    def log_densities(self, features: Floats) -> Floats:
+        """xᵀ Λ μ_c - ½ μ_cᵀ Λ μ_c (B, C) of items (B, D)."""
+        share = 1 / (len(self.counts) * self.counts)
+        spread = np.tensordot(share.astype(np.float32), self.scatters, axes=1).astype(np.float64)
+        variance = _FIRST_VARIANCE * share.sum()
+        covariance = (1 - _SHRINKAGE) * spread
+        covariance[np.diag_indices(len(covariance))] += (1 - _SHRINKAGE) * variance + _SHRINKAGE
+        root = cholesky(covariance, lower=True)
+        items, means = (
+            solve_triangular(root, rows.T, lower=True) for rows in (features, self.means)
+        )
+        return np.asarray(items.T @ means - 0.5 * (means**2).sum(axis=0))
 
 
 class DDE(Method):

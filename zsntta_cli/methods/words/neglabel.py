@@ -3,13 +3,19 @@
 from dataclasses import dataclass
 from typing import Any
 
-from zsntta_cli.methods.base import Decisions, StreamData
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROZEN, SHARE, WORD_LIST, WORDS, Method
 from zsntta_cli.methods.ood_scores import image_scores
+from zsntta_cli.methods.scores import energy
 from zsntta_cli.methods.threshold import OnlineThreshold
-from zsntta_cli.methods.words.vocabulary import Vocabulary, WordSettings
+from zsntta_cli.methods.words.vocabulary import Array, WordSettings, mined_words, names_and_words
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
+
+_SURE = 80.0  # largest log odds: single precision can hold the exponential
 
 
 def grouped(default: str) -> Any:
@@ -51,6 +57,54 @@ class CspSettings(NegLabelSettings):
         0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
     )
     grouping: str = grouped("random")
+
+
+def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+    """The columns of each group: by distance, or shuffled groups of one size without the rest."""
+    number = min(options.groups, count)
+    if options.grouping == "ranked":
+        return np.array_split(np.arange(count), number)
+    shuffled = np.random.default_rng(0).permutation(count)  # one order for all seeds, as released
+    return np.split(shuffled[: count // number * number], number)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Class names, then negatives group by group; words of no group are last."""
+
+    text: Array  # (C + M, D) unit norm
+    classes: int  # C
+    bounds: tuple[int, ...]  # rows at which the G groups start, and the end of the last
+    by_mean: bool  # a group has the weight of C words, whatever its size
+
+    @classmethod
+    def of(cls, pool: Pool, options: NegLabelSettings) -> "Vocabulary":
+        """Make the vocabulary of a pool's names and mined words."""
+        names, far = names_and_words(pool)[0], mined_words(pool, options)
+        parts = groups(len(far), options)
+        ungrouped = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
+        bounds = len(names) + np.cumsum([0, *map(len, parts)])
+        text = np.concatenate([names, far[np.concatenate([*parts, ungrouped])]])
+        return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
+
+    def id_share(self, logits: Array) -> Array:
+        """The share (B,) of class names in the softmax beside a group, averaged over all groups.
+
+        `logits` (B, C + M) are those of the texts, or of proxies in their place.
+        """
+        id_mass = energy(logits[:, : self.classes])
+        shares = [
+            1 / (1 + np.exp(np.minimum(self._mass(logits, i) - id_mass, _SURE)))
+            for i in range(len(self.bounds) - 1)
+        ]
+        share: Array = np.mean(shares, axis=0)
+        return share
+
+    def _mass(self, logits: Array, group: int) -> Array:
+        """The log of a group's mass (B,)."""
+        start, stop = self.bounds[group : group + 2]
+        mass = energy(logits[:, start:stop])
+        return mass + np.float32(np.log(self.classes / (stop - start))) if self.by_mean else mass
 
 
 class NegLabel(Method):

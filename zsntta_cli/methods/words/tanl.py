@@ -17,16 +17,18 @@ queue takes the place of the code's ring of 20,000 scores.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, FROZEN, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.activations import Recent, activations, largest
 from zsntta_cli.methods.words.vocabulary import (
+    Array,
+    Recent,
     WordSettings,
+    activations,
     item_blocks,
+    largest,
     mined_words,
     names_and_words,
 )
@@ -54,9 +56,6 @@ class TanlSettings(WordSettings):
         300, "L: number of the last images of either kind in the memory.", within=FROM_ONE
     )
     gap: float = option(0.5, GAP, within=SHARE)
-
-
-Array = NDArray[np.float32]
 
 
 class TANL(Method):

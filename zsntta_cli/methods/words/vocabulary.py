@@ -1,13 +1,13 @@
-"""The texts that an image is compared with: the class names and groups of negative words.
+"""The words beside the class names: which are mined, and which of them images activate.
 
 Negative words are words far from the names: "Negative Label Guided OOD Detection with Pretrained
 Vision-Language Models", arXiv 2403.20078; "Conjugated Semantic Pool Improves OOD Detection …",
-arXiv 2410.08611, puts synonyms of names last.
+arXiv 2410.08611, puts synonyms of names last. An image's activation of a word is the word's part of
+the softmax over names and words: TANL and DDE count on words that noise activates more than ID.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Pool
 from zsntta_cli.methods.classifiers.adapting import blocks
 from zsntta_cli.methods.method import FROM_ONE, SHARE, WORD_LIST, MethodSettings
-from zsntta_cli.methods.scores import energy
 from zsntta_cli.settings.options import Range, option
-
-if TYPE_CHECKING:
-    from zsntta_cli.methods.words.neglabel import NegLabelSettings
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,8 @@ class WordSettings(MethodSettings):
 _CHUNK = 1024  # words at a time: it limits memory if there are many
 _NUMBERS = 2**21  # logits at a time: 8 MB
 _LARGEST_ITEMS = 512
-_SURE = 80.0  # largest log odds: single precision can hold the exponential
 Array = NDArray[np.float32]
+Floats = NDArray[np.float64]
 
 
 def names_and_words(pool: Pool) -> tuple[Array, Array]:
@@ -92,49 +88,36 @@ def mined_words(pool: Pool, options: WordSettings) -> Array:
     return np.concatenate(parts)
 
 
-def groups(count: int, options: "NegLabelSettings") -> list[NDArray[np.intp]]:
-    """The columns of each group: by distance, or shuffled groups of one size without the rest."""
-    number = min(options.groups, count)
-    if options.grouping == "ranked":
-        return np.array_split(np.arange(count), number)
-    shuffled = np.random.default_rng(0).permutation(count)  # one order for all seeds, as released
-    return np.split(shuffled[: count // number * number], number)
+def activations(logits: Array, classes: int, copies: int = 1) -> Array:
+    """The activations (B, M) by logits (B, C + M), with so many copies of each word."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    names, words = powers[:, :classes], powers[:, classes:]
+    return np.asarray(words / (names.sum(axis=1) + copies * words.sum(axis=1))[:, None])
 
 
-@dataclass(frozen=True)
-class Vocabulary:
-    """Class names, then negatives group by group; words of no group are last."""
+class Recent:
+    """The activations (M,) by the last L images of one kind, and their mean, zero at first."""
 
-    text: Array  # (C + M, D) unit norm
-    classes: int  # C
-    bounds: tuple[int, ...]  # rows at which the G groups start, and the end of the last
-    by_mean: bool  # a group has the weight of C words, whatever its size
+    def __init__(self, most: int, words: int) -> None:
+        self.rows = np.zeros((most, words), np.float32)
+        self.sum, self.seen = np.zeros(words), 0
 
-    @classmethod
-    def of(cls, pool: Pool, options: "NegLabelSettings") -> "Vocabulary":
-        """Make the vocabulary of a pool's names and mined words."""
-        names, far = names_and_words(pool)[0], mined_words(pool, options)
-        parts = groups(len(far), options)
-        ungrouped = np.setdiff1d(np.arange(len(far)), np.concatenate(parts))
-        bounds = len(names) + np.cumsum([0, *map(len, parts)])
-        text = np.concatenate([names, far[np.concatenate([*parts, ungrouped])]])
-        return cls(text, len(names), tuple(bounds.tolist()), options.group_mass == "mean")
+    def add(self, shown: Array) -> None:
+        """Add the activations (B, M) by some images, each in the place of the oldest."""
+        for activation in shown:
+            place = self.seen % len(self.rows)
+            self.sum -= self.rows[place]  # zeros, while there is room
+            self.sum += activation
+            self.rows[place] = activation
+            self.seen += 1
 
-    def id_share(self, logits: Array) -> Array:
-        """The share (B,) of class names in the softmax beside a group, averaged over all groups.
+    @property
+    def mean(self) -> Floats:
+        """The mean activation (M,)."""
+        return self.sum / max(1, min(self.seen, len(self.rows)))
 
-        `logits` (B, C + M) are those of the texts, or of proxies in their place.
-        """
-        id_mass = energy(logits[:, : self.classes])
-        shares = [
-            1 / (1 + np.exp(np.minimum(self._mass(logits, i) - id_mass, _SURE)))
-            for i in range(len(self.bounds) - 1)
-        ]
-        share: Array = np.mean(shares, axis=0)
-        return share
 
-    def _mass(self, logits: Array, group: int) -> Array:
-        """The log of a group's mass (B,)."""
-        start, stop = self.bounds[group : group + 2]
-        mass = energy(logits[:, start:stop])
-        return mass + np.float32(np.log(self.classes / (stop - start))) if self.by_mean else mass
+def largest(values: Floats, count: int) -> NDArray[np.intp]:
+    """The places of the `count` largest values (M,), descending."""
+    places = np.argpartition(-values, count - 1)[:count]
+    return places[np.argsort(-values[places], kind="stable")]
