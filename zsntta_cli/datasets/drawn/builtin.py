@@ -13,6 +13,7 @@ through the encoder's normal preprocessing.
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -52,20 +53,12 @@ _SKETCHBOOK = replace(
 )
 
 
-@dataclass(frozen=True)
-class _Look:
-    """What the pictures of a set show and how; the catalogue has the set's size and prompt."""
-
-    concepts: tuple[Concept, ...]
-    distribution: Distribution | None  # None: scikit-learn's scans, which nobody draws
-
-
-_LOOKS = {
-    "shapes": _Look(SHAPES, HELD_OUT),  # in every style and light
-    "glyphs": _Look(LETTERS, _PRINTED),
-    "textures": _Look(SURFACES, _CLOSE_UP),
-    "other-shapes": _Look(OTHER_SHAPES, _SKETCHBOOK),
-    "digits": _Look(NUMERALS, None),  # 8 x 8 pixels, enlarged
+_LOOKS: dict[str, tuple[tuple[Concept, ...], Distribution | None]] = {  # what they show, and how
+    "shapes": (SHAPES, HELD_OUT),  # in every style and light
+    "glyphs": (LETTERS, _PRINTED),
+    "textures": (SURFACES, _CLOSE_UP),
+    "other-shapes": (OTHER_SHAPES, _SKETCHBOOK),
+    "digits": (NUMERALS, None),  # scikit-learn's scans of 8 x 8 pixels, enlarged
 }
 
 
@@ -74,25 +67,20 @@ class RenderedImages:
 
     def __init__(self, name: str) -> None:
         """`name` is one of the catalogue's BUILTIN; raises KeyError for another."""
-        self.name = name
-        self._entry, self._look = BUILTIN[name], _LOOKS[name]
-        self._scans: NDArray[np.float64] | None = None
+        self.name, self.count, prompt = name, BUILTIN[name].images, BUILTIN[name].prompt
+        self._concepts, self._distribution = _LOOKS[name]
+        # As they stand in the catalogue's prompt.
+        self.class_names = [c.name if c.kind in prompt else c.noun for c in self._concepts]
 
     def __len__(self) -> int:
-        return self._entry.images
-
-    @property
-    def class_names(self) -> list[str]:
-        """Words for the classes, as they stand in the catalogue's prompt."""
-        prompt = self._entry.prompt
-        return [c.name if c.kind in prompt else c.noun for c in self._look.concepts]
+        return self.count
 
     @property
     def labels(self) -> NDArray[np.int32]:
         """Class of every image: cyclic where rendered, scikit-learn's own for digits."""
-        if self._look.distribution is None:
+        if self._distribution is None:
             return _load_digits()[1]
-        return (np.arange(len(self)) % len(self._look.concepts)).astype(np.int32)
+        return (np.arange(self.count) % len(self._concepts)).astype(np.int32)
 
     @property
     def sample_ids(self) -> list[str]:
@@ -102,25 +90,23 @@ class RenderedImages:
 
     def image(self, i: int) -> Image.Image:
         """Draw image i (RGB, 32 x 32)."""
-        if not 0 <= i < len(self):
-            raise IndexError(f"{self.name} has {len(self)} images, no image {i}")
-        if self._look.distribution is None:
-            return self._scan(i)
-        seed = (zlib.crc32(self.name.encode()), VERSION, i)
-        gen = np.random.Generator(np.random.PCG64(seed))
-        concept = self._look.concepts[i % len(self._look.concepts)]
-        return Image.fromarray(draw(concept, self._look.distribution, gen).pixels)
+        if not 0 <= i < self.count:
+            raise IndexError(f"{self.name} has {self.count} images, no image {i}")
+        if self._distribution is None:
+            grey = np.rint(_load_digits()[0][i] * (255 / 16)).astype(np.uint8)
+            large = Image.fromarray(grey).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+            return large.convert("RGB")
+        gen = np.random.Generator(np.random.PCG64((zlib.crc32(self.name.encode()), VERSION, i)))
+        concept = self._concepts[i % len(self._concepts)]
+        return Image.fromarray(draw(concept, self._distribution, gen).pixels)
 
     __call__ = image
 
-    def _scan(self, i: int) -> Image.Image:
-        if self._scans is None:
-            self._scans = _load_digits()[0]
-        grey = np.rint(self._scans[i] * (255 / 16)).astype(np.uint8)
-        large = Image.fromarray(grey).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-        return large.convert("RGB")
+
+render = RenderedImages
 
 
+@cache
 def _load_digits() -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Return scikit-learn's digits, (1797, 8, 8) in 0 ... 16, and their labels."""
     from sklearn.datasets import load_digits  # slow to import, and only digits need it
@@ -133,14 +119,8 @@ def read(name: str, _root: Path) -> ImageSet:
     """A built-in set; needs no files."""
     images = RenderedImages(name)
     return ImageSet(
-        name, images, images.labels, images.sample_ids, images.class_names,
-        f"rendering {VERSION}",
-    )  # fmt: skip
-
-
-def render(name: str) -> RenderedImages:
-    """Give the images of a built-in set; KeyError for a name that none has."""
-    return RenderedImages(name)
+        name, images, images.labels, images.sample_ids, images.class_names, f"rendering {VERSION}"
+    )
 
 
 _SALT = 0.025  # share of values that salt-and-pepper sets to the maximum

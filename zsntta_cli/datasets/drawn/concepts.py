@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import partial
 
-from zsntta_cli.datasets.drawn.outlines import DIGITS, OUTLINES
+from zsntta_cli.datasets.drawn.outlines import DIGITS
+from zsntta_cli.datasets.drawn.outlines import SHAPES as _SHAPES
 from zsntta_cli.datasets.drawn.textures import TEXTURES
 
 PALETTE: dict[str, tuple[float, float, float]] = {
@@ -22,17 +23,9 @@ PALETTE: dict[str, tuple[float, float, float]] = {
 }
 
 STYLES = (
-    "plain",
-    "outlined",
-    "sketched",
-    "handwritten",
-    "blurry",
-    "grainy",
-    "dark",
-    "faded",
-    "pixelated",
-    "colourless",
-)
+    "plain", "outlined", "sketched", "handwritten", "blurry", "grainy", "dark", "faded",
+    "pixelated", "colourless",
+)  # fmt: skip
 
 # Styles that a kind of concept cannot have: a pen writes digits only.
 IMPOSSIBLE: dict[str, tuple[str, ...]] = {
@@ -59,15 +52,10 @@ class Concept:
     @property
     def noun(self) -> str:
         """How a caption calls it."""
-        match self.kind:
-            case "letter" | "digit":
-                return f"{self.kind} {self.name}"
-            case "texture":
-                return f"{self.name} texture"
-            case "static":
-                return "random static"
-            case _:
-                return self.name
+        if self.kind in ("letter", "digit"):
+            return f"{self.kind} {self.name}"
+        nouns = {"texture": f"{self.name} texture", "static": "random static"}
+        return nouns.get(self.kind, self.name)
 
     @property
     def character(self) -> str:
@@ -75,8 +63,8 @@ class Concept:
         return str(DIGITS.index(self.name)) if self.kind == "digit" else self.name
 
 
-SHAPES = tuple(map(partial(Concept, "shape"), tuple(OUTLINES)[:10]))
-OTHER_SHAPES = tuple(map(partial(Concept, "shape"), tuple(OUTLINES)[10:]))
+SHAPES = tuple(map(partial(Concept, "shape"), _SHAPES[:10]))
+OTHER_SHAPES = tuple(map(partial(Concept, "shape"), _SHAPES[10:]))
 # Without the letters that look like a shape: C, I, O, T, V, X.
 LETTERS = tuple(map(partial(Concept, "letter"), "ABDEFGHJKLMNPQRSUWYZ"))
 NUMERALS = tuple(map(partial(Concept, "digit"), DIGITS))

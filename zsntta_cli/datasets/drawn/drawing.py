@@ -16,19 +16,19 @@ from PIL import Image, ImageFilter
 
 from zsntta_cli.datasets.drawn.concepts import IMPOSSIBLE, PALETTE, STYLES, Concept
 from zsntta_cli.datasets.drawn.outlines import (
-    OUTLINES,
     SIZE,
     Part,
     Placement,
     draw_glyph,
     draw_parts,
+    outline,
     pen_strokes,
 )
 from zsntta_cli.datasets.drawn.textures import (
-    BACKGROUNDS,
     Colour,
     Field,
     Pixels,
+    background,
     blend,
     static,
     texture,
@@ -126,6 +126,10 @@ def _vary(colour: Colour, gen: np.random.Generator) -> Colour:
     return np.minimum(np.maximum(varied, 0), 1)  # np.clip takes twice as long for three values
 
 
+def _any_colour(gen: np.random.Generator) -> Colour:
+    return _vary(_RGB[int(gen.random() * len(_RGB))], gen)
+
+
 def _place(
     dist: Distribution, concept: Concept, wobble: float, gen: np.random.Generator
 ) -> tuple[Placement, float]:
@@ -147,20 +151,11 @@ def _mask(concept: Concept, style: str, place: Placement, gen: np.random.Generat
         return draw_parts(pen_strokes(concept.name, place.weight, gen), place, gen)
     if concept.kind in ("letter", "digit"):
         return draw_glyph(concept.character, place)
-    return draw_parts(OUTLINES[concept.name](place.weight), place, gen)
+    return draw_parts(outline(concept.name, place.weight), place, gen)
 
 
 def _as_field(mask: Image.Image) -> Field:
     return np.asarray(mask, dtype=np.float32) / np.float32(255)
-
-
-def _paint_background(
-    dist: Distribution, gen: np.random.Generator, base: Colour
-) -> tuple[str, Pixels]:
-    name = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
-    other = _RGB[int(gen.random() * len(_RGB))]
-    second = base + np.float32(_between(dist.relief, gen)) * (other - base)
-    return name, blend(BACKGROUNDS[name](gen), base, second)
 
 
 def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pixels:
@@ -173,13 +168,13 @@ def _occlude(picture: Pixels, place: Placement, gen: np.random.Generator) -> Pix
     width = 0.1 + 0.25 * gen.random()
     bar = Part(np.stack([middle - 2 * along, middle + 2 * along]), width)
     mask = draw_parts([bar], Placement(np.eye(2), np.zeros(2)), gen)
-    return blend(_as_field(mask), picture, _vary(_RGB[int(gen.random() * len(_RGB))], gen))
+    return blend(_as_field(mask), picture, _any_colour(gen))
 
 
 def _draw_surface(
     concept: Concept, dist: Distribution, gen: np.random.Generator
 ) -> tuple[Pixels, str, str, str]:
-    base = _vary(_RGB[int(gen.random() * len(_RGB))], gen)
+    base = _any_colour(gen)
     colour, ink = _pick_ink(dist, base, gen)
     pattern = texture(concept.name, 1.5 + 2.5 * gen.random(), gen)
     return blend(pattern, base, ink), colour, "", ""
@@ -189,8 +184,11 @@ def _draw_object(
     concept: Concept, style: str, dist: Distribution, gen: np.random.Generator
 ) -> tuple[Pixels, str, str, str]:
     """Return the picture before the camera, its colour, size and background words."""
-    base = _vary(_RGB[int(gen.random() * len(_RGB))], gen)
-    background, picture = _paint_background(dist, gen, base)
+    base = _any_colour(gen)
+    behind = dist.backgrounds[int(gen.random() * len(dist.backgrounds))]
+    other = _RGB[int(gen.random() * len(_RGB))]
+    second = base + np.float32(_between(dist.relief, gen)) * (other - base)
+    picture = blend(background(behind, gen), base, second)
     colour, ink = _pick_ink(dist, base, gen)
     place, size = _place(dist, concept, 0.04 if style == "sketched" else 0.0, gen)
     mask = _mask(concept, style, place, gen)
@@ -204,7 +202,7 @@ def _draw_object(
     picture = blend(_as_field(mask), picture, ink)
     if gen.random() < dist.occlusion:
         picture = _occlude(picture, place, gen)
-    return picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", background
+    return picture, colour, "small" if size < 0.6 else "large" if size > 0.8 else "", behind
 
 
 def _scan_of_handwriting(
@@ -222,19 +220,17 @@ def draw(concept: Concept, dist: Distribution, gen: np.random.Generator) -> Draw
     """Draw one picture of the concept, as the distribution says."""
     style = _pick_style(concept, dist, gen)
     if concept.kind == "static":
-        picture, colour, size, background = static(gen), "", "", ""
+        picture, colour, size, behind = static(gen), "", "", ""
     elif concept.kind == "texture":
-        picture, colour, size, background = _draw_surface(concept, dist, gen)
+        picture, colour, size, behind = _draw_surface(concept, dist, gen)
     elif style == "handwritten" and gen.random() < 0.5:
-        picture, colour, size, background = _scan_of_handwriting(concept, dist, gen)
+        picture, colour, size, behind = _scan_of_handwriting(concept, dist, gen)
     else:
-        picture, colour, size, background = _draw_object(concept, style, dist, gen)
+        picture, colour, size, behind = _draw_object(concept, style, dist, gen)
     strength = _between(dist.strength, gen)
     blur, noise = _between(dist.blur, gen), _between(dist.noise, gen)
     pixels = photograph(picture, style, strength, blur, noise, gen)
-    return Drawing(
-        pixels, concept, "" if style == "colourless" else colour, size, background, style
-    )
+    return Drawing(pixels, concept, "" if style == "colourless" else colour, size, behind, style)
 
 
 # --- What happens to a drawn picture on its way to pixels: style, blur, noise, bytes ---

@@ -4,7 +4,6 @@ Coordinates are in units of half a picture, x to the right and y down, so that a
 outline of size 1 lies in [-1, 1] x [-1, 1] before it is placed.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -42,13 +41,14 @@ class Placement:
         return float(np.sqrt(abs(np.linalg.det(self.matrix))))
 
 
-Outline = Callable[[float], list[Part]]
-
-
 @cache
 def _unit_arc(start: float, stop: float, count: int) -> Points:
     angle = np.linspace(start, stop, count)
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return _polar(1.0, angle)
+
+
+def _polar(radius: float | Points, angle: Points) -> Points:
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
 def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
@@ -56,120 +56,83 @@ def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
 
 
 def _circle(radius: float = 0.9, x: float = 0.0, y: float = 0.0) -> Points:
-    circle: Points = _arc(radius, 0.0, 2 * np.pi) + np.array([x, y])
-    return circle
+    return _arc(radius, 0.0, 2 * np.pi) + np.array([x, y])
 
 
 def _points(*numbers: float) -> Points:
     return np.array(numbers, dtype=np.float64).reshape(-1, 2)
 
 
-def _fixed(make: Callable[[], list[Part]]) -> Outline:
-    """An outline that no weight changes: made once."""
-    make_once = cache(make)
-    return lambda _: make_once()
+SHAPES = (
+    "circle", "square", "triangle", "star", "heart", "cross", "ring", "crescent", "arrow", "spiral",
+    "hourglass", "lightning bolt", "raindrop", "house", "half circle", "flower", "fish", "tree",
+    "zigzag", "flag",
+)  # fmt: skip
 
 
-def _star() -> list[Part]:
-    angle = np.arange(10) * np.pi / 5 - np.pi / 2
-    radius = np.where(np.arange(10) % 2 == 0, 1.0, 0.42)
-    return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1))]
-
-
-def _heart() -> list[Part]:
-    t = np.linspace(0, 2 * np.pi, 28)
-    x = np.sin(t) ** 3
-    y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)) / 16
-    return [Part(np.stack([x, y], axis=1) * 0.95)]
-
-
-def _cross(weight: float) -> list[Part]:
-    a = 0.28 * weight
-    corners = (-a, -1, a, -1, a, -a, 1, -a, 1, a, a, a, a, 1, -a, 1, -a, a, -1, a, -1, -a, -a, -a)
-    return [Part(_points(*corners))]
-
-
-def _ring(weight: float) -> list[Part]:
-    return [Part(_circle(0.95)), Part(_circle(0.95 - 0.36 * weight), 0)]
-
-
-def _crescent(weight: float) -> list[Part]:
-    return [Part(_circle(0.95)), Part(_circle(0.82, 0.48 / weight), 0)]
-
-
-def _arrow(weight: float) -> list[Part]:
-    a = 0.2 * weight
-    return [Part(_points(-1, -a, 0.1, -a, 0.1, -0.7, 1, 0, 0.1, 0.7, 0.1, a, -1, a))]
-
-
-def _spiral(weight: float) -> list[Part]:
-    t = np.linspace(0.35, 1.0, 40)
-    angle = t * 4.6 * np.pi
-    radius = ((t - 0.35) / 0.65) * 0.85 + 0.03
-    return [Part(np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1), 0.2 * weight)]
-
-
-def _raindrop() -> list[Part]:
-    round_side = _arc(0.62, -0.15 * np.pi, 1.15 * np.pi, 18) + np.array([0, 0.35])
-    return [Part(np.concatenate([round_side, _points(0, -1)]))]
-
-
-def _house() -> list[Part]:
-    walls = _points(-0.7, -0.1, -0.95, -0.1, 0, -1, 0.95, -0.1, 0.7, -0.1, 0.7, 0.9, -0.7, 0.9)
-    return [Part(walls), Part(_points(-0.2, 0.9, -0.2, 0.3, 0.2, 0.3, 0.2, 0.9), 0)]
-
-
-def _flower() -> list[Part]:
-    petals = [
-        Part(_circle(0.38, 0.58 * np.cos(a), 0.58 * np.sin(a)))
-        for a in np.arange(5) * 0.4 * np.pi - 0.5 * np.pi
-    ]
-    return [*petals, Part(_circle(0.24), 0)]
-
-
-def _fish() -> list[Part]:
-    body = _arc(1.0, 0, 2 * np.pi, 20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
-    tail = _points(0.2, 0, 1, -0.55, 0.8, 0, 1, 0.55)
-    return [Part(body), Part(tail), Part(_circle(0.1, -0.62, -0.1), 0)]
-
-
-def _tree(weight: float) -> list[Part]:
-    a = 0.16 * weight
-    top, middle = _points(0, -1, 0.55, -0.2, -0.55, -0.2), _points(0, -0.6, 0.8, 0.5, -0.8, 0.5)
-    return [Part(top), Part(middle), Part(_points(-a, 0.5, a, 0.5, a, 1, -a, 1))]
-
-
-def _flag(weight: float) -> list[Part]:
+def outline(name: str, weight: float) -> list[Part]:
+    """Return the parts of a shape; `weight` is how thick its strokes and arms are, 1 as usual."""
+    match name:
+        case "circle":
+            return [Part(_circle())]
+        case "square":
+            return [Part(_points(-0.8, -0.8, 0.8, -0.8, 0.8, 0.8, -0.8, 0.8))]
+        case "triangle":
+            return [Part(_points(0, -0.95, 0.95, 0.75, -0.95, 0.75))]
+        case "star":
+            angle = np.arange(10) * np.pi / 5 - np.pi / 2
+            return [Part(_polar(np.where(np.arange(10) % 2 == 0, 1.0, 0.42), angle))]
+        case "heart":
+            t = np.linspace(0, 2 * np.pi, 28)
+            y = -(13 * np.cos(t) - 5 * np.cos(2 * t) - 2 * np.cos(3 * t) - np.cos(4 * t)) / 16
+            return [Part(np.stack([np.sin(t) ** 3, y], axis=1) * 0.95)]
+        case "cross":
+            a = 0.28 * weight
+            half = (-a, -1, a, -1, a, -a, 1, -a, 1, a, a, a)
+            return [Part(_points(*half, a, 1, -a, 1, -a, a, -1, a, -1, -a, -a, -a))]
+        case "ring":
+            return [Part(_circle(0.95)), Part(_circle(0.95 - 0.36 * weight), 0)]
+        case "crescent":
+            return [Part(_circle(0.95)), Part(_circle(0.82, 0.48 / weight), 0)]
+        case "arrow":
+            a = 0.2 * weight
+            return [Part(_points(-1, -a, 0.1, -a, 0.1, -0.7, 1, 0, 0.1, 0.7, 0.1, a, -1, a))]
+        case "spiral":
+            t = np.linspace(0.35, 1.0, 40)
+            radius = ((t - 0.35) / 0.65) * 0.85 + 0.03
+            return [Part(_polar(radius, t * 4.6 * np.pi), 0.2 * weight)]
+        case "hourglass":
+            return [Part(_points(-0.75, -0.95, 0.75, -0.95, -0.75, 0.95, 0.75, 0.95))]
+        case "lightning bolt":
+            left, right = (0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1), (0.6, -0.25, 0.08, -0.25)
+            return [Part(_points(*left, *right, 0.5, -1))]
+        case "raindrop":
+            round_side = _arc(0.62, -0.15 * np.pi, 1.15 * np.pi, 18) + np.array([0, 0.35])
+            return [Part(np.concatenate([round_side, _points(0, -1)]))]
+        case "house":
+            roof, walls = (-0.95, -0.1, 0, -1, 0.95, -0.1), (0.7, -0.1, 0.7, 0.9, -0.7, 0.9)
+            door = _points(-0.2, 0.9, -0.2, 0.3, 0.2, 0.3, 0.2, 0.9)
+            return [Part(_points(-0.7, -0.1, *roof, *walls)), Part(door, 0)]
+        case "half circle":
+            return [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))]
+        case "flower":
+            turns = np.arange(5) * 0.4 * np.pi - 0.5 * np.pi
+            petals = [_circle(0.38, 0.58 * np.cos(a), 0.58 * np.sin(a)) for a in turns]
+            return [*map(Part, petals), Part(_circle(0.24), 0)]
+        case "fish":
+            body = _arc(1.0, 0, 2 * np.pi, 20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
+            tail = _points(0.2, 0, 1, -0.55, 0.8, 0, 1, 0.55)
+            return [Part(body), Part(tail), Part(_circle(0.1, -0.62, -0.1), 0)]
+        case "tree":
+            a, top = 0.16 * weight, _points(0, -1, 0.55, -0.2, -0.55, -0.2)
+            trunk = _points(-a, 0.5, a, 0.5, a, 1, -a, 1)
+            return [Part(top), Part(_points(0, -0.6, 0.8, 0.5, -0.8, 0.5)), Part(trunk)]
+        case "zigzag":
+            way = _points(-1, 0.35, -0.6, -0.35, -0.2, 0.35, 0.2, -0.35, 0.6, 0.35, 1, -0.35)
+            return [Part(way, 0.24 * weight)]
+    assert name == "flag"
     cloth = _points(-0.6, -0.95, 0.9, -0.7, 0.9, 0.1, -0.6, -0.1)
     return [Part(cloth), Part(_points(-0.65, -1, -0.65, 1), 0.18 * weight)]
-
-
-OUTLINES: dict[str, Outline] = {
-    "circle": _fixed(lambda: [Part(_circle())]),
-    "square": lambda _: [Part(_points(-0.8, -0.8, 0.8, -0.8, 0.8, 0.8, -0.8, 0.8))],
-    "triangle": lambda _: [Part(_points(0, -0.95, 0.95, 0.75, -0.95, 0.75))],
-    "star": _fixed(_star),
-    "heart": _fixed(_heart),
-    "cross": _cross,
-    "ring": _ring,
-    "crescent": _crescent,
-    "arrow": _arrow,
-    "spiral": _spiral,
-    "hourglass": lambda _: [Part(_points(-0.75, -0.95, 0.75, -0.95, -0.75, 0.95, 0.75, 0.95))],
-    "lightning bolt": lambda _: [
-        Part(_points(0.15, -1, -0.6, 0.15, -0.08, 0.15, -0.2, 1, 0.6, -0.25, 0.08, -0.25, 0.5, -1))
-    ],
-    "raindrop": _fixed(_raindrop),
-    "house": _fixed(_house),
-    "half circle": _fixed(lambda: [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))]),
-    "flower": _fixed(_flower),
-    "fish": _fixed(_fish),
-    "tree": _tree,
-    "zigzag": lambda w: [
-        Part(_points(-1, 0.35, -0.6, -0.35, -0.2, 0.35, 0.2, -0.35, 0.6, 0.35, 1, -0.35), 0.24 * w)
-    ],
-    "flag": _flag,
-}
 
 
 def draw_parts(parts: list[Part], place: Placement, gen: np.random.Generator) -> Image.Image:
@@ -258,7 +221,7 @@ def pen_strokes(digit: str, weight: float, gen: np.random.Generator) -> list[Par
         strokes.pop()  # most writers do not bar the seven
     parts = []
     for numbers in strokes:
-        points = np.array(numbers, dtype=np.float64).reshape(-1, 2)
+        points = _points(*numbers)
         points = points + 0.07 * gen.standard_normal(points.shape)
         parts.append(Part(_catmull_rom(len(points)) @ points, 0.3 * weight))
     return parts
