@@ -16,8 +16,9 @@ All views take their numbers from here, so that they agree. The rules:
 import functools
 import math
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -43,8 +44,9 @@ CLEAN = ""  # in place of an OOD set
 # With these a stream has other samples.
 _KIND = ("order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "limit")
 _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
+_NAMES = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}  # of settings, shown
 
-T = TypeVar("T")
+T, K = TypeVar("T"), TypeVar("K")
 
 
 # Means over seeds, averages over sets.
@@ -195,70 +197,60 @@ class ResultTable:
 
     def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
-        return list(_grouped(self.rows, lambda row: (row.stream, row.ratio)).values())
+        return list(grouped(self.rows, lambda row: (row.stream, row.ratio)).values())
 
 
-def _grouped(rows: Iterable[T], key: Any) -> dict[Any, list[T]]:
+def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Rows by a key, in the order in which these come."""
-    groups: dict[Any, list[T]] = {}
+    groups: dict[K, list[T]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
     return groups
 
 
 def tables(records: Iterable[Record]) -> list[ResultTable]:
-    """The frame of some runs: a table for each ID set and encoder, in a fixed order."""
-    groups = _grouped(
-        _rows(latest_of_each(records)),
-        lambda row: (set_place(row.stream.id_set), row.stream.encoder),
-    )
+    """The frame of some runs: a table for each ID set and encoder, in an order of its own."""
+    rows = sorted(_rows(latest_of_each(records)), key=_row_place)
+    groups = grouped(rows, lambda row: (set_place(row.stream.id_set), row.stream.encoder))
     found = []
-    for (_, encoder), rows in sorted(groups.items(), key=lambda group: group[0]):
-        id_set, names = rows[0].stream.id_set, {name for row in rows for name in row.runs}
-        ood_sets = sorted(names - {CLEAN}, key=functools.partial(_ood_place, id_set))
-        in_order = sorted(rows, key=_row_place)
-        found.append(ResultTable(encoder, id_set, tuple(ood_sets), tuple(in_order)))
+    for ((_, id_set), encoder), own in sorted(groups.items(), key=itemgetter(0)):
+        names = {name for row in own for name in row.runs} - {CLEAN}
+        ood_sets = sorted(names, key=functools.partial(_ood_place, id_set))
+        found.append(ResultTable(encoder, id_set, tuple(ood_sets), tuple(own)))
     return found
 
 
-def _rows(records: Sequence[Record]) -> list[ResultRow]:
-    """The rows of some runs; the runs of each row are ordered by set and seed."""
+def _rows(records: Sequence[Record]) -> Iterable[ResultRow]:
+    """The rows of some runs; the runs of each row are ordered by set and seed.
+
+    Features with the same name and another digest make another stream. They are numbered from 1,
+    and unnamed where most runs have them.
+    """
+    read = zip(*map(_features_of, records), strict=True)
+    numbers = zip(*map(_numbers, read), strict=True)
+    in_order = sorted(zip(records, numbers, strict=True), key=lambda one: _run_place(one[0]))
     rows: dict[Hashable, ResultRow] = {}
-    in_order = sorted(zip(map(_run_place, records), _streams(records), records, strict=True),
-                      key=lambda run: run[0])  # fmt: skip
-    for _, stream, record in in_order:
-        run, others = record.settings, dict(vars(record.settings.stream))
-        seed = others.pop("seed")
-        key = (
-            stream, run.method, run.prompt, tuple(others.values()), run.threshold, run.options,
-            tuple(_other_digests(record).items()),
-        )  # fmt: skip
-        if key not in rows:  # features are numbered from 1, and unnamed where most runs have them
-            numbers = ".".join([str(number + 1) for number in stream.features])
-            settings = all_settings(record) | {FEATURES: numbers * any(stream.features)}
-            del settings["seed"]
-            rows[key] = ResultRow(stream, run.method, settings, {})
+    for record, features in in_order:
+        run, settings = record.settings, all_settings(record)
+        seed = settings.pop("seed")
+        of_features = ".".join([str(number + 1) for number in features]) * any(features)
+        stream = ResultStream(run.encoder, run.id_set, features, _kind(run.stream))
+        key = stream, run.method, tuple(settings.items())
+        if key not in rows:
+            rows[key] = ResultRow(stream, run.method, settings | {FEATURES: of_features}, {})
         rows[key].runs.setdefault(run.ood_set or CLEAN, {})[seed] = record
-    return list(rows.values())
+    return rows.values()
 
 
-def _streams(records: Sequence[Record]) -> list[ResultStream]:
-    """The stream of each run; features with the same name and another digest are another stream."""
-    read = []
-    for record in records:
-        run, digests, ood_set = record.settings, record.digests, record.settings.ood_set or CLEAN
-        of_id = run.encoder, run.id_set, digests.get(run.id_set, "")
-        of_text = *of_id, run.prompt, digests.get(f"text/{run.id_set}", "")
-        of_ood: tuple[str, ...] = run.encoder, ood_set, digests.get(ood_set, "")
-        if items := digests.get(f"{ITEMS}/{ood_set}"):  # each pair and ratio has its own list
-            of_ood = run.encoder, ood_set, run.id_set, str(run.stream.ratio), of_ood[-1] + items
-        read.append((of_id, of_text, of_ood))
-    numbers = zip(*map(_numbers, zip(*read, strict=True)), strict=True)
-    streams = []
-    for record, features in zip(records, numbers, strict=True):
-        run = record.settings
-        streams.append(ResultStream(run.encoder, run.id_set, features, _kind(run.stream)))
-    return streams
+def _features_of(record: Record) -> tuple[tuple[str, ...], ...]:
+    """The names and the digest of the features of the ID set, its text and the OOD set."""
+    run, digests, ood_set = record.settings, record.digests, record.settings.ood_set or CLEAN
+    of_id = run.encoder, run.id_set, digests.get(run.id_set, "")
+    of_text = *of_id, run.prompt, digests.get(f"text/{run.id_set}", "")
+    of_ood: tuple[str, ...] = run.encoder, ood_set, digests.get(ood_set, "")
+    if items := digests.get(f"{ITEMS}/{ood_set}"):  # each pair and ratio has its own list
+        of_ood = run.encoder, ood_set, run.id_set, str(run.stream.ratio), of_ood[-1] + items
+    return of_id, of_text, of_ood
 
 
 def _numbers(keys: Sequence[tuple[str, ...]]) -> list[int]:
@@ -313,7 +305,7 @@ def _row_place(row: ResultRow) -> tuple[Any, ...]:
     return method_place(row.method), preset, values, row.stream
 
 
-# Which records count.
+# Which records count, and which are wanted.
 
 
 def latest_of_each(records: Iterable[Record]) -> list[Record]:
@@ -360,8 +352,7 @@ def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     """
     of_each: dict[Hashable, Record] = {}
     newest: dict[tuple[str, str], str] = {}
-    in_time = sorted(latest_of_each(records), key=lambda r: (r.created, sorted(r.digests.items())))
-    for record in in_time:
+    for record in sorted(latest_of_each(records), key=_in_time):
         of_each[record.settings] = record
         newest |= _images_of(record)
     kept = [r for r in of_each.values() if _images_of(r).items() <= newest.items()]
@@ -370,13 +361,14 @@ def latest(records: Sequence[Record]) -> tuple[list[Record], list[str]]:
     return kept, [note] * bool(lost)
 
 
+def _in_time(record: Record) -> tuple[str, list[tuple[str, str]]]:
+    return record.created, sorted(record.digests.items())
+
+
 def _images_of(record: Record) -> dict[tuple[str, str], str]:
     """Digests of the image features that a run read, by encoder and set."""
     encoder, digests = record.settings.encoder, record.digests
     return {(encoder, n): d for n, d in digests.items() if not n.startswith(("text/", f"{ITEMS}/"))}
-
-
-# Which are wanted.
 
 
 @dataclass(frozen=True)
@@ -447,17 +439,12 @@ def all_settings(record: Record) -> dict[str, Any]:
     Features that belong to none of its sets (words, noise images) appear as their digests.
     """
     run = record.settings
-    named = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt}
-    return {**named, **run.flat(), **_other_digests(record)}
-
-
-def _other_digests(record: Record) -> dict[str, str]:
-    run = record.settings
-    sets, others = {run.id_set, run.ood_set, f"text/{run.id_set}"}, {}
+    settings = {PRESET: preset_of(run), "encoder": run.encoder, "prompt": run.prompt, **run.flat()}
+    sets = {run.id_set, run.ood_set, f"text/{run.id_set}"}
     for name, digest in sorted(record.digests.items()):
         if name not in sets and not name.startswith(("norm/", f"{ITEMS}/")):
-            others[FEATURES_OF + name] = digest[:8]
-    return others
+            settings[FEATURES_OF + name] = digest[:8]
+    return settings
 
 
 def differing(rows: Iterable[ResultRow]) -> list[str]:
@@ -476,7 +463,7 @@ def differing(rows: Iterable[ResultRow]) -> list[str]:
 
 def varying(rows: Iterable[ResultRow]) -> dict[str, list[str]]:
     """By method, the settings in which its rows differ."""
-    by_method = _grouped(rows, lambda row: row.method)
+    by_method = grouped(rows, lambda row: row.method)
     return {method: differing(of_method) for method, of_method in by_method.items()}
 
 
@@ -501,9 +488,7 @@ def label(row: ResultRow, names: Sequence[str], without: Sequence[str] = OF_STRE
 
 def setting_name(name: str) -> str:
     """A setting's name as a column head or a label shows it."""
-    return {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}.get(
-        name, name.replace("_", " ")
-    )
+    return _NAMES.get(name, name.replace("_", " "))
 
 
 def shown(name: str, value: Any) -> str:
