@@ -1,7 +1,5 @@
 """Features as a run reads them: their norms, and two names that the released code exchanges."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from feature_files import write_features
@@ -12,7 +10,7 @@ from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
 from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.simulator import Simulator, raw_features
+from zsntta_cli.simulation.simulator import Simulator
 
 # Of Food-101, the second and the third the wrong way round.
 NAMES = ("apple_pie", "cheese_plate", "Cheesecake", "ramen")
@@ -75,15 +73,6 @@ def test_it_is_a_setting_of_its_own_and_others_have_nothing_to_swap(root):
     assert simulator.run(run_of("other", "official")).metric("acc_s") == 1.0
     assert simulator.run(run_of("other", swapped_names=True)).metric("acc_s") == 1.0
     assert not build_run("adand", "e", "cifar10", "svhn", PROMPT, "official").stream.swapped_names
-
-
-def test_normalised_features_get_the_norm_of_raw_ones(features):
-    pets = store.read(features / "made" / "pets.h5")
-    rows = pets.image_features.astype(np.float32)
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    read = raw_features([pets, dataclasses.replace(pets, image_features=unit, normalized=True)])
-    np.testing.assert_array_equal(read[: len(rows)], rows)
-    np.testing.assert_allclose(read[len(rows) :], 10 * unit, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ _KIND = ("order", "ood_fill", "ood_items", "rounded_odds", "swapped_names", "lim
 _SET_PLACES = {name: i for i, name in enumerate(CATALOGUE)}
 _NAMES = {"ratio": "noise", "fixed": "threshold", "noise": "injected noise"}  # of settings, shown
 
-T, K = TypeVar("T"), TypeVar("K")
+T = TypeVar("T")
+K = TypeVar("K")
 
 
 # Means over seeds, averages over sets.

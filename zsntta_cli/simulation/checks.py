@@ -1,38 +1,32 @@
-"""Is a method honest? Three checks of whole runs, on images that differ in what it must not know.
+"""Is a method honest? Three checks of whole streams that differ in what it must not know.
 
-A method never looks ahead, decides by what images and texts show, not by names, labels or their
-order, and gives the same result twice. Each entry of CHECKS runs the method, as a replay does, on
-drawn images in memory, and names the first item with another decision.
+A method never looks ahead, decides by what images and texts show, not by the places of classes and
+images, and gives the same result twice. Each entry of CHECKS runs the method on drawn features in
+memory, and names the first item with another decision.
 """
 
 import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.store import Features, Text
-from zsntta_cli.datasets.names import DATASET, NOISE, noise_name
 from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Method
-from zsntta_cli.methods.base import Decisions, MoreText
+from zsntta_cli.methods.base import Decisions, MoreText, Pool
 from zsntta_cli.methods.method import fault
 from zsntta_cli.methods.scores import unit
-from zsntta_cli.settings import NOISE_TYPES, StreamSettings
 from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 from zsntta_cli.simulation.runs import RunSettings, build_run
-from zsntta_cli.simulation.simulator import Simulator
-from zsntta_cli.simulation.sources import Library, Sources
-from zsntta_cli.simulation.stream import build_stream
+from zsntta_cli.simulation.simulator import decide_from_cache, stream_data
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
 
-_ENCODER = {"model": "drawn", "pretrained": "drawn", "precision": "fp32", "logit_scale": 20.0}
-_DIM, _CLASSES, _CLUSTERS = 32, 10, 4
+_SCALE = 20.0  # of logits
+_DIM, _CLASSES, _CLUSTERS, _WORDS = 32, 10, 4, 300
 _OOD_SHARE, _NOISE_EVERY = 0.4, 8
 _ROUND = _NOISE_EVERY + 1  # items from one injected image to the next
 _SHORTEST, _LONGEST = 134 * _ROUND, 2_000 * _ROUND  # items of a stream
@@ -65,11 +59,6 @@ def check_method(method: str | type[Method], **settings: Any) -> list[CheckResul
     """
     with _named(method) as name:
         run = build_run(name, "drawn", "id", "ood", DEFAULT_PROMPT, **settings)
-        if METHODS[name].live:
-            reason = (
-                "the method is live: it is given images and an encoder, and these checks features"
-            )
-            return [CheckResult(check, NOT_RUN, reason) for check in CHECKS]
         return [_result(check, run) for check in CHECKS]
 
 
@@ -94,6 +83,9 @@ def _named(method: str | type[Method]) -> Iterator[str]:
 
 def _result(check: str, run: RunSettings) -> CheckResult:
     """The result of a check; any error of the method is a failure, too."""
+    if METHODS[run.method].live:
+        reason = "the method is live: it is given images and an encoder, and these checks features"
+        return CheckResult(check, NOT_RUN, reason)
     try:
         return CheckResult(check, HELD, CHECKS[check](run))
     except _NotRun as reason:
@@ -106,17 +98,18 @@ def _result(check: str, run: RunSettings) -> CheckResult:
 
 def the_future(run: RunSettings) -> str:
     """Decisions before a cut stay the same if later items are replaced or missing."""
-    method = METHODS[run.method]
-    if method.offline:
+    if METHODS[run.method].offline:
         raise _NotRun("it is declared offline: it sees the whole stream before it decides")
-    images = _Images.drawn(_items(run))
-    whole, together = images.decisions(run), run.options.at_once
-    cuts, slight = [cut for cut in _cuts(run) if cut >= together], 0
+    drawn, together, slight = _Drawn.for_run(run), run.options.at_once, 0
+    whole, items, warm_up = drawn.decisions(run), len(drawn.features), run.options.warm_up
+    # After the first item, after the warm-up, between, before the last item.
+    places = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
+    cuts = [cut for cut in sorted(places) if together <= cut < items]
     for cut in cuts:
         others = {
-            "are like no class": images.with_another_future(cut, like_classes=False),
-            "are like the classes": images.with_another_future(cut, like_classes=True),
-            "are missing": dataclasses.replace(images, shown=cut),
+            "are like no class": drawn.with_another_future(cut, like_classes=False),
+            "are like the classes": drawn.with_another_future(cut, like_classes=True),
+            "are missing": dataclasses.replace(drawn, shown=cut),
         }
         decided = slice(cut // together * together)
         for how, other in others.items():
@@ -126,32 +119,30 @@ def the_future(run: RunSettings) -> str:
             slight += bool(_difference(before, after, share=0))
     if slight > _SLIGHT:
         raise _Failed(f"{slight} of {3 * len(cuts)} other futures change a decision before them")
-    delay = run.options.at_once - 1
+    delay = together - 1
     late = f"; it is declared to decide up to {counted(delay, 'item')} late" if delay else ""
-    return f"{len(cuts)} cuts in {_items(run):,} items: two other futures, and none{late}"
+    return f"{len(cuts)} cuts in {items:,} items: two other futures, and none{late}"
 
 
 def the_classes(run: RunSettings) -> str:
-    """Decisions stay the same if classes get other names, labels and places.
-
-    Labels, the truth and the rows of the sets change behind the same features, too: fewer of the
-    images are ID, and others.
-    """
-    images = _Images.drawn(_items(run))
-    order = np.random.default_rng(3).permutation(_CLASSES)
-    moved = images.with_other_classes(order).decisions(run)
+    """Decisions stay the same if classes and images have other places."""
+    drawn, order = _Drawn.for_run(run), np.random.default_rng(3).permutation(_CLASSES)
+    other = dataclasses.replace(
+        drawn, text=drawn.text[order], no_text=drawn.no_text[order], places=5
+    )
+    moved = other.decisions(run)
     moved = dataclasses.replace(moved, class_index=order[moved.class_index].astype(np.int32))
-    if changed := _difference(images.decisions(run), moved):
-        raise _Failed(f"where classes have other names, labels and places: {changed}")
-    return f"{_CLASSES} classes with other names, labels and places, on {_items(run):,} items"
+    if changed := _difference(drawn.decisions(run), moved):
+        raise _Failed(f"where classes and images have other places: {changed}")
+    return f"{_CLASSES} classes and {len(drawn.features):,} images in other places"
 
 
 def two_runs(run: RunSettings) -> str:
     """Two runs give the same result to the bit."""
-    images = _Images.drawn(_items(run))
-    if changed := _difference(images.decisions(run), images.decisions(run), 0, rtol=0, atol=0):
+    drawn = _Drawn.for_run(run)
+    if changed := _difference(drawn.decisions(run), drawn.decisions(run), 0, rtol=0, atol=0):
         raise _Failed(f"the second of two runs: {changed}")
-    return f"{_items(run):,} items, to the bit"
+    return f"{len(drawn.features):,} items, to the bit"
 
 
 CHECKS: dict[str, Callable[[RunSettings], str]] = {
@@ -161,136 +152,61 @@ CHECKS: dict[str, Callable[[RunSettings], str]] = {
 }
 
 
-def _items(run: RunSettings) -> int:
-    """Enough items for the method's own rule to decide on half of them, in whole rounds."""
-    wanted = 2 * run.options.warm_up + 300
-    return min(max(wanted, _SHORTEST), _LONGEST) // _ROUND * _ROUND
-
-
-def _cuts(run: RunSettings) -> list[int]:
-    """Where to cut: after the first item, after the warm-up, between, before the last item."""
-    items, warm_up = _items(run), run.options.warm_up
-    cuts = {1, warm_up + 37, items // 3, items // 2, items * 2 // 3, items - 1}
-    return sorted(cut for cut in cuts if cut < items)
-
-
 @dataclass(frozen=True)
-class _Images:
-    """P drawn images, ID then OOD then noise, and the texts of C classes and of words."""
+class _Drawn:
+    """T drawn images as a stream shows them, and the texts of C classes and of words."""
 
-    features: NDArray[np.float32]  # (P, D) raw
-    sizes: tuple[int, int, int]  # images of each kind
-    labels: NDArray[np.int32]  # (N_id,)
+    features: NDArray[np.float32]  # (T, D) raw
+    injected: NDArray[np.bool_]  # (T,)
     text: NDArray[np.float32]  # (C, D) unit norm
     words: NDArray[np.float32]  # (W, D) unit norm
     no_text: NDArray[np.float32]  # (C, D) unit norm: what CLIPN asks for
-    name: str = "class"  # that the classes are named after
+    places: int = 4  # the seed of the images' places in the pool
     shown: int | None = None  # items of the stream; None: all
-    order: str = "shuffled"  # of the stream
 
     @classmethod
-    def drawn(cls, items: int) -> "_Images":
-        """Clusters around class texts and elsewhere, noise around a point; the same each time."""
-        rng = np.random.default_rng(24)
-        n_noise = items // _ROUND
-        n_ood = round(_OOD_SHARE * (items - n_noise))
-        n_id = items - n_noise - n_ood
+    def for_run(cls, run: RunSettings) -> "_Drawn":
+        """Enough items for the method's own rule to decide on half of them; each time the same.
+
+        They are clusters around class texts and elsewhere, and injected ones around a point.
+        """
+        wanted = min(max(2 * run.options.warm_up + 300, _SHORTEST), _LONGEST)
+        items, rng = wanted // _ROUND * _ROUND, np.random.default_rng(24)
         text, clusters = _directions(rng, _CLASSES), _directions(rng, _CLUSTERS)
-        labels = rng.integers(_CLASSES, size=n_id).astype(np.int32)
-        ood = 5 * clusters[rng.integers(_CLUSTERS, size=n_ood)]
-        centres = np.concatenate([10 * text[labels], ood, np.full((n_noise, _DIM), 3)])
+        of_classes = 10 * text[rng.integers(_CLASSES, size=items)]
+        elsewhere = 5 * clusters[rng.integers(_CLUSTERS, size=items)]
+        is_ood = rng.random(items) < _OOD_SHARE
+        injected = np.arange(items) % _ROUND == _NOISE_EVERY
+        centres = np.where(is_ood[:, None], elsewhere, of_classes)
+        centres[injected] = 3
         features = (centres + 1.5 * rng.normal(size=centres.shape)).astype(np.float32)
-        words = _directions(rng, 300)
         no_text = unit(_directions(rng, _CLASSES) - text)
-        return cls(features, (n_id, n_ood, n_noise), labels, text, words, no_text)
+        return cls(features, injected, text, _directions(rng, _WORDS), no_text)
 
-    @property
-    def stream(self) -> StreamSettings:
-        """The stream over all images, each once."""
-        n_id, n_ood, _ = self.sizes
-        limit = None if self.shown is None else self.shown - self.shown // _ROUND
-        return StreamSettings(
-            ratio=n_ood / (n_id + n_ood), noise=NOISE_TYPES[0], noise_every=_NOISE_EVERY,
-            limit=limit, order=self.order,
-        )  # fmt: skip
-
-    @property
-    def rows(self) -> NDArray[np.integer]:
-        """The image that each item of the stream shows (T,)."""
-        stream = build_stream(self.stream, *self.sizes)
-        rows: NDArray[np.integer] = stream.row + np.cumsum([0, *self.sizes[:2]])[stream.kind]
-        return rows
-
-    def with_another_future(self, now: int, like_classes: bool) -> "_Images":
+    def with_another_future(self, now: int, like_classes: bool) -> "_Drawn":
         """The same stream up to an item; then other images, all like classes or all unlike them."""
-        rng, later = np.random.default_rng(now), self.rows[now:]
-        rows = rng.normal(size=(len(later), _DIM))
+        rng, later = np.random.default_rng(now), len(self.features) - now
+        rows = rng.normal(size=(later, _DIM))
         if like_classes:
-            rows = self.text[rng.integers(_CLASSES, size=len(later))] + 0.01 * rows
+            rows = self.text[rng.integers(_CLASSES, size=later)] + 0.01 * rows
         else:  # what is left of them beside the classes
             rows -= rows @ np.linalg.pinv(self.text) @ self.text
         features = self.features.copy()
-        features[later] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
+        features[now:] = 2 * np.linalg.norm(features, axis=1).mean() * unit(rows)
         return dataclasses.replace(self, features=features)
-
-    def with_other_classes(self, order: NDArray[np.integer]) -> "_Images":
-        """The same images in a row: class `order[i]` is the i-th; other labels, names and truth."""
-        n_id, n_ood, n_noise = self.sizes
-        sizes = n_id - n_id // 4, n_ood + n_id // 4, n_noise
-        labels = (self.labels[: sizes[0]] + 1) % _CLASSES
-        other = dataclasses.replace(
-            self, features=self.features.copy(), sizes=sizes, labels=labels, order="burst",
-            text=self.text[order], no_text=self.no_text[order], name="another",
-        )  # fmt: skip
-        other.features[other.rows] = self.features[self.rows]
-        return other
 
     def decisions(self, run: RunSettings) -> Decisions:
         """The decisions of a run on these images, made as on the command line."""
-        run = dataclasses.replace(run, stream=self.stream)
-        return Simulator(_Drawn(self)).replay(run).decisions
-
-    def part(self, kind: str, name: str, rows: slice) -> Features:
-        """Some of the images as a set: its labels, if it is the ID set, and its class texts."""
-        images, is_id = self.features[rows], name == "id"
-        return Features(
-            Path(name), kind, name, _ENCODER, {}, images,
-            self.labels if is_id else np.full(len(images), -1, np.int32),
-            tuple(f"{self.name} {i}" for i in range(_CLASSES)) if is_id else (),
-            {DEFAULT_PROMPT: Text(DEFAULT_PROMPT, self.text)} if is_id else {},
-            machine={}, created="",
-        )  # fmt: skip
-
-
-class _Drawn(Library):
-    """Drawn images as the sets of a folder, which are in memory alone."""
-
-    def __init__(self, images: _Images) -> None:
-        super().__init__(Path())
-        n_id, n_ood, _ = images.sizes
-        noise = noise_name(NOISE_TYPES[0])
-        self._images = images
-        self._sets = {
-            "id": images.part(DATASET, "id", slice(n_id)),
-            "ood": images.part(DATASET, "ood", slice(n_id, n_id + n_ood)),
-            noise: images.part(NOISE, noise, slice(n_id + n_ood, None)),
-        }
-
-    def _read_file(self, encoder_name: str, name: str) -> Features:
-        del encoder_name
-        return self._sets[name]
-
-    def more_text(self, settings: RunSettings) -> MoreText | None:
-        """The words that a method needs, or the features of its "no" text encoder."""
-        needs = METHODS[settings.method].needs
+        rows = np.random.default_rng(self.places).permutation(len(self.features))
+        images = np.empty_like(self.features)
+        images[rows] = self.features
+        needs, pool = METHODS[run.method].needs, Pool.scored(images, self.text, _SCALE)
         if needs == WORDS:
-            return MoreText(self._images.words, (len(self._images.words),))
-        return MoreText(self._images.no_text) if needs == NO_TEXT else None
-
-    def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
-        """None: they are of no file."""
-        del settings, sources
-        return {}
+            pool = pool.beside(MoreText(self.words, (_WORDS,)))
+        elif needs == NO_TEXT:
+            pool = pool.beside(MoreText(self.no_text))
+        shown = slice(self.shown)
+        return decide_from_cache(run, stream_data(run, pool, rows[shown], self.injected[shown]))
 
 
 def _directions(rng: np.random.Generator, count: int) -> NDArray[np.float32]:

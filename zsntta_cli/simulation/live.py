@@ -1,10 +1,9 @@
 """Runs of live methods: the encoder and the images they need, progress, Ctrl-C.
 
-Besides the decisions a run records its accuracies, the gradient norms (Sec. 3) and the machine.
+Besides the decisions a run records the gradient norms (Sec. 3) and the machine.
 """
 
 import hashlib
-import math
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -34,7 +33,7 @@ from zsntta_cli.methods.live.base import LiveData, norm_layers
 from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation.curves import GRADIENTS
+from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
 from zsntta_cli.simulation.metrics import harmonic_mean
 from zsntta_cli.simulation.record import Columns, Machine, true_labels
 from zsntta_cli.simulation.runs import RunSettings
@@ -50,28 +49,23 @@ class Running:
 
     def __init__(self, stream: Stream, labels: NDArray[np.int32]) -> None:
         """`labels` (T,) are -1 for items that belong to no class."""
-        self._kind, self._labels = stream.kind, labels
-        self._right, self._seen = np.zeros(2), np.zeros(2)  # of ID and of OOD samples
-        self.items = 0
+        self._kind, self._labels, self.items = stream.kind, labels, 0
+        self._counts = np.zeros((2, 2))  # right and seen, of ID and of OOD samples
 
-    def add(self, part: Decisions) -> None:
-        """Count the decisions on the next items."""
+    def add(self, part: Decisions) -> str:
+        """Count the next items: Acc_S, Acc_N and Acc_H in percent, a dash without samples."""
         items = slice(self.items, self.items + len(part.class_index))
-        kind, labels = self._kind[items], self._labels[items]
+        self.items, kind = items.stop, self._kind[items]
         assert part.is_noise is not None
-        right = np.where(kind == ID, ~part.is_noise & (part.class_index == labels), part.is_noise)
-        for i, mask in enumerate((kind == ID, (kind != ID) & (kind != NOISE))):
-            self._right[i] += right[mask].sum()
-            self._seen[i] += mask.sum()
-        self.items = items.stop
-
-    @property
-    def text(self) -> str:
-        """Acc_S, Acc_N and Acc_H in percent, a dash for a kind without samples so far."""
+        is_named = ~part.is_noise & (part.class_index == self._labels[items])
+        for counts, of, right in zip(
+            self._counts, (ID, OOD), (is_named, part.is_noise), strict=True
+        ):
+            counts += right[kind == of].sum(), (kind == of).sum()
         with np.errstate(invalid="ignore"):
-            acc_s, acc_n = (100 * self._right / self._seen).tolist()
+            acc_s, acc_n = (100 * self._counts[:, 0] / self._counts[:, 1]).tolist()
         values = (acc_s, acc_n, harmonic_mean(acc_s, acc_n))
-        return "S/N/H " + "/".join("-" if math.isnan(v) else f"{v:.1f}" for v in values)
+        return "S/N/H " + "/".join("-" if value != value else f"{value:.1f}" for value in values)
 
 
 class GradientNorms:
@@ -101,21 +95,6 @@ class GradientNorms:
                 column[self.item] = float(norm) / _SCALE
 
 
-def forget_peak() -> None:
-    """Measure a GPU's peak memory from here on."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-
-
-def machine_of(device: torch.device) -> Machine:
-    """The machine of a run on a device; a GPU's peak memory counts since `forget_peak`."""
-    versions = {"torch": torch.__version__}
-    if device.type != "cuda":
-        return Machine(device.type, 0, versions)
-    peak = torch.cuda.max_memory_allocated(device)
-    return Machine(torch.cuda.get_device_name(device), peak, versions)
-
-
 @dataclass
 class LiveSession:
     """Live runs; the encoder of the last run is kept for the next."""
@@ -143,69 +122,53 @@ class LiveSession:
             StoreError, DatasetError: features were not made here, or images are missing.
             KeyboardInterrupt: nothing was decided yet.
         """
-        gradients = GradientNorms(stream)
-        live = self._live(settings, sources, stream, data)
-        live = replace(live, answers=answers)
+        encoder, gradients = self.encoder(sources.id_set), GradientNorms(stream)
+        sets = _sets(sources, self.settings, encoder.image_size)
+        live = LiveData(
+            data, encoder, stream_images(stream, sets), sources.id_set.class_names,
+            settings.prompt, self.settings.workers, truly_clean(settings, stream),
+            match_bias=match_bias(settings, sources), view_seeds=_view_seeds(stream, sets),
+            answers=answers,
+        )  # fmt: skip
         if analyse:
             live = replace(live, watch=gradients)
-        labels = true_labels(sources, stream)
-        decisions = self._decide(settings, live, Running(stream, labels), gradients)
+        running = Running(stream, true_labels(sources, stream))
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        started, parts = time.perf_counter(), list[Decisions]()
+        name = f"{settings.method}: {settings.ood_set or settings.id_set}"
+        chosen: Any = METHODS[settings.method]  # a live one
+        method = chosen(live, settings.options, settings.threshold)
+        with self.reporter.track(name, len(live)) as advance, closing(method.run()) as steps:
+            try:
+                for part in steps:
+                    items = len(part.class_index)
+                    check_decisions(part, settings.method, items, len(live.class_names))
+                    parts.append(part)
+                    accuracies = running.add(part)
+                    gradients.item = running.items
+                    advance(items, accuracies)
+            except KeyboardInterrupt:
+                if not parts:
+                    raise
+        self.seconds = time.perf_counter() - started
+        decisions = Decisions.joined(parts)
         done = slice(len(decisions.class_index))
-        columns = {"zero_shot_id_score": 1 - data.noise_score[done]}
+        columns = {ZERO_SHOT: 1 - data.noise_score[done]}
         if analyse:
             noted = gradients.clean[done], gradients.noisy[done]
             columns |= zip(GRADIENTS, noted, strict=True)
         return decisions, columns
 
-    def _decide(
-        self, settings: RunSettings, live: LiveData, running: Running, gradients: GradientNorms
-    ) -> Decisions:
-        """The decisions on all items, or on those before a Ctrl-C."""
-        forget_peak()
-        started, parts = time.perf_counter(), list[Decisions]()
-        name = f"{settings.method}: {settings.ood_set or settings.id_set}"
-        chosen: Any = METHODS[settings.method]  # a live one
-        method = chosen(live, settings.options, settings.threshold)
-        with (
-            self.reporter.track(name, len(live)) as advance,
-            closing(method.run()) as steps,
-        ):
-            try:
-                for part in steps:
-                    classes = len(live.class_names)
-                    check_decisions(part, settings.method, len(part.class_index), classes)
-                    parts.append(part)
-                    running.add(part)
-                    gradients.item = running.items
-                    advance(len(part.class_index), running.text)
-            except KeyboardInterrupt:
-                if not parts:
-                    raise
-        self.seconds = time.perf_counter() - started
-        return Decisions.joined(parts)
-
     @property
     def machine(self) -> Machine:
-        """The machine on which the encoder of the last run ran."""
+        """The machine on which the encoder of the last run ran, with a GPU's peak memory in it."""
         [encoder] = self._encoders.values()
-        return machine_of(encoder.device)
-
-    def _live(
-        self, settings: RunSettings, sources: Sources, stream: Stream, data: StreamData
-    ) -> LiveData:
-        encoder = self.encoder(sources.id_set)
-        sets = _sets(sources, self.settings, encoder.image_size)
-        return LiveData(
-            data,
-            encoder,
-            stream_images(stream, sets),
-            sources.id_set.class_names,
-            settings.prompt,
-            self.settings.workers,
-            truly_clean(settings, stream),
-            match_bias=match_bias(settings, sources),
-            view_seeds=_view_seeds(stream, sets),
-        )
+        device, versions = encoder.device, {"torch": torch.__version__}
+        if device.type != "cuda":
+            return Machine(device.type, 0, versions)
+        peak = torch.cuda.max_memory_allocated(device)
+        return Machine(torch.cuda.get_device_name(device), peak, versions)
 
     def encoder(self, id_set: Features) -> Encoder:
         """The encoder that made an ID set's features, loaded.

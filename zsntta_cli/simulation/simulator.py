@@ -3,9 +3,8 @@
 import functools
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing, nullcontext, redirect_stdout
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from zsntta_cli.methods.base import Decisions, Pool, StreamData, check_decisions
 from zsntta_cli.methods.scores import Rows, ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
-from zsntta_cli.simulation.curves import GRADIENTS
+from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
 from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, run_digests
@@ -40,9 +39,9 @@ _CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders
 class Simulator:
     """Runs on the feature files in one folder; each file is read and scored once."""
 
-    def __init__(self, root: Path | Library, live: LiveFactory | None = None) -> None:
-        """`root` is the folder, or its files; `live` gives the session of live runs."""
-        self._library = Library(root) if isinstance(root, Path) else root
+    def __init__(self, root: Path, live: LiveFactory | None = None) -> None:
+        """`root` is the folder of the files; `live` gives the session of live runs."""
+        self._library = Library(root)
         self._live = functools.cache(live) if live else None
         self._zero_shot = functools.lru_cache(maxsize=16)(self._score_file)
         self._pool = functools.lru_cache(maxsize=2)(self._make_pool)
@@ -59,44 +58,38 @@ class Simulator:
 
     def replay(self, settings: RunSettings, analyse: bool = False) -> Replay:
         """Run and keep the stream and the decisions; `analyse` a live method's gradients, too."""
-        sources = self._library.sources(settings)
+        sources, method = self._library.sources(settings), METHODS[settings.method]
         _check_fits(settings, sources.id_set)
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
-        names = map(attrgetter("name"), sources.present)
-        pool = self._pool(settings.encoder, settings.prompt, *names)
+        pool = self._pool(settings.encoder, settings.prompt, *[s.name for s in sources.present])
         more_text = self._library.more_text(settings)
         if more_text is not None:
             pool = self._beside(pool, more_text)
-        index = pool_rows(sources, stream)
-        items, is_injected = np.arange(len(stream)), stream.kind == NOISE
-        data = StreamData(pool.in_order(index), items, is_injected, settings.stream.seed)
-        if settings.threshold.score == MATCH:
-            from zsntta_cli.methods.match import matched  # not for every start
-
-            data = matched(data, sources.id_set.model(settings.prompt).get("logit_bias"))
+        rows, bias = pool_rows(sources, stream), sources.id_set.model(settings.prompt)
+        data = stream_data(settings, pool, rows, stream.kind == NOISE, bias.get("logit_bias"))
         digests = run_digests(settings, sources, more_text)
         started = time.perf_counter()
         columns: Columns = {}
         machine: Machine | None = Machine()
-        if METHODS[settings.method].live:
+        if method.live:
             decisions, columns, machine = self._decide_live(
                 settings, sources, stream, data, digests, analyse
             )
         else:
-            decisions = _decide_from_cache(settings, data)
+            decisions = decide_from_cache(settings, data)
         del data  # of a long stream, hundreds of MB
         seconds = time.perf_counter() - started
         done = stream.first(len(decisions.class_index))
-        unfinished = len(stream) - len(done)
         of_class = None
-        if METHODS[settings.method].class_probability == FROZEN:
-            of_class = 1 - pool.zero_shot.noise_score[index[: len(done)]].astype(np.float64)
+        if method.class_probability == FROZEN:
+            of_class = 1 - pool.zero_shot.noise_score[rows[: len(done)]].astype(np.float64)
         if machine is None:  # of no replay
             assert self._live is not None
             machine, seconds = self._live().machine, self._live().seconds
         return Replay(
-            settings, sources, done, decisions, digests, seconds, columns, unfinished, machine,
+            settings, sources, done, decisions, digests, seconds, columns,
+            len(stream) - len(done), machine,
             shared_once(self._library.origins(settings, sources)), frozen_probability=of_class,
         )  # fmt: skip
 
@@ -119,7 +112,7 @@ class Simulator:
         replayed = replay_tuned(settings, sources, stream, data, known) if known else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
-            columns = {"zero_shot_id_score": 1 - data.noise_score, **unmoved}
+            columns = {ZERO_SHOT: 1 - data.noise_score, **unmoved}
             return replayed, columns, Machine(CACHED_ANSWERS)
         if self._live is None:
             raise StoreError(
@@ -148,28 +141,38 @@ class Simulator:
         return scores
 
     def _make_pool(self, encoder_name: str, prompt: str, *names: str) -> Pool:
-        """The images of some sets, the first of which is the ID set."""
-        sets, classes, noise_scores = [], [], []
-        for name in names:
-            sets.append(self._library.read(encoder_name, name))
-            frozen = self._zero_shot(encoder_name, prompt, names[0], name)
-            classes.append(frozen.class_index)
-            noise_scores.append(frozen.noise_score)
+        """The images of some sets, the first of which is the ID set.
+
+        Normalised features get the norm of raw ones.
+        """
+        sets = [self._library.read(encoder_name, name) for name in names]
+        frozen = [self._zero_shot(encoder_name, prompt, names[0], name) for name in names]
+        factors = [_CLIP_NORM if one.normalized else 1.0 for one in sets]
         return Pool(
-            raw_features(sets),
+            Rows([one.image_features for one in sets], factors),
             sets[0].texts[prompt].features,
             float(sets[0].model(prompt)["logit_scale"]),
-            ZeroShot(np.concatenate(classes), np.concatenate(noise_scores)),
+            ZeroShot(
+                np.concatenate([one.class_index for one in frozen]),
+                np.concatenate([one.noise_score for one in frozen]),
+            ),
         )
 
 
-def raw_features(sources: Sequence[Features]) -> Rows:
-    """Features of all sources, joined; normalised ones get the norm of raw ones."""
-    parts, factors = [], []
-    for source in sources:
-        parts.append(source.image_features)
-        factors.append(_CLIP_NORM if source.normalized else 1.0)
-    return Rows(parts, factors)
+def stream_data(
+    run: RunSettings,
+    pool: Pool,
+    rows: NDArray[np.int64],
+    injected: NDArray[np.bool_],
+    logit_bias: float | None = None,
+) -> StreamData:
+    """What a method sees of a stream, whose items are these rows (T,) of a pool."""
+    data = StreamData(pool.in_order(rows), np.arange(len(rows)), injected, run.stream.seed)
+    if run.threshold.score == MATCH:
+        from zsntta_cli.methods.match import matched  # not for every start
+
+        return matched(data, logit_bias)
+    return data
 
 
 @functools.cache
@@ -180,7 +183,7 @@ def _blas(method: str) -> ThreadpoolController:
 
 
 @plugins.worded_errors()
-def _decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
+def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
     """The decisions of a method that is not live, checked.
 
     Raises:
