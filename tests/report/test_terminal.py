@@ -68,3 +68,10 @@ def test_a_single_metric_stands_in_the_title_once():
     assert (sheet.title, sheet.columns) == ("ID: shapes: Acc_H", {"a": ("",), "b": ("",)})
     several = {"a": ("Acc_H",), "b": ("AUROC",)}
     assert Sheet("ID: shapes", ("Method",), several).columns == several
+
+
+def test_many_rows_are_lines_without_a_frame():
+    rows = [SheetRow((f"row {i}",), {"a": [f"{i}"]}) for i in range(1_001)]
+    lines = draw([Sheet("", ("Name",), {"a": ("x",)}, rows)], "table").splitlines()
+    assert lines[-1].split() == ["row", "1000", "1000"]
+    assert len({len(line) for line in lines[1:]}) == 1

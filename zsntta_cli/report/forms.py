@@ -72,6 +72,7 @@ def json_text(rows: Rows, _columns: Sequence[str] = ()) -> str:
 _ANY_WIDTH = 10_000  # of what goes to a file or a pipe: as wide as it needs
 _FRAME, _EDGE = 3, 1  # characters around a column, and at the end of a line
 _LEAST_LABEL = 12  # characters to which a label is folded where the values need the room
+_MANY = 1_000  # rows: more are lines without a frame, as rich takes seconds for ten thousand
 _CLOSE = "~"  # behind a value that cannot be told from the best
 
 
@@ -94,6 +95,9 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
             for line in (*sheet.above, *filter(None, [sheet.title])):
                 style = "italic" if line is sheet.title else ""
                 screen.print(Text(printable(line), style))
+            if len(sheet.rows) > _MANY:
+                screen.out(_columns(sheet), highlight=False)
+                continue
             for names in _blocks(sheet, width):
                 least = _width(sheet, names, _LEAST_LABEL)
                 screen.width = max(width, least) if names else usual
@@ -102,6 +106,17 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
             for note in sheet.notes_on(f"A value with {_CLOSE}"):
                 screen.print(Text(printable(note)))
     return captured.get()
+
+
+def _columns(sheet: Sheet) -> str:
+    """The rows of a long sheet as lines, each column as wide as its widest text."""
+    heads = [f"{name} {head}".strip() for name, of in sheet.columns.items() for head in of]
+    rows = [[*sheet.heads, *heads], *sheet.plain()]
+    columns = []
+    for i, texts in enumerate(zip(*rows, strict=True)):
+        width = max(map(len, texts))
+        columns.append([t.rjust(width) if i >= len(sheet.heads) else t.ljust(width) for t in texts])
+    return "\n".join(printable("  ".join(line)) for line in zip(*columns, strict=True))
 
 
 def _blocks(sheet: Sheet, width: int) -> list[list[str]]:

@@ -80,7 +80,7 @@ class Library:
         """Without `rows` only descriptions are read, which are not checked against the rows."""
         self._root, self._rows = root, rows
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
-        self._gathered = functools.lru_cache(maxsize=4)(self._gather)
+        self._words = functools.lru_cache(maxsize=4)(self._read_words)
         self._generic = functools.lru_cache(maxsize=16)(self._read_generic)
         self._items = functools.lru_cache(maxsize=64)(read_items)
 
@@ -135,14 +135,16 @@ class Library:
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""
+        encoder, prompt, id_set = settings.encoder, settings.prompt, settings.id_set
         needs = METHODS[settings.method].needs
         if needs == NEEDS_WORDS:
-            return self._words(settings)
+            prompts, beside = self._word_prompts(settings)
+            return self._words(encoder, tuple(prompts.items()), id_set, beside)
         if needs == NO_TEXT:
-            names = self.text(settings.encoder, settings.prompt, settings.id_set)
+            names = self.text(encoder, prompt, id_set)
             return MoreText(_read_no_text(settings.flat()["no_text"], names.shape))
         if METHODS[settings.method].reads_generic:
-            return self._generic(settings.encoder, settings.prompt, settings.id_set)
+            return self._generic(encoder, prompt, id_set)
         return None
 
     def _read_generic(self, encoder: str, prompt: str, id_set: str) -> MoreText | None:
@@ -150,37 +152,40 @@ class Library:
 
     def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
-        files = {file.name: file for file in sources.present}
-        prompts = {**dict.fromkeys(files, ""), settings.id_set: settings.prompt}
+        origins = {}
+        for file in sources.present:
+            prompt = settings.prompt if file.name == settings.id_set else ""
+            origins[file.name] = origin_of(file, prompt)
         if METHODS[settings.method].needs == NEEDS_WORDS:
-            lists, _ = self._word_prompts(settings)
-            prompts |= {words_name(name): prompt for name, prompt in lists.items()}
-            files |= {name: self.read(settings.encoder, name) for name in prompts}
-        return {name: origin_of(files[name], prompt) for name, prompt in prompts.items()}
+            for name, prompt in self._word_prompts(settings)[0].items():
+                file = self.read(settings.encoder, words_name(name))
+                origins[file.name] = origin_of(file, prompt)
+        return origins
 
-    def _words(self, settings: RunSettings) -> MoreText:
-        """Word lists, joined; a word that an earlier list has is left out."""
-        prompts, beside = self._word_prompts(settings)
-        return self._gathered(settings.encoder, tuple(prompts.items()), settings.id_set, beside)
-
-    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str | None]:
+    def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str]:
         """The prompt of each word list, and that of the class names if it differs.
 
-        Built-in lists have prompts of their own; if there is one, so have all lists and the class
-        names.
+        The lists are those that are named, or else the one that is meant. Built-in lists have
+        prompts of their own; if there is one, so have all lists and the class names.
         """
-        prompts = self._word_lists(settings)
-        built_in = [WORD_SETS[set_name] for name in prompts if (set_name := set_of(name))]
-        by_speech = settings.flat().get("word_prompts") == "speech"
-        beside = built_in[0].class_prompt if built_in else NOUN_PROMPT if by_speech else ""
-        if not (built_in or by_speech):
-            prompts = dict.fromkeys(prompts, settings.prompt)
-        return prompts, beside
+        named = [name.strip() for name in settings.flat()["words"].split(",") if name.strip()]
+        prompts: dict[str, str] = {}
+        for name in named or [self._only_words(settings)]:
+            prompts |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}
+        for name in prompts:
+            if built_in := set_of(name):
+                return prompts, WORD_SETS[built_in].class_prompt or ""
+        if settings.flat().get("word_prompts") == "speech":
+            return prompts, NOUN_PROMPT
+        return dict.fromkeys(prompts, settings.prompt), ""
 
-    def _gather(
-        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str | None
+    def _read_words(
+        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
     ) -> MoreText:
-        """Lists by name and prompt, and the class names under their own prompt, if any."""
+        """Lists by name and prompt, joined, and the class names under their own prompt, if any.
+
+        A word that an earlier list has is left out.
+        """
         parts, seen = [], set[str]()
         for name, prompt in lists:
             features = self.text(encoder, prompt, words_name(name))
@@ -191,14 +196,6 @@ class Library:
         names = self.text(encoder, beside, id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
         return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
-
-    def _word_lists(self, settings: RunSettings) -> dict[str, str]:
-        """The lists that are named, or else the only one cached, with their prompts."""
-        named = [name.strip() for name in settings.flat()["words"].split(",") if name.strip()]
-        lists: dict[str, str] = {}
-        for name in named or [self._only_words(settings)]:
-            lists |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}
-        return lists
 
     def _only_words(self, settings: RunSettings) -> str:
         """The list or built-in set that is meant: wordnet, or else the only one that is cached.
