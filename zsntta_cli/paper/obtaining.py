@@ -7,7 +7,7 @@ from zsntta_cli.cache.lacking import missing_sets
 from zsntta_cli.errors import counted, first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
-from zsntta_cli.paper.shown import Content
+from zsntta_cli.paper.shown import TableContent
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.grid import missing_files, needed_files
@@ -106,10 +106,10 @@ def content(
     wishes: Wishes,
     records: Mapping[RunSettings, Record],
     command: str = "",
-) -> Content:
+) -> TableContent:
     """A table's measured numbers beside the printed ones, with how they were measured."""
     runs = [run for run in all_runs(wishes, [table]) if run in records]
-    return Content(
+    return TableContent(
         table,
         compare(table, wishes, records),
         [*_measured_with(runs, wishes), *_about(table, wishes), *_listed(runs, wishes)],

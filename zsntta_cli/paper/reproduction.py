@@ -23,7 +23,7 @@ from zsntta_cli.paper.figures import (
 )
 from zsntta_cli.paper.obtaining import Obtained, Work, content, obtain
 from zsntta_cli.paper.runs import Wishes, all_runs
-from zsntta_cli.paper.shown import Content, render
+from zsntta_cli.paper.shown import TableContent, render
 from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.exchange import to_line
@@ -72,7 +72,7 @@ class Reproduction:
     wishes: Wishes
     command: str
     whole: Obtained = field(default_factory=Obtained)
-    contents: dict[int, Content] = field(default_factory=dict)  # by the table's number
+    contents: dict[int, TableContent] = field(default_factory=dict)  # by the table's number
     figures: dict[int, str] = field(default_factory=dict)  # why each is not drawn, or nothing
 
     @property

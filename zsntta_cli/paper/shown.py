@@ -34,7 +34,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Content:
+class TableContent:
     """The numbers of a table, and the lines that stand around them."""
 
     table: PaperTable
@@ -44,14 +44,14 @@ class Content:
     is_printed_alone: bool = False
 
 
-def render(contents: Sequence[Content], form: str, to_file: bool = False) -> str:
+def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
     """Render tables one after the other, in one of FORMS."""
     if FORMS[form].of_rows:
         return write_rows([row for one in contents for row in table_rows(one)], form, COLUMNS)
     return draw([part for one in contents for part in table_sheets(one)], form, to_file)
 
 
-def table_rows(content: Content) -> Iterator[dict[str, Any]]:
+def table_rows(content: TableContent) -> Iterator[dict[str, Any]]:
     """A row for each number, in percent; what is not known is None."""
     for number in content.numbers:
         place, measured, printed = number.place, number.measured, number.printed
@@ -80,7 +80,7 @@ def _rounded(value: Any) -> Any:
     return round(value, 10) if isinstance(value, float) else value
 
 
-def table_sheets(content: Content) -> list[Sheet]:
+def table_sheets(content: TableContent) -> list[Sheet]:
     """A sheet for each part of a table; the last one has the notes."""
     table, numbers = content.table, content.numbers
     letters: dict[str, str] = {}  # of doubtful numbers, by the doubt
@@ -101,7 +101,7 @@ def table_sheets(content: Content) -> list[Sheet]:
 
 
 def _part(
-    content: Content, title: str, numbers: Sequence[Number], letters: dict[str, str]
+    content: TableContent, title: str, numbers: Sequence[Number], letters: dict[str, str]
 ) -> Sheet:
     columns: dict[str, tuple[str, ...]] = {}
     by_row: dict[str, dict[str, list[Number]]] = {}

@@ -6,7 +6,7 @@ from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS
 from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
-from zsntta_cli.methods.classifiers.adapting import Item
+from zsntta_cli.methods.classifiers.adapting import Sample
 from zsntta_cli.methods.classifiers.bca import BCASettings
 from zsntta_cli.methods.classifiers.dla import DLASettings
 from zsntta_cli.methods.classifiers.dmn import DMNSettings
@@ -103,7 +103,7 @@ def test_ogas_means_are_of_two_samples_or_the_text():
 
 def of_class(c, x, entropy=0.1):
     """An item of a class, for OGA, which reads no more of it."""
-    return Item(np.array(x, float), np.zeros(2), np.full(2, 0.5), entropy, c)
+    return Sample(np.array(x, float), np.zeros(2), np.full(2, 0.5), entropy, c)
 
 
 def test_ogas_memory_keeps_the_lowest_entropies():
@@ -132,7 +132,7 @@ def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
 def test_dota_by_hand():
     options = DOTASettings(dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5)
     classifier = dota.DOTA(of_features(np.eye(2), np.ones((1, 2)), 1.0), options)
-    items = [Item(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
+    items = [Sample(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
     scores = [classifier.scores(item, learn=True).item() for item in items]
     # Λ = 1 / (0.5 · 0.1 + 0.5) before the first item, whose mean is (0.001, 0.001); weight 0.3.
     assert scores[0] == pytest.approx(0.3 * (0.001 - 0.5 * 2e-6) / 0.55, rel=1e-9)

@@ -262,7 +262,7 @@ def _show_published(
     """Show what the paper prints of tables, and the figures that follow from it."""
     from zsntta_cli.paper.compare import compare
     from zsntta_cli.paper.runs import Wishes
-    from zsntta_cli.paper.shown import Content, render
+    from zsntta_cli.paper.shown import TableContent, render
 
     for number in figures:
         from zsntta_cli.paper.figures import WIDTHS, draw, published  # NumPy
@@ -271,7 +271,7 @@ def _show_published(
             raise SettingsError(f"the paper prints no number that figure {number} follows from.")
         put_figure(draw(number, [], printed), WIDTHS[number], output or Path(f"fig{number}.pdf"))
     contents = [
-        Content(table, compare(table, Wishes(Path()), {}), (), command_line(), True)
+        TableContent(table, compare(table, Wishes(Path()), {}), (), command_line(), True)
         for table in tables
     ]
     if contents:

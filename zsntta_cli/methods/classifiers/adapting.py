@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 _BLOCK = 64  # items in one product: it limits memory and changes no decision
 
 
-class Item(NamedTuple):
+class Sample(NamedTuple):
     """One item as the frozen model sees it."""
 
     feature: Floats  # (D,) unit norm
@@ -30,7 +30,7 @@ class Adapting(Classifier):
     """A classifier that learns from the items of a stream, one after another."""
 
     @abstractmethod
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Score the C classes for an item, and learn from it if it is to be learned."""
 
     def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -40,7 +40,7 @@ class Adapting(Classifier):
             frozen = Frozen.of(items, part)
             probability = softmax(frozen.logits)
             entropy, label = entropy_of(probability), items.class_index[part].tolist()
-            each = map(Item, frozen.features, frozen.logits, probability, entropy, label)
+            each = map(Sample, frozen.features, frozen.logits, probability, entropy, label)
             for i, (item, learn) in enumerate(zip(each, offered[part].tolist(), strict=True)):
                 class_index[part.start + i] = self.scores(item, learn).argmax()
         return class_index

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
@@ -54,7 +54,7 @@ class BCA(Adapting):
         self.mean_items = np.full(len(self.means), options.bca_mean_items, np.float64)
         self.prior_items = np.full(len(self.means), options.bca_prior_items, np.float64)
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Multiply likelihood and prior; then move the mean and the prior of the class."""
         o, x = self.options, item.feature
         posterior = softmax(self.scale * (self.means @ x)) @ self.prior

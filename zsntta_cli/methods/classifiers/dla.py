@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
@@ -40,7 +40,7 @@ class DLA(Adapting):
         self.answers = np.ones(classes)  # n: how often each class was the frozen answer, plus 1
         self.certainty = np.zeros(classes)  # m: mean probability of these answers
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Lower the positive logits; then count the frozen answer."""
         n, m, c = self.answers, self.certainty, int(item.logits.argmax())
         p = item.probability[c]

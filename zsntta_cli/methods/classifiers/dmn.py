@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
@@ -43,7 +43,7 @@ class DMN(Adapting):
         self.filled = np.ones(classes, np.intp)  # rows of each class
         self.entropies = np.full((classes, options.dmn_shots), np.inf)
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Store the item; then add its probabilities by the vectors of the classes."""
         x, c = item.feature, int(item.probability.argmax())
         place = int(self.entropies[c].argmax())

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import Range, option
 
@@ -61,7 +61,7 @@ class DOTA(Adapting):
         self.mean_covariance = options.dota_variance * np.eye(dim)
         self._renew()
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Add the Gaussians' log densities to the frozen logits; then learn the soft label."""
         weight = min(self.options.dota_rate * self.counts.mean(), self.options.dota_weight)
         density = self.pulls @ item.feature - 0.5 * (self.means * self.pulls).sum(axis=1)

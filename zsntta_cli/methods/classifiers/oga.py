@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
@@ -60,7 +60,7 @@ class OGA(Adapting):
         self.means = self.text.copy()  # μ
         self.pulls = self.means @ self.precision  # Λ μ
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Offer the item to the memory; then score by log p + τ ℓ, up to a common term."""
         if learn and self._enter(item):
             self._move(item.label)
@@ -68,7 +68,7 @@ class OGA(Adapting):
         density = self.pulls @ item.feature - 0.5 * (self.means * self.pulls).sum(axis=1)
         return item.logits + self.options.oga_scale * density
 
-    def _enter(self, item: Item) -> bool:
+    def _enter(self, item: Sample) -> bool:
         """Keep an item if its class has a free place or an item of higher entropy; say whether."""
         c, shots = item.label, self.options.oga_shots
         place = int(self.count[c])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Item
+from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, SHARE, MethodSettings
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
@@ -63,7 +63,7 @@ class OnZeta(Adapting):
         self.mix_items = options.onzeta_mix_items or max(int((~data.injected).sum()), 1)
         self.seen = 0
 
-    def scores(self, item: Item, learn: bool) -> Floats:
+    def scores(self, item: Sample, learn: bool) -> Floats:
         """Mix the probabilities by texts and by proxies; then learn both corrections."""
         o, i = self.options, self.seen + 1
         by_text = softmax(item.logits + self.weights)
