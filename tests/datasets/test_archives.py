@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import shutil
 import stat
 import tarfile
 import zipfile
@@ -12,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made import IMAGE_BOMB, pack, refused
-from originals import write
 from PIL import Image
 
 from zsntta_cli import datasets
@@ -53,13 +51,6 @@ def test_an_archive_is_what_its_folder_is(tmp_path, picture_folder, kind):
         assert np.array_equal(images.read(i), folder.read(i))
 
 
-def test_a_flat_archive_has_no_labels(tmp_path, kind):
-    path = pack(tmp_path / f"a{kind}", {"./iNat/images/b.PNG": png(), "./iNat/images/a.png": png()})
-    images = load(path)
-    assert (images.labels.tolist(), list(images.class_names)) == ([-1, -1], [])
-    assert list(images.sample_ids) == ["a.png", "b.PNG"]
-
-
 def test_what_is_no_image_is_left_out(tmp_path, kind):
     files = {"a/1.png": png(), "b/2.png": png(), "README": b"x", "a/notes.txt": b"x",
              "__MACOSX/a/1.png": b"x", "a/._1.png": b"x", "../evil.png": png(),
@@ -71,16 +62,6 @@ def test_what_is_no_image_is_left_out(tmp_path, kind):
     assert images.left_out == f"3 outside, 1 .txt, {hidden}"
     assert images.read(1).size == (5, 6)
     assert set(tmp_path.rglob("*")) - before == {tmp_path / f"a{kind}"}
-
-
-@pytest.mark.parametrize("form", [*KINDS, "folder"])
-def test_names_in_any_script(tmp_path, form):
-    files = dict.fromkeys(("猫/ネコ.png", "ÄÖ/ß è.png", "z/🐈.png", f"z/{'long' * 40}.png"), png())
-    path = tmp_path / f"ä{form}"
-    write(path, files) if form == "folder" else pack(path, files)
-    images = load(path)
-    assert set(images.sample_ids) == set(files)
-    assert images.read(0).mode == "RGB"
 
 
 def test_links_are_not_followed(tmp_path):
@@ -102,26 +83,6 @@ def test_links_are_not_followed(tmp_path):
     for suffix, left_out in ((".tar", "2 linked, 1 unreadable"), (".zip", "1 linked")):
         images = load(tmp_path / f"a{suffix}")
         assert (list(images.sample_ids), images.left_out) == (["real.png"], left_out)
-
-
-def test_of_two_members_with_one_name_the_later_counts(tmp_path):
-    with tarfile.open(tmp_path / "a.tar", "w") as archive:
-        for size in ((6, 5), (8, 9)):
-            content = png(size)
-            entry = tarfile.TarInfo("a.png")
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    images = load(tmp_path / "a.tar")
-    assert (len(images), images.read(0).size) == (1, (9, 8))
-
-
-def test_the_digest_tells_names_and_sizes_but_not_time(tmp_path, kind):
-    files = {"a/1.png": png(), "b/2.png": png()}
-    before = load(pack(tmp_path / f"a{kind}", files)).identity()
-    again = dict(reversed(files.items()))
-    assert load(pack(tmp_path / f"b{kind}", again)).identity() == before
-    for changed in ({**files, "b/2.png": png((7, 7))}, {**files, "b/3.png": png()}):
-        assert load(pack(tmp_path / f"c{kind}", changed)).identity() != before
 
 
 def test_many_threads_read_at_once(tmp_path, kind):
@@ -146,13 +107,6 @@ def test_an_archive_that_is_cut_off(tmp_path, kind, share):
         load(path)
 
 
-def test_a_tar_cut_off_between_two_members(tmp_path):
-    path = pack(tmp_path / "a.tar", {"a.png": b"x" * 512, "b.png": b"x" * 512})
-    path.write_bytes(path.read_bytes()[:1024])
-    with refused("(cut off or damaged at byte 1,024): get it again"):
-        load(path)
-
-
 def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
     path = pack(tmp_path / f"a{kind}", {f"{i % 2}/{i}.png": png() for i in range(6)})
     content, generator = path.read_bytes(), np.random.default_rng(2)
@@ -166,27 +120,6 @@ def test_300_damaged_archives_are_read_or_refused(tmp_path, kind):
             for i in range(len(images)):
                 with contextlib.suppress(*UNREADABLE):
                     images.read(i)
-
-
-def test_a_broken_member_is_a_broken_image(tmp_path, kind):
-    content = png()
-    images = load(pack(tmp_path / f"a{kind}", {"a.png": content[:60], "b.png": content}))
-    with pytest.raises(OSError, match=r"truncated|cannot identify|broken"):
-        images.read(0)
-    assert images.read(1).size == (5, 6)
-
-
-def test_a_zip_with_a_password_or_a_wrong_checksum(tmp_path):
-    path = pack(tmp_path / "a.zip", {"a.png": png()})
-    content = bytearray(path.read_bytes())
-    locked = bytearray(content)
-    locked[6] |= 1
-    locked[content.index(b"PK\1\2") + 8] |= 1
-    content[50] ^= 255
-    for damaged in (locked, content):
-        path.write_bytes(damaged)
-        with pytest.raises(OSError, match=r"encrypted|Bad CRC|Error -3"):
-            load(path).read(0)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +138,6 @@ def test_what_cannot_be_read(tmp_path, name, line):
     pack(tmp_path / "e.tar", {"cat/1.png": png(), "dog/2.png": png(), "stray.png": png()})
     with refused(line):
         load(tmp_path / name)
-
-
-def test_a_folder_that_is_called_like_an_archive(tmp_path, picture_folder):
-    shutil.move(picture_folder, tmp_path / "a.tar")
-    assert len(load(tmp_path / "a.tar")) == 12
 
 
 def test_an_image_bomb_is_a_broken_image(tmp_path, kind):

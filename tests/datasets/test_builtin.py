@@ -1,7 +1,6 @@
 """The built-in sets: what they hold, that they never change, and that training differs."""
 
 import hashlib
-import pickle
 from collections import Counter
 from pathlib import Path
 
@@ -11,15 +10,6 @@ from sklearn.datasets import load_digits
 
 from zsntta_cli.datasets.catalogue import BUILTIN
 from zsntta_cli.datasets.drawn.builtin import noise_images, read, render
-from zsntta_cli.datasets.drawn.concepts import (
-    LETTERS,
-    NUMERALS,
-    OTHER_SHAPES,
-    SHAPES,
-    SURFACES,
-    Concept,
-)
-from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, draw
 from zsntta_cli.settings import NOISE_TYPES
 
 RENDERED = ("shapes", "glyphs", "textures", "other-shapes")
@@ -72,47 +62,6 @@ def test_no_class_is_in_two_sets_and_captions_read_well() -> None:
     }
 
 
-@pytest.mark.parametrize("name", list(BUILTIN))
-def test_images_do_not_depend_on_order_or_process(name: str) -> None:
-    images = render(name)
-    forward = [images.image(i).tobytes() for i in range(20)]
-    assert images.image(0).mode == "RGB"
-    assert images.image(0).size == (32, 32)
-    copy = pickle.loads(pickle.dumps(render(name)))
-    assert [copy.image(i).tobytes() for i in reversed(range(20))] == forward[::-1]
-    assert len(set(forward)) == 20
-
-
-def test_index_out_of_range() -> None:
-    with pytest.raises(IndexError, match="digits has 1797 images, no image 1797"):
-        render("digits").image(1797)
-    with pytest.raises(IndexError):
-        render("shapes").image(-1)
-
-
-# Mean of 4 x 4 blocks' grey values of the first 200 images, weighted so that moving, turning,
-# recolouring or reordering anything shows, while a last bit of rounding does not.
-PINNED: dict[str, float] = {
-    "shapes": 17.72,
-    "glyphs": 3.26,
-    "textures": 16.18,
-    "other-shapes": 37.87,
-    "digits": -17.31,
-}
-
-
-def _fingerprint(name: str) -> float:
-    blocks = _pixels(name, range(200)).reshape(200, 8, 4, 8, 4, 3).mean((2, 4))
-    weights = np.sin(np.arange(blocks.size)).reshape(blocks.shape)
-    return float((blocks * weights).sum() / np.sqrt(blocks.size))
-
-
-@pytest.mark.parametrize("name", list(BUILTIN))
-def test_rendering_has_not_changed(name: str) -> None:
-    # If this fails on purpose, raise builtin.VERSION and train the encoder again.
-    assert _fingerprint(name) == pytest.approx(PINNED[name], abs=0.5)
-
-
 # SHA-256 of the bytes of the first 200 images, noise with seed 3. x86 without AVX-512, or without
 # AVX2 too, gives the same; where another machine rounds a pixel otherwise, PINNED above decides.
 EXACT: dict[str, str] = {
@@ -145,35 +94,6 @@ def test_digits_are_scikit_learns() -> None:
         own = digits.images[i] * 255 / 16
         assert np.abs(grey[..., 0] - own).max() < 60  # bicubic enlarging overshoots at edges
         assert np.corrcoef(grey[..., 0].ravel(), own.ravel())[0, 1] > 0.99
-
-
-@pytest.mark.parametrize(
-    "concepts", [SHAPES, OTHER_SHAPES, LETTERS, NUMERALS, SURFACES], ids=lambda c: c[0].kind
-)
-def test_concept_stands_out_from_its_background(concepts: tuple[Concept, ...]) -> None:
-    """Every concept leaves ink: a picture of it is no flat colour."""
-    gen = np.random.default_rng(0)
-    for concept in concepts:
-        for _ in range(3):
-            drawing = draw(concept, TRAINING, gen)
-            assert drawing.concept is concept
-            assert drawing.pixels.astype(float).std(axis=(0, 1)).max() > 4
-
-
-def test_training_differs_from_the_built_in_sets() -> None:
-    unseen = set(HELD_OUT.backgrounds) - set(TRAINING.backgrounds)
-    assert {"checkered", "speckled", "scribbled", "blotchy"} <= unseen
-    assert TRAINING.occlusion == 0 < HELD_OUT.occlusion
-    gen = np.random.default_rng(0)
-    seen = {draw(SHAPES[0], TRAINING, gen).background for _ in range(200)}
-    assert seen == set(TRAINING.backgrounds)
-    # Rougher pictures: more high-frequency noise between neighbouring pixels.
-    easy = np.stack([draw(SHAPES[i % 10], TRAINING, gen).pixels for i in range(300)])
-    hard = _pixels("shapes", range(300))
-    rough = [
-        np.median(np.abs(np.diff(x.astype(float), axis=2)), axis=(1, 2, 3)) for x in (easy, hard)
-    ]
-    assert np.mean(rough[1]) > 1.5 * np.mean(rough[0])
 
 
 @pytest.mark.parametrize("noise_type", NOISE_TYPES)

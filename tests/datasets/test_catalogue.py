@@ -69,11 +69,6 @@ def test_a_count_is_right_or_said(name, images, count):
     assert datasets.miscounted(name, images) == count
 
 
-def test_aliases_are_names_of_no_set_and_lead_to_one():
-    assert not set(ALIASES) & set(CATALOGUE)
-    assert set(ALIASES.values()) <= set(CATALOGUE)
-
-
 @pytest.mark.parametrize(
     "alias", ["dtd", "DTD", "sun397", "inat", "places365", "cifar-10", "in1k", "aircraft"]
 )

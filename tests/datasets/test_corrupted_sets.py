@@ -85,27 +85,12 @@ def test_folder_and_tar_are_one_set_and_another_corruption_another(tmp_path):
     assert not (tmp_path / "b" / "CIFAR-10-C").exists()
 
 
-def test_cifar100_c_has_its_own_classes(cifar_c):
-    images = datasets.load_images("cifar100-c:snow:5", cifar_c("CIFAR-100-C"))
-    assert named(images) == ["bear", "apple", "bottle", "bed"]
-    assert images.class_names[99] == "worm"
-
-
 def test_the_lists_of_classes_and_corruptions():
     for name, count in (("cifar10-c", 10), ("cifar100-c", 100)):
         names = datasets.CATALOGUE[name].read.values["class_names"]
         assert sorted(set(names)) == names
         assert len(names) == count
     assert (len(corruptions.CORRUPTIONS), len(corruptions.EXTRA)) == (15, 4)
-
-
-def test_an_npy_of_the_second_version(cifar_c, tmp_path):
-    content = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.uint8, (20, 32, 32, 3),
-                                        version=(2, 0))  # fmt: skip
-    content[:] = 7
-    content.flush()
-    root = cifar_c(fog=(tmp_path / "x.npy").read_bytes())
-    assert datasets.load_images("cifar10-c:fog:1", root).read(3).getpixel((0, 0)) == (7, 7, 7)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +108,6 @@ def test_arrays_that_are_not_cifar_c(cifar_c, changes, said):
     [name] = changes
     with refused(said, f"{name}.npy" if said == "broken" else ""):
         datasets.load_images("cifar10-c:fog:1", cifar_c(**changes))
-
-
-def test_a_corruption_that_is_lacking(tmp_path):
-    some = {name: content for name, content in CIFAR_C.items() if name != "frost.npy"}
-    pack(tmp_path / "CIFAR-10-C.tar", {f"CIFAR-10-C/{name}": c for name, c in some.items()})
-    with refused("CIFAR-10-C.tar has no frost.npy"):
-        datasets.load_images("cifar10-c:frost:1", tmp_path)
 
 
 # --- ImageNet-C

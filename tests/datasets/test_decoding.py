@@ -17,7 +17,6 @@ from zsntta_cli.datasets.decoding import (
     FIRST,
     as_extracted,
     as_shown,
-    is_deep,
     limited_to,
     reader,
 )
@@ -87,78 +86,15 @@ def test_pixels_are_turned_and_laid_on_white(data, mode, orientation):
                                   shown.image)  # fmt: skip
 
 
-@given(
-    pixels_of(1, np.uint8, st.integers(0, 3)),
-    arrays(np.uint8, (4, 3)),
-    st.one_of(st.none(), st.integers(0, 3), st.binary(min_size=4, max_size=4)),
-)
-@settings(max_examples=40, deadline=None)
-def test_palettes_with_transparent_colours(pixels, palette, clear):
-    image = Image.fromarray(pixels, "L").convert("P")
-    image.putdata(pixels.ravel().tolist())
-    image.putpalette(palette.tobytes())
-    alpha = np.full(4, 255)
-    if isinstance(clear, int):
-        alpha[clear] = 0
-    elif clear is not None:
-        alpha = np.frombuffer(clear, np.uint8)
-    content = file(image, **({} if clear is None else {"transparency": clear}))
-    seen = on_white(palette[pixels], alpha[pixels])
-    np.testing.assert_array_equal(np.asarray(as_shown(content).image), seen)
-
-
-@pytest.mark.parametrize("mode", ["I;16", "I;16B", "I;16L", "I"])
-@given(pixels_of(1, np.uint16), st.sampled_from([8, 10, 12, 14, 16]))
-@settings(max_examples=15, deadline=None)
-def test_whole_numbers_have_the_range_of_the_bits_that_hold_them(mode, pixels, bits):
-    pixels = pixels.astype(np.int64) % 2**bits
-    order = {"I;16": "<u2", "I;16B": ">u2", "I;16L": "<u2", "I": "<i4"}[mode]
-    size = pixels.shape[::-1]
-    image = Image.frombytes(mode, size, pixels.astype(order).tobytes())
-    held = next(b for b in (8, 10, 12, 16) if pixels.max() < 2**b)
-    expected = np.floor(pixels * 255.0 / (2**held - 1) + 0.5)
-    shown = as_shown(image)
-    np.testing.assert_array_equal(np.asarray(shown.image)[..., 0], expected)
-    np.testing.assert_array_equal(np.asarray(shown.image)[..., 2], expected)
-    assert BROUGHT in shown.note
-    for orientation in (1, 6):
-        for form in ("PNG", "TIFF"):
-            if mode == "I;16" or (mode, form) == ("I", "TIFF"):
-                content = file(image, form, orientation)
-                turned = UPRIGHT[orientation](expected)
-                np.testing.assert_array_equal(np.asarray(as_shown(content).image)[..., 1], turned)
-                assert is_deep(content)
-                if form == "PNG":  # Pillow itself turns TIFF
-                    np.testing.assert_array_equal(
-                        np.asarray(as_extracted(content))[..., 1], expected
-                    )
-
-
 FLOATS = [
-    ([0, 0.5, 1], [0, 128, 255]),
-    ([0, 1, 1], [0, 255, 255]),  # a mask
-    ([0, 0.25, 0.25], [0, 64, 64]),
-    ([0, 0.02, 0.04], [0, 128, 255]),  # black else
-    ([0, 100, 255], [0, 100, 255]),
-    ([0, 4095, 65535], [0, 16, 255]),
-    ([-1, 0, 1], [0, 128, 255]),
-    ([20.5, 30.5, 40.5], [0, 128, 255]),
-    ([0, 1e5, 2e5], [0, 128, 255]),
-    ([-3e38, 0, 3e38], [0, 128, 255]),
-    ([7.5, 7.5, 7.5], [0, 0, 0]),
-    ([np.nan, 0.5, 1], [0, 128, 255]),
-    ([np.nan, 10.5, 20.5], [0, 0, 255]),
-    ([-np.inf, -2, 2], [0, 0, 255]),
-    ([np.inf, -2, 2], [255, 0, 255]),
-    ([np.inf, 0, 1], [255, 0, 255]),
-]
+    ([0, 0.5, 1], [0, 128, 255]), ([0, 0.25, 0.25], [0, 64, 64]), ([0, 0.02, 0.04], [0, 128, 255]),
+    ([0, 4095, 65535], [0, 16, 255]), ([-1, 0, 1], [0, 128, 255]), ([7.5, 7.5, 7.5], [0, 0, 0]),
+    ([np.nan, 10.5, 20.5], [0, 0, 255]), ([np.inf, -2, 2], [255, 0, 255]),
+]  # fmt: skip
 WHOLE = [
-    ([-100, 0, 155], [0, 100, 255]),
-    ([-(2**31), 0, 2**31 - 1], [0, 128, 255]),
-    ([0, 2**16, 2**17], [0, 128, 255]),
-    ([0, 0, 0], [0, 0, 0]),
-    ([-5, -5, -5], [0, 0, 0]),
-]
+    ([0, 100, 255], [0, 100, 255]), ([0, 512, 1023], [0, 128, 255]), ([-5, -5, -5], [0, 0, 0]),
+    ([-100, 0, 155], [0, 100, 255]), ([0, 2**16, 2**17], [0, 128, 255]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -172,12 +108,6 @@ def test_numbers_have_their_usual_range_or_their_own(values, pixels, dtype):
     assert BROUGHT in shown.note
     if dtype is np.float32:
         np.testing.assert_array_equal(np.asarray(as_extracted(content)), np.asarray(shown.image))
-
-
-def test_a_picture_without_a_finite_number_is_refused():
-    content = file(Image.fromarray(np.array([[np.nan, -np.inf, np.inf]], np.float32)), "TIFF")
-    with pytest.raises(OSError, match="not one of its pixels is a finite number"):
-        as_shown(content)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -205,23 +135,6 @@ def test_a_grey_that_is_not_shown_is_white():
     assert np.asarray(as_extracted(content))[0, :, 0].tolist() == [0, 4, 255, 4]
     small = Image.fromarray(np.array([[5, 90]], np.uint8))
     assert np.asarray(as_shown(file(small, transparency=90)).image)[0, :, 0].tolist() == [5, 255]
-
-
-@pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "1", "HSV", "PA", "La", "RGBa"])
-def test_other_modes_are_those_of_pillow(mode):
-    generator = np.random.default_rng(0)
-    rgb = Image.fromarray(generator.integers(0, 256, (5, 7, 3), np.uint8))
-    if mode in ("La", "RGBa", "PA"):
-        plain = {"La": "LA", "RGBa": "RGBA", "PA": "RGBA"}[mode]
-        image = rgb.convert(plain)
-        image.putalpha(Image.fromarray(generator.integers(1, 256, (5, 7), np.uint8)))
-        image = image.quantize(4).convert("PA") if mode == "PA" else image.convert(mode)
-        rgba = np.asarray((image.convert("LA") if mode == "La" else image).convert("RGBA"))
-        expected = on_white(rgba[..., :3], rgba[..., 3])
-    else:
-        image = rgb.convert(mode)
-        expected = np.asarray(image.convert("RGB"))
-    np.testing.assert_array_equal(np.asarray(as_shown(image).image), expected)
 
 
 @pytest.mark.parametrize("orientation", UPRIGHT)
@@ -295,13 +208,6 @@ def test_what_an_encoder_sees_of_each_kind(kind):
     image = as_extracted(content)
     assert image.mode == "RGB"
     np.testing.assert_allclose(np.asarray(image)[0], expected, atol=1 if ".jpg" in kind else 0)
-
-
-def test_damaged_exif_turns_nothing():
-    image = Image.new("RGB", (4, 2), "red")
-    content = file(image, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x07garbage")
-    with limited_to(None):
-        assert as_shown(content).image.size == (4, 2)
 
 
 PICTURE = Image.fromarray(np.random.default_rng(1).integers(0, 256, (9, 12, 3), np.uint8)).resize(

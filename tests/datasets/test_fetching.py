@@ -17,7 +17,7 @@ from served import serving
 from zsntta_cli.datasets import download
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
 from zsntta_cli.datasets.known_sets import folder_set
-from zsntta_cli.errors import DatasetError, StoreError
+from zsntta_cli.errors import DatasetError
 from zsntta_cli.progress import Silent
 
 CONTENT = random.Random(1).randbytes(300_000)
@@ -151,13 +151,6 @@ def test_what_a_server_refuses(tmp_path, status, asked):
     assert not (tmp_path / "photos.bin").exists()
 
 
-def test_a_server_that_is_not_there(tmp_path):
-    with serving(content=CONTENT) as served:
-        pass
-    with pytest.raises(DatasetError, match=r"cannot read .*photos.bin \(Connection refused"):
-        fetch(served, tmp_path)
-
-
 def test_another_file_than_the_checksum_says_is_set_aside(tmp_path):
     with (
         serving(content=CONTENT) as served,
@@ -165,16 +158,6 @@ def test_another_file_than_the_checksum_says_is_set_aside(tmp_path):
     ):
         fetch(served, tmp_path, checksum="md5:00")
     assert [path.name for path in tmp_path.iterdir()] == ["photos.bin.differs"]
-
-
-def test_a_mirror_may_be_a_folder(tmp_path):
-    (tmp_path / "mirror").mkdir()
-    (tmp_path / "mirror" / "photos.bin").write_bytes(CONTENT)
-    with serving(content=CONTENT) as served:
-        pass
-    root = tmp_path / "data"
-    download.fetch("photos", entry(served), root, Silent(), f"file://{tmp_path}/mirror")
-    assert (root / "photos.bin").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("name", ["a.tar.gz", "a.zip"])
@@ -209,44 +192,6 @@ def test_a_disk_without_room_is_told_before_anything_comes(tmp_path, monkeypatch
     ):
         fetch(served, tmp_path)
     assert not (tmp_path / "photos.bin").exists()
-
-
-def test_a_disk_that_gets_full_is_told_and_the_part_stays(tmp_path, monkeypatch):
-    opened = Path.open
-
-    def full(path, *mode):
-        return opened(Path("/dev/full") if path.suffix == ".begun" else path, *mode)
-
-    with serving(content=CONTENT, cuts=stops(5)) as served:
-        with pytest.raises(DatasetError):
-            fetch(served, tmp_path)
-        held = came(tmp_path)
-        served.cuts.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(Path, "open", full)
-            with pytest.raises(StoreError, match="No space left"):
-                fetch(served, tmp_path)
-        assert came(tmp_path) == held
-        fetch(served, tmp_path)
-    assert (tmp_path / "photos.bin").read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_a_kill_as_a_file_takes_its_name(tmp_path, monkeypatch, when):
-    real = download.take_name
-
-    def killed(*values):
-        if when == "after":
-            real(*values)
-        raise KeyboardInterrupt
-
-    with serving(content=CONTENT) as served:
-        with monkeypatch.context() as patch:
-            patch.setattr(download, "take_name", killed)
-            with pytest.raises(KeyboardInterrupt):
-                fetch(served, tmp_path)
-        fetch(served, tmp_path)
-    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {"photos.bin": CONTENT}
 
 
 def test_what_is_there_is_not_fetched(tmp_path):
@@ -323,40 +268,6 @@ def test_half_an_archive_gives_no_folder(tmp_path, content):
     with pytest.raises(DatasetError, match=r"a\.tgz"):
         download.unpack(tmp_path / "a.tgz", tmp_path / "photos")
     assert [path.name for path in tmp_path.iterdir()] == ["a.tgz"]
-
-
-def test_a_kill_between_two_steps_leaves_nothing_that_counts_as_whole(tmp_path, monkeypatch):
-    how = {"file": "a.tgz", "unpacks": "photos", "layout": "photos/<class>/*.png"}
-    with serving(content=packed("a.tgz", PHOTOS)) as served:
-        for step in ("os.sync", "os.rename"):
-            with monkeypatch.context() as patch:
-                patch.setattr(step, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-                with pytest.raises(KeyboardInterrupt):
-                    fetch(served, tmp_path, **how)
-            assert not (tmp_path / "photos").exists()
-        fetch(served, tmp_path, **how)
-    assert len(served.asked) == 1  # the archive was whole
-    assert set(unpacked(tmp_path / "photos")) == {"a/1.png", "b/2.png"}
-
-
-def test_what_a_killed_unpacking_left_is_swept(tmp_path):
-    left = tmp_path / ".zsntta-0123456789abcdef.tmp"
-    (left / "photos").mkdir(parents=True)
-    (left / "photos" / "1.png").touch()
-    (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
-    download.unpack(tmp_path / "a.tgz", tmp_path / "photos")
-    assert not left.exists()
-
-
-def test_an_archive_from_elsewhere_is_unpacked_and_its_checksum_told(tmp_path):
-    (tmp_path / "a.tgz").write_bytes(packed("a.tgz", PHOTOS))
-    with serving(content=CONTENT) as served:
-        lines = fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/*.png")
-        assert "a.tgz is not the file that is known: its md5 is" in lines[0]
-        again = fetch(served, tmp_path, file="a.tgz", unpacks="photos", layout="photos/*.png")
-        assert again == [f"{tmp_path / 'photos'} is there already"]
-    assert unpacked(tmp_path / "photos").keys() == {"a/1.png", "b/2.png"}
-    assert served.asked == []
 
 
 # --- The catalogue ---

@@ -1,6 +1,5 @@
 """Folders of images, NAME=PATH: their classes and names, what is left out, and what is said."""
 
-import os
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,9 @@ from originals import pictures, write
 from PIL import Image
 
 from zsntta_cli import datasets
-from zsntta_cli.datasets.class_names import twins, with_class_names, without_numbers
+from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import account, limited
-from zsntta_cli.datasets.tree import TOOL_FOLDERS, LeftOut, files_in, is_hidden
+from zsntta_cli.datasets.tree import LeftOut, files_in, is_hidden
 from zsntta_cli.detection.sources import Scan, batches
 
 [PNG] = pictures(["1.png"], form="png").values()
@@ -107,13 +106,6 @@ def test_each_is_hidden_in_any_case(name):
     assert all(map(is_hidden, (name, name.upper(), name.lower())))
 
 
-@given(st.sampled_from(sorted(TOOL_FOLDERS)), st.sampled_from(["x", " ", "1"]))
-def test_a_longer_name_is_a_class(name, more):
-    """A folder is not hidden because its name has one of these in it."""
-    assert not is_hidden(name + more)
-    assert not is_hidden(more + name)
-
-
 places = st.lists(st.sampled_from(["", "cat/", "cat/small/"]), min_size=1, max_size=3, unique=True)
 
 
@@ -135,13 +127,6 @@ def test_folders_archives_and_detect_leave_out_the_same(tmp_path_factory, wheres
         assert left_out.words().startswith(f"{len(hidden)} hidden folder")
 
 
-def test_a_class_folder_may_be_a_link_but_no_folder_is_listed_twice(tmp_path):
-    place(tmp_path, "elsewhere/1.png", "set/cat/1.png")
-    os.symlink(tmp_path / "elsewhere", tmp_path / "set" / "dog")
-    os.symlink(tmp_path / "set", tmp_path / "set" / "cat" / "again")
-    assert [file.id for file in files_in(tmp_path / "set")] == ["cat/1.png", "dog/1.png"]
-
-
 def test_hidden_files_and_empty_folders_are_counted(tmp_path):
     place(tmp_path, "a.png", "._a.png", ".b.jpg", ".DS_Store")
     left_out = LeftOut()
@@ -153,17 +138,6 @@ def test_hidden_files_and_empty_folders_are_counted(tmp_path):
 
 
 # --- the names of classes
-
-
-@pytest.mark.parametrize("kind", ["folder", ".tar", ".zip"])
-def test_folders_with_files_beside_images_keep_their_classes(tmp_path, kind):
-    files = {f"{c}/{i}{end}": content for c in ("cat", "dog", "owl") for i in range(2)
-             for end, content in ((".png", PNG), (".json", b'{"label": 7}'))}  # fmt: skip
-    path = tmp_path / f"set{kind}"
-    write(path, files) if kind == "folder" else pack(path, files)
-    images = load(path)
-    assert list(images.class_names) == ["cat", "dog", "owl"]
-    assert ".json" in said(images)
 
 
 @pytest.mark.parametrize(("folders", "names"), [
@@ -200,13 +174,6 @@ def test_a_list_is_in_the_order_of_numbers(tmp_path, form, first, counted):
     assert of == {form.format(first + i): word for i, word in enumerate(words)}
 
 
-def test_numbers_are_part_of_names_that_they_do_not_count():
-    assert without_numbers(["0 apple", "1 pear"]) == ["apple", "pear"]
-    assert without_numbers(["2 pears", "1 apple"]) == ["apple", "pears"]
-    for lines in (["7 up", "3 musketeers"], ["1 apple", "pear"], ["1 apple"], ["0", "1"]):
-        assert without_numbers(lines) == lines
-
-
 @pytest.mark.parametrize("names", [
     ("Crane", "dog", "crane"), ("big cat", "dog", "big_cat"), ("BigCat", "dog", "Big-cat"),
     ("Mango 0", "dog", "mango_1"), ("apple1", "dog", "Apple 2"),
@@ -234,20 +201,6 @@ def test_splits_that_are_taken_for_classes_are_said(tmp_path):
     )
 
 
-def test_wnids_that_are_none_of_imagenets_stay_and_are_said(tmp_path):
-    images = load(place(tmp_path, "n01440764/1.png", "n00000001/1.png"))
-    assert list(images.class_names) == ["n00000001", "n01440764"]
-    assert "class folders are wnids that are not all ImageNet's" in said(images)
-
-
-def test_folders_that_are_numbers_are_in_their_order(tmp_path):
-    images = load(place(tmp_path, *(f"{i}/1.png" for i in (10, 2, 1))))
-    assert list(images.class_names) == ["1", "2", "10"]
-    assert dict(zip(images.sample_ids, images.labels.tolist(), strict=True)) == {
-        "1/1.png": 0, "2/1.png": 1, "10/1.png": 2
-    }  # fmt: skip
-
-
 def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder, tmp_path):
     """Of an archive too; a broken image ends the extraction behind the note."""
     with tarfile.open(tmp_path / "own.tar", "w") as archive:
@@ -259,9 +212,3 @@ def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder, tmp_path
     assert result.exit_code == 1
     line = "own: 13 images, labels of its folders, 2 classes: big_cat, dog; left out: "
     assert f"{line}1 .mp4, 1 without an ending\n" in result.stderr
-
-
-def test_a_name_that_no_image_has_is_said(tmp_path):
-    images = load(place(tmp_path, "cat/1.png", "dog/1.png"))
-    told = account(replace(images, class_names=["cat", "owl", "dog"], labels=images.labels * 2))
-    assert told.endswith("3 classes: cat, owl, dog (1 without an image: owl)")

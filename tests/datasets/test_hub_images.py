@@ -14,7 +14,6 @@ from web_writer import encoded, pictures
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.datasets import hub
-from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError
 
 library = pytest.importorskip("datasets")
@@ -70,22 +69,6 @@ def test_rows_are_images_in_their_order(address):
         assert np.array_equal(images.read(i), pixels)
     sizes = ",".join(str(len(encoded(pixels, "png"))) for pixels in PIXELS)
     assert images.fingerprint == sizes
-
-
-def test_no_rows_are_told(tmp_path):
-    columns(target=(CLASSES, LABELS)).to_parquet(tmp_path / "test.parquet")
-    assert len(load(f"hf:{tmp_path}:test[:40%]")) == 2
-    told("cannot be loaded (ValueError: ", at=f"hf:{tmp_path}:test[:0]")
-    (tmp_path / "none").mkdir()
-    columns(target=(CLASSES, LABELS)).select([]).to_parquet(tmp_path / "none" / "test.parquet")
-    told("cannot be loaded (ValueError: ", at=f"hf:{tmp_path}/none:test")
-
-
-def test_rows_that_were_chosen_are_the_chosen(tmp_path):
-    columns(target=(CLASSES, LABELS)).select([3, 0]).save_to_disk(tmp_path / "rows")
-    images = load(f"hf:{tmp_path}/rows")
-    assert np.array_equal(images.read(0), PIXELS[3])
-    assert images.fingerprint == ",".join(str(len(encoded(PIXELS[i], "png"))) for i in (3, 0))
 
 
 @pytest.mark.parametrize(
@@ -154,38 +137,6 @@ def test_several_columns_or_none_are_one_line(tmp_path):
     told("has no column of images: its columns are fine, coarse.", at=f"hf:{tmp_path}/c")
 
 
-def test_what_cannot_be_loaded_is_one_line(tmp_path, address):
-    told("FileNotFoundError", at=f"hf:{tmp_path}/none:test")
-    told("cannot be loaded (ValueError: ", at=f"{address.removesuffix(':test')}:val")
-    if address.endswith(":test"):
-        told("test", at=address.removesuffix(":test"))
-
-
-def test_an_image_folder_is_files(tmp_path):
-    for i, pixels in enumerate(PIXELS):
-        path = tmp_path / "test" / ("cat", "ox")[i % 2] / f"{i}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(encoded(pixels, "png"))
-    images, folder = load(f"hf:{tmp_path}:test"), load(tmp_path / "test")
-    assert images.labels.tolist() == folder.labels.tolist() == [0, 0, 0, 1, 1]
-    assert images.class_names == folder.class_names
-    assert images.fingerprint == folder.fingerprint
-    assert np.array_equal(images.read(3), folder.read(3))
-
-
-def test_rows_without_an_image_are_broken_images(tmp_path):
-    whole = encoded(PIXELS[0], "png")
-    rows = {"image": [{"bytes": whole, "path": None}, None, {"bytes": b"x", "path": "x.png"}]}
-    kinds = library.Features({"image": library.Image(decode=False)})
-    library.Dataset.from_dict(rows, features=kinds).save_to_disk(tmp_path / "rows")
-    images = load(f"hf:{tmp_path}/rows")
-    assert images.fingerprint == f"{len(whole)},0,1"
-    assert np.array_equal(images.read(0), PIXELS[0])
-    for i in (1, 2):
-        with pytest.raises(OSError, match=r"no image|no picture"):
-            images.read(i)
-
-
 def test_rows_of_the_hub_name_no_file_of_ones_own(tmp_path):
     picture = tmp_path / "private.png"
     picture.write_bytes(encoded(PIXELS[0], "png"))
@@ -202,32 +153,9 @@ def test_rows_of_the_hub_name_no_file_of_ones_own(tmp_path):
     assert hub._content(rows, 0, "image", is_local=False) == fetched.read_bytes()
 
 
-def test_images_of_16_bits_are_told(tmp_path):
-    deep = np.arange(256, dtype=np.uint16).reshape(16, 16) * 200
-    rows = {"image": [{"bytes": encoded(deep, "png"), "path": None}]}
-    kinds = library.Features({"image": library.Image()})
-    library.Dataset.from_dict(rows, features=kinds).save_to_disk(tmp_path / "rows")
-    assert load(f"hf:{tmp_path}/rows").reading == {"bits": "8 of more bits"}
-
-
 @pytest.mark.parametrize("wrong", [":test", "a:b:c:d", "org/name:", "a/b:test?label=x&row=2"])
 def test_addresses_that_are_none(wrong):
     told("must be hf:ORG/NAME:SPLIT", at=f"hf:{wrong}")
-
-
-def test_one_address_has_three_spellings():
-    for same in ("hf:org/rows:test", "hf://org/rows:test", "hf://datasets/org/rows:test"):
-        assert SetName.parse(f"x={same}").hub == "hf:org/rows:test"
-
-
-def test_the_hub_out_of_reach_is_one_line(tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    told("hf:org/name cannot be loaded (Connect", at="hf:org/name:test")
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    told("cannot be loaded (", at="hf:org/name:test")
 
 
 LOAD = """
@@ -280,12 +208,6 @@ def test_extract_and_verify(zsntta, tmp_path):
     live = ("simulate", "--model", "tiny", "--method", "tent", "--id", "pets", "--ratio", "0")
     result = zsntta(*live, "--dataset", "pets=hf:./rows")
     assert result.exit_code == 0, result.output
-
-
-def test_a_repository_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "org" / "rows").mkdir(parents=True)
-    told("it is a folder, too: hf:./org/rows reads that", at="hf:org/rows:test")
 
 
 def test_an_address_without_a_name_asks_for_one(zsntta):

@@ -106,31 +106,6 @@ def test_a_set_is_read_as_its_writer_left_it(tmp_path, form, below):
     assert images.facts["lists"]["classnames.txt"] == digest
 
 
-def test_shards_by_a_pattern_are_the_same_set(tmp_path):
-    write_web_set(tmp_path, LABELS, NAMES, TEMPLATES)
-    whole = load(tmp_path)
-    named = load(tmp_path / "test" / "{0..2}.tar")
-    assert named.identity() == whole.identity()
-    assert named.templates == whole.templates
-    some = load(tmp_path / "test" / "{2,0}.tar")
-    assert some.labels.tolist() == [LABELS[8], *LABELS[:4]]
-    (tmp_path / "test" / "classnames.txt").write_text("a\nb\nc\n")  # the nearer one
-    assert list(load(tmp_path).class_names) == ["a", "b", "c"]
-
-
-def test_one_shard_is_a_set_of_its_own(tmp_path):
-    write_web_set(tmp_path, LABELS, NAMES)
-    images = load(tmp_path / "test" / "1.tar")
-    assert images.labels.tolist() == LABELS[4:8]
-    assert list(images.class_names) == NAMES
-    assert images.identity() == load(tmp_path / "test" / "{1..1}.tar").identity()
-
-
-def test_more_than_ten_shards_go_by_number(tmp_path):
-    write_web_set(tmp_path, list(range(12)), [str(i) for i in range(12)], a_shard=1)
-    assert load(tmp_path).labels.tolist() == list(range(12))
-
-
 def told(line, path):
     with refused(line):
         load(path)
@@ -149,12 +124,6 @@ def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
         told("nshards.txt must have the number of shards", tmp_path)
 
 
-def test_a_root_without_a_test_split_asks_for_one(tmp_path):
-    write_web_set(tmp_path, LABELS, NAMES, split="train")
-    told(f"has no split test, but train: name one, as pets={tmp_path}/train", tmp_path)
-    assert list(load(tmp_path / "train").class_names) == NAMES
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [("a photo", "'a photo' in zeroshot"), ("{c} and {c}", "is no prompt template"),
@@ -163,15 +132,6 @@ def test_a_root_without_a_test_split_asks_for_one(tmp_path):
 def test_a_line_that_is_no_template_is_told(tmp_path, line, reason):
     write_web_set(tmp_path, LABELS, NAMES, [line])
     told(reason, tmp_path)
-
-
-def test_names_that_do_not_reach_or_cannot_be_read(tmp_path):
-    write_web_set(tmp_path, LABELS, NAMES[:2])
-    told("labels run from 0 to 2, but there are 2", tmp_path)
-    (tmp_path / "classnames.txt").write_bytes(b"\xff\xfe")
-    told("is no text in UTF-8", tmp_path)
-    (tmp_path / "classnames.txt").write_text("a\nb\nc\n\n\n")
-    assert list(load(tmp_path).class_names) == ["a", "b", "c"]
 
 
 # --- what tells a label
@@ -213,32 +173,6 @@ def test_labels_of_a_shard_are_used_or_named(tmp_path_factory, ending, kind, key
     by_key = dict(zip(images.sample_ids, images.labels.tolist(), strict=True))
     assert by_key == {f"s/{key.format(i)}": label for i, label in enumerate(labels)}
     assert suffix in images.labels_from
-
-
-def test_a_label_that_is_not_there_is_refused_with_what_is(tmp_path):
-    told = json.dumps({"fine": 1, "breed": "x"}).encode()
-    files = {f"{i}{end}": content for i in range(3)
-             for end, content in ((".png", PNG), (".json", told))}  # fmt: skip
-    path = pack(tmp_path / "s.tar", files)
-    with refused("no sample of ", "'wrong': ", "have fine, breed"):
-        load(f"{path}?label=wrong")
-
-
-def test_images_that_are_no_sample_are_counted(tmp_path):
-    files = {}
-    for i in range(4):
-        files |= {f"{i}.jpg": PNG, f"{i}.mask.png": PNG, f"{i}.cls": b"1"}
-    assert load(pack(tmp_path / "s.tar", files)).left_out == "4 further images of samples"
-    only = {f"{i}{end}": content for i in range(2)
-            for end, content in ((".input.jpg", PNG), (".cls", b"1"))}  # fmt: skip
-    images = load(pack(tmp_path / "t.tar", only))
-    assert (images.labels.tolist(), images.left_out) == ([1, 1], "")
-
-
-def test_captions_are_said_to_be_no_labels(tmp_path):
-    files = {f"{i}{end}": content for i in range(4)
-             for end, content in ((".png", PNG), (".txt", f"a cat no. {i}".encode()))}  # fmt: skip
-    assert "captions and no classes: 4 of 4 differ" in said(load(pack(tmp_path / "s.tar", files)))
 
 
 def samples(**texts):
@@ -302,12 +236,6 @@ def test_labels_that_are_none(tmp_path, texts, names, line):
     if names:
         (tmp_path / "classnames.txt").write_text("\n".join(names))
     told(line, tmp_path)
-
-
-def test_a_text_that_is_not_text(tmp_path):
-    write_split(tmp_path / "test", samples(txt=["a", "b"]))
-    pack(tmp_path / "test" / "0.tar", {"s0.png": PNG, "s0.txt": b"\xff\xfe\xff"})
-    told("s0 in", tmp_path)
 
 
 def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_path, tiny):

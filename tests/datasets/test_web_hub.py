@@ -9,7 +9,6 @@ from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.datasets.names import SetName
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.settings.prompts import ensembles
 
 LABELS, NAMES = [1, 0, 1, 0, 2], ["car", "bus", "van"]
 CARS = "clip-benchmark/wds_cars"
@@ -34,26 +33,6 @@ def published(tmp_path):
 def test_the_name_that_a_repository_is_filed_under(spec, name):
     assert str(SetName.parse(spec)) == name
     assert SetName.parse(spec).says_where
-
-
-def test_all_counterparts_are_known_sets():
-    from zsntta_cli.datasets.names import _SAME_SETS
-
-    assert set(_SAME_SETS.values()) <= set(datasets.CATALOGUE)
-
-
-def test_templates_of_an_ensemble_are_filed_under_its_name(zsntta, tmp_path):
-    lines = [line.replace("{}", "{c}") for line in reversed(ensembles()["clip-cars"])]
-    write_web_set(tmp_path / "cars", LABELS, NAMES, lines)
-    result = zsntta("extract", "--model", "tiny", "--noise", "none", "--dataset", "cars=cars")
-    assert "8 prompt templates of its own, whose features are averaged ('clip-cars')" in (
-        result.stderr
-    )
-    texts = store.read(tmp_path / "features/tiny/cars.h5").texts
-    assert list(texts) == ["a photo of a {}.", "clip-cars"]
-    simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "cars")
-    result = zsntta(*simulate, "--ratio", "0", "--prompt", "clip-cars")
-    assert result.exit_code == 0, result.output
 
 
 def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
@@ -127,16 +106,6 @@ def test_a_fetch_that_was_cut_off_goes_on(tmp_path, published, monkeypatch):
         } - there  # fmt: skip
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)  # it is there: nobody is asked
         assert len(datasets.load_images(CARS, data)) == 5
-
-
-def test_a_repository_of_one_name_is_another_set(tmp_path, published, monkeypatch):
-    others = tmp_path / "others"
-    write_web_set(others, LABELS[::-1], NAMES)
-    with local_hub(monkeypatch, {CARS: published, "somebody/wds_cars": others}):
-        assert datasets.load_images(CARS, tmp_path).labels.tolist() == LABELS
-        images = datasets.load_images("somebody/wds_cars", tmp_path)
-    assert images.labels.tolist() == LABELS[::-1]
-    assert images.facts["hub"] == f"somebody/wds_cars@{REVISION}"
 
 
 def test_what_cannot_be_fetched_is_one_line(tmp_path, published, monkeypatch):

@@ -1,17 +1,14 @@
 """The shipped words of WordNet, the tool that makes them, and the lists made of them."""
 
-import gzip
 import importlib.util
 from pathlib import Path
 
 import pytest
 
 from zsntta_cli.datasets import words
-from zsntta_cli.datasets.words import built_in_words, limited_words, wordnet
+from zsntta_cli.datasets.words import built_in_words, wordnet
 from zsntta_cli.settings.prompts import (
     WORD_SETS,
-    class_prompts_beside,
-    join_templates,
     lists_of,
     set_of,
     templates_of,
@@ -77,32 +74,6 @@ def test_a_set_has_words_for_each_of_its_lists(name):
     assert lists_of(name) == WORD_SETS[name].prompts
 
 
-def test_names_that_no_set_has():
-    assert set_of("mine") is None
-    assert lists_of("mine") == {}
-    assert class_prompts_beside(["mine", "cma", "wordnet-nouns"]) == ["the nice {}"]
-
-
-def test_templates_are_joined_only_where_each_has_a_place():
-    assert templates_of(join_templates("{}", "the {}")) == ["{}", "the {}"]
-    assert templates_of("a | b {}") == ["a | b {}"]
-
-
-def test_a_limited_list_is_the_same_each_time():
-    some = limited_words(built_in_words("wordnet-nouns"), 50)
-    assert len(some) == 50
-    assert some == sorted(some)
-    assert some == limited_words(built_in_words("wordnet-nouns"), 50)
-    assert limited_words(["a", "b"], 3) == limited_words(["a", "b"], None) == ["a", "b"]
-
-
-def test_the_licence_stands_beside_the_words():
-    licence = (SHIPPED / "LICENSE").read_text()
-    said = ("WordNet 3.0 Copyright 2006 by Princeton", "without fee or\nroyalty", "on ALL copies")
-    assert all(one in licence for one in said)
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 400_000
-
-
 # --- the tool -----------------------------------------------------------------------------------
 
 LICENCE = "  1 This software and database is being provided to you, the LICENSEE, by  \n"
@@ -149,11 +120,3 @@ def test_the_tool_takes_first_lemmas_by_file(tool, tmp_path, monkeypatch, capsys
     before = target.read_bytes()
     tool.main(tmp_path, target)
     assert target.read_bytes() == before
-
-
-def test_the_shipped_file_is_one_the_tool_packs(tool):
-    content = (SHIPPED / "words.tsv.gz").read_bytes()
-    assert content[4:8] == bytes(4), "no time in it"
-    by_file = {name: list(some) for name, some in wordnet().items()}
-    assert gzip.decompress(tool.packed(by_file)) == gzip.decompress(content)
-    assert set(tool.LEXNAMES.values()) == set(by_file)

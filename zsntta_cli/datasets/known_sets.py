@@ -42,19 +42,6 @@ def existing(path: Path) -> Path:
     return path
 
 
-def images_at(
-    place: Path, within: str = "", left_out: tree.LeftOut | None = None
-) -> list[tree.File]:
-    """The images of a folder, or of an archive below the folder that all share.
-
-    `within`: of an archive that has a folder of this name, only what is in it.
-    """
-    files = tree.images_among(tree.files_in(place, left_out), left_out)
-    if place.is_dir():
-        return files
-    return tree.below_shared([f for f in files if within in f.parts[:-1]] or files)
-
-
 def by_folder(name: str, root: Path, *, places: Sequence[str]) -> ImageSet:
     """The images of a folder or its archive: class folders are labels; a flat one has none."""
     return folder_set(name, first_place(root, places), places[0].rpartition("/")[2])
@@ -67,19 +54,26 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
         DatasetError: no image, images beside class folders, or no whole archive.
     """
     left_out = tree.LeftOut()
-    files = images_at(place, within, left_out)
+    files = tree.images_in(place, within, left_out)
     if not files:
         words = f"; left out: {left_out.words()}" if left_out.words() else ""
         raise DatasetError(f"data set '{name}': no image in {place}{words}.")
-    labels, class_names = tree.labels_by_folder(name, place, files)
-    images = file_set(name, files, labels, class_names)
+    classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
+    if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
+        raise DatasetError(
+            f"data set '{name}': {place} has images beside class folders, such as {beside[0]}: "
+            f"each must be in a folder of its class."
+        )
+    index = {folder: label for label, folder in enumerate(classes)}
+    labels = [index[file.parts[0]] if classes else -1 for file in files]
     parts = [left_out.words()] if left_out.words() else []
-    if class_names and place.is_dir():
+    if classes and place.is_dir():
         folders = [p.name for p in place.iterdir() if p.is_dir() and not tree.is_hidden(p.name)]
-        if empty := sorted({*folders} - {*class_names}):
+        if empty := sorted({*folders} - {*classes}):
             count = counted(len(empty), "folder without images", "folders without images")
             parts.append(f"{count} ({first_of(empty)})")
-    return replace(images, labels_from="folders" if class_names else "", left_out=", ".join(parts))
+    images = file_set(name, files, labels, classes)
+    return replace(images, labels_from="folders" if classes else "", left_out=", ".join(parts))
 
 
 def by_keys(
@@ -96,7 +90,7 @@ def by_keys(
     for prefix, place in places.items():
         by_folder: dict[str, list[tree.File]] = {folder: [] for folder in names_by_folder}
         strange = set[str]()
-        for file in images_at(place, within):
+        for file in tree.images_in(place, within):
             folder = file.parts[0] if len(file.parts) > 1 else "."
             if folder not in by_folder:
                 strange.add(folder)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from zsntta_cli.datasets.class_names import Told, labels_told
 from zsntta_cli.datasets.images import ImageSet, file_set, with_lists
-from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in, images_among
+from zsntta_cli.datasets.tree import SUFFIXES, File, LeftOut, below_shared, files_in
 from zsntta_cli.errors import DatasetError, counted, first_line, short
 
 NAMES, TEMPLATES = "classnames.txt", "zeroshot_classification_templates.txt"
@@ -114,7 +114,11 @@ def is_shard(files: Sequence[File]) -> bool:
     samples = [group for group in groups(files).values() if _images_of(group)]
     beside = Counter(e for group in samples for e in group if not group[e].is_image)
     endings = [ending for ending, count in beside.items() if 2 * count >= len(samples)]
-    folders = {file.parts[0] for file in below_shared(images_among(files)) if len(file.parts) > 1}
+    folders = {
+        file.parts[0]
+        for file in below_shared([f for f in files if f.is_image])
+        if len(file.parts) > 1
+    }
     return ".cls" in endings or (bool(endings) and len(folders) < 2)
 
 

@@ -5,6 +5,7 @@ image is left out and counted: `every_file` is the list and `LeftOut` the count,
 for photos alike.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -119,11 +120,6 @@ def is_hidden(name: str) -> bool:
     return name.startswith(".") or plain in TOOL_FOLDERS or plain.endswith(".lrdata")
 
 
-def is_archive(path: Path) -> bool:
-    """Whether a path is a .tar or a .zip by its name, and no folder."""
-    return path.name.lower().endswith(ARCHIVES) and not path.is_dir()
-
-
 def every_file(path: Path, all_folders: bool = False) -> list[File]:
     """All files of a folder, a .tar or a .zip, ordered by their paths; some say why to leave them.
 
@@ -146,13 +142,29 @@ def files_in(path: Path, left_out: LeftOut | None = None) -> list[File]:
         DatasetError: there is nothing, or no whole archive. OSError: a folder cannot be listed; it
             may hold images, and without them numbers are wrong.
     """
-    files = every_file(path)
+    files, left_out = every_file(path), left_out or LeftOut()
     for file in files:
         if file.left_out == CLOSED:
             file.read()
-        if file.left_out and left_out is not None:
+        if file.left_out:
             left_out.add(file)
     return [file for file in files if not file.left_out]
+
+
+def images_in(path: Path, within: str = "", left_out: LeftOut | None = None) -> list[File]:
+    """The images among the files of a folder, or of an archive below the folder that all share.
+
+    `within`: of an archive that has a folder of this name, only what is in it.
+    """
+    images, left_out = [], left_out or LeftOut()
+    for file in files_in(path, left_out):
+        if file.is_image:
+            images.append(file)
+        else:
+            left_out.add(file)
+    if path.is_dir():
+        return images
+    return below_shared([image for image in images if within in image.parts[:-1]] or images)
 
 
 def _told_hidden(file: File, all_folders: bool) -> File:
@@ -179,26 +191,23 @@ def _of_folder(path: Path, all_folders: bool) -> Iterator[File]:
         yield from (_left((*parts, name), HIDDEN_FOLDER) for name in hidden)
         folders[:] = sorted({*folders} - hidden)
         for name in names:
-            file = Path(at, name)
-            try:
+            file, size = Path(at, name), -1
+            with contextlib.suppress(OSError):  # of a link to nothing
                 status = file.stat()
-            except OSError:  # a link to nothing
+                size = status.st_size if stat.S_ISREG(status.st_mode) else -1
+            if size < 0:
                 yield _left((*parts, name), UNREADABLE)
-                continue
-            if stat.S_ISREG(status.st_mode):
-                yield File((*parts, name), status.st_size, file.read_bytes)
             else:
-                yield _left((*parts, name), UNREADABLE)
+                yield File((*parts, name), size, file.read_bytes)
     for error in closed:
-        yield File(Path(error.filename).relative_to(path).parts, 0, partial(_refuse, error), CLOSED)
+        yield _left(Path(error.filename).relative_to(path).parts, CLOSED, error)
 
 
-def _left(parts: tuple[str, ...], why: str) -> File:
-    return File(parts, 0, partial(_refuse, OSError("it is no regular file")), why)
+def _left(parts: tuple[str, ...], why: str, error: OSError | None = None) -> File:
+    def read() -> NoReturn:
+        raise error or OSError("it is no regular file")
 
-
-def _refuse(error: OSError) -> NoReturn:
-    raise error
+    return File(parts, 0, read, why)
 
 
 def _of_archive(path: Path) -> list[File]:
@@ -263,14 +272,6 @@ def _of_zip(path: Path) -> Iterator[File]:
             yield File(parts, info.file_size, partial(read, info.filename))
 
 
-def images_among(files: Sequence[File], left_out: LeftOut | None = None) -> list[File]:
-    """The images of a list of files; others are counted."""
-    for file in files:
-        if left_out is not None and not file.is_image:
-            left_out.add(file)
-    return [file for file in files if file.is_image]
-
-
 def below_shared(files: Sequence[File]) -> list[File]:
     """Files without the folders that all have in common."""
     folders = [file.parts[:-1] for file in files] or [()]
@@ -288,22 +289,3 @@ def in_order(folders: Iterable[str]) -> list[str]:
     if len({(match[1], match[3]) if match else None for match in matches}) > 1:
         return names
     return [numbers[i] for i in sorted(numbers)] if len(numbers) == len(names) else names
-
-
-def labels_by_folder(name: str, where: Path, files: Sequence[File]) -> tuple[list[int], list[str]]:
-    """Labels and class names of images: the first folder of a path is the class.
-
-    Without folders there are neither: labels of -1, no names.
-
-    Raises:
-        DatasetError: images beside class folders.
-    """
-    classes = in_order({file.parts[0] for file in files if len(file.parts) > 1})
-    beside = [file.id for file in files if len(file.parts) == 1]
-    if classes and beside:
-        raise DatasetError(
-            f"data set '{name}': {where} has images beside class folders, such as {beside[0]}: "
-            f"each must be in a folder of its class."
-        )
-    index = {class_name: label for label, class_name in enumerate(classes)}
-    return [index[file.parts[0]] if classes else -1 for file in files], classes
