@@ -12,9 +12,9 @@ from torture.tool import SETS, examples
 DEEP = 100_000
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 300), st.floats(), st.text(max_size=20),
-    st.sampled_from([10**400, -(10**30), 1.5, 0.9999999999999999, 1e308, 2**63, "x" * 300_000]),
-    st.sampled_from(["../../etc/passwd", "a/b", ".", "", "\x1b[31m", "a\nb", "\ud800", "{0.x}"]),
-    st.sampled_from(["pets", "sky", "adand", "tent", "mcm", "gaussian", "none", "cap", "nan"]),
+    st.sampled_from([10**400, -(10**30), 1.5, 1e308, 2**63, "x" * 300_000,
+                     "../../etc/passwd", "a/b", "", "\x1b[31m", "a\nb", "\ud800", "pets", "sky",
+                     "adand", "tent", "nan"]),
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS,
@@ -53,12 +53,10 @@ def changed(record, changes):
         at = record
         for step in path:
             at = at[step]
-        if how == "set":
-            at[key] = value
-        elif how == "add":
-            at[str(value)[:40]] = value
-        else:
+        if how == "remove":
             at.pop(key, None)
+        else:
+            at[key if how == "set" else str(value)[:40]] = value
     return record
 
 
@@ -69,26 +67,19 @@ def run(zsntta, place, content: bytes):
     return answer
 
 
-def test_the_record_itself_is_repeated(zsntta, place, record):
-    answer = run(zsntta, place, json.dumps(record).encode())
-    assert answer.stderr.endswith("1 of 1 records came out the same to the bit.\n")
-    assert {row["difference"] for row in json.loads(answer.stdout)} == {0}
-
-
 @given(changes=CHANGES)
 @examples(15, 300)
 def test_changed_records(zsntta, place, record, changes):
     """What ran is what the record says, or nothing ran."""
-    wanted = changed(record, changes)
-    answer = run(zsntta, place, json.dumps(wanted).encode())
+    changed_record = changed(record, changes)
+    answer = run(zsntta, place, json.dumps(changed_record).encode())
     if answer.code:
         return
+    wanted = changed_record["settings"]
     exported = zsntta("records", "export", "--format", "json", cwd=place).check()
-    kept = [
-        ran for ran in json.loads(exported.stdout) if is_of(ran["settings"], wanted["settings"])
-    ]
-    assert kept, wanted["settings"]
-    if wanted["settings"] == record["settings"]:
+    kept = [ran for ran in json.loads(exported.stdout) if is_of(ran["settings"], wanted)]
+    assert kept, wanted
+    if wanted == record["settings"]:
         assert [ran["accuracies"] for ran in kept] == [record["accuracies"]]
 
 
