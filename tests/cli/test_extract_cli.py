@@ -179,4 +179,4 @@ def test_encoders_names_the_papers_and_those_that_are_cached(cached):
     ]  # fmt: skip
     assert "glyphs" in rows["tiny"]
     assert "--model RN50" in rows["RN50-openai"]
-    assert "--encoder ViT-B-16-none" in rows["ViT-B-16-none"]
+    assert "--encoder FOLDER" in rows["ViT-B-16-none"]

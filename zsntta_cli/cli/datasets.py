@@ -163,6 +163,7 @@ def list_encoders(
         choice = known_folders().get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
         options = encoder_options(choice) or "(the default)"
+        options = "--encoder FOLDER" if choice.folder else options
         rows.append({"folder": slug, "options": options, "cached_sets": sets})
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}
     put_list([list_sheet(rows, heads)], rows, form, output)

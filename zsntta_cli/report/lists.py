@@ -13,7 +13,7 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.soundness import row_norms
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.catalogue import DatasetEntry
-from zsntta_cli.errors import counted
+from zsntta_cli.errors import counted, short
 from zsntta_cli.report.sheet import Sheet, SheetRow
 
 Row = dict[str, Any]  # of a list; its sheet leaves out the column that tells the sheets apart
@@ -96,7 +96,7 @@ def feature_card(
         "class names": _abridged(features.class_names),
         "prompt templates": "\n".join(features.texts) or "none",
         **{f"under '{s.template}'": "; ".join(filter(None, (s.line, s.warning))) for s in shots},
-        "generic text": features.generic_source,
+        "generic text": short(features.generic_source),
         **{f"encoder: {key}": str(value) for key, value in features.identity.items()},
         **{f"source: {key}": str(value) for key, value in features.source.items()},
         **{f"made with: {key}": str(value) for key, value in features.machine.items()},

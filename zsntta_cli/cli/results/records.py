@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 app = group("List, export, import and remove kept results.", lists=True)
 
 _FORMS = {".jsonl": "jsonl", ".json": "json", ".csv": "csv"}
-# Columns of every CSV that a list for people has, too.
-_PLACES = (
-    "key", "method", "settings", "preset", "encoder", "id_set", "ood_set", "ratio", "seed",
-)  # fmt: skip
-_METRICS = ("acc_s", "acc_n", "acc_h", "auroc")
+# What a list for people has of the columns of every CSV: by column, a few in each.
+_CELLS = {
+    "run": ("method", "preset", "settings"),
+    "sets": ("encoder", "id_set", "ood_set"),
+    "ratio": ("ratio",),
+    "seed": ("seed",),
+}
+_METRICS = ("acc_h", "auroc")  # with four a line has more than 80 columns
 _DIGITS = 8  # of a key, as it is shown
 _filter = partial(option, panel="Runs")
 _names = partial(option, panel="Runs", reader=names)
@@ -113,23 +116,23 @@ def list_runs(
         say_left_out(records, len(runs))
     chosen = wanted.of(runs)
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
-    texts = {name: [_cell(name, row[name]) for row in rows] for name in _PLACES}
-    same = {name: of[0] for name, of in texts.items() if len(rows) > 1 and len({*of}) == 1}
-    shown = tuple(name for name in _PLACES if name not in same)
-    title = ", ".join(f"{name} {value}" for name, value in same.items() if value != "-")
-    sheet = Sheet(title, shown, {"": _METRICS})
-    for row in rows:
-        values = {"": [_cell(name, row[name]) for name in _METRICS]}
-        sheet.rows.append(SheetRow(tuple(_cell(name, row[name]) for name in shown), values))
+    told = [{name: _told(row[name]) for cell in _CELLS.values() for name in cell} for row in rows]
+    several = told[0].items() if len(rows) > 1 else ()
+    same = {name: text for name, text in several if all(row[name] == text for row in told)}
+    cells = {head: [n for n in cell if n not in same] for head, cell in _CELLS.items()}
+    cells = {head: cell for head, cell in cells.items() if cell}
+    title = ", ".join(f"{name} {value}" for name, value in same.items() if value)
+    sheet = Sheet(title, ("key", *cells), {"": _METRICS})
+    for row, texts in zip(rows, told, strict=True):
+        labels = (" ".join(filter(None, map(texts.get, cell))) for cell in cells.values())
+        values = {"": ["-" if row[n] is None else f"{row[n]:.4f}" for n in _METRICS]}
+        sheet.rows.append(SheetRow((row["key"][:_DIGITS], *labels), values))
     put_list([sheet], rows, form, output, (*columns(), "key"))
 
 
-def _cell(name: str, value: Any) -> str:
-    if name == "key":
-        return str(value)[:_DIGITS]
-    if isinstance(value, float) and name != "ratio":
-        return f"{value:.4f}"
-    return "-" if value in (None, "") else str(value)
+def _told(value: Any) -> str:
+    """A value in a list for people; settings are divided by blanks, where lines may break."""
+    return "" if value is None else str(value).replace(";", " ")
 
 
 @command(app)
