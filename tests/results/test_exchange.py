@@ -1,6 +1,5 @@
 """Lines of records: written, held to the schema, read, refused."""
 
-import dataclasses
 import functools
 import json
 import math
@@ -11,11 +10,11 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from replayed import grid, kept_run, merged
+from replayed import kept_run, merged
 
 from zsntta_cli.errors import StoreError
 from zsntta_cli.results.exchange import json_schema, read_records, to_line
-from zsntta_cli.results.store import Keeping, RecordStore, kept_before
+from zsntta_cli.results.store import RecordStore
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "record.schema.json").read_text())
@@ -148,18 +147,3 @@ def places(tree, before=()):
         yield (*before, name)
         if isinstance(value, dict):
             yield from places(value, (*before, name))
-
-
-def test_two_peoples_stores_merge_and_other_features_stay_apart(features, tmp_path, zsntta):
-    one, two = kept_run(features, "zs-clip"), kept_run(features, "adand")
-    other = dataclasses.replace(two, digests={"pets": "0" * 64, "sky": "1" * 64})
-    Path("theirs.jsonl").write_text("".join(f"{to_line(record)}\n" for record in (two, other)))
-    with RecordStore(Path("mine.sqlite"), create=True) as store:
-        store.add([one, two])
-    result = zsntta("records", "import", "theirs.jsonl", "--records", "mine.sqlite")
-    assert result.stdout == "theirs.jsonl: 2 runs, 1 there before\n"
-    runs = grid(features, ["zs-clip", "adand"])
-    taken = kept_before(features, runs, Keeping(Path("mine.sqlite")))
-    assert taken[runs[1]].digests == two.digests
-    with RecordStore(Path("mine.sqlite")) as store:
-        assert len(list(store.all())) == 3

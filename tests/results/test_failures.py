@@ -51,12 +51,3 @@ def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monke
     assert record.settings == runs[1]
     assert failed == {runs[0]: "CUDA out of memory."}
     assert events == [runs[0], "emptied", runs[1]]
-
-
-def test_ctrl_c_ends_all(features, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Simulator, "replay", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run_all(features, grid(features, ["adand"]), failures={})

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from kept import kept_run
 
 from zsntta_cli.results import frame
-from zsntta_cli.simulation.runs import build_run
 
 
 def rows(*kept):
@@ -53,13 +52,6 @@ def parts(label):
     return {part for part in label.partition(" (")[2].removesuffix(")").split(", ") if part}
 
 
-@given(RUNS)
-@settings(max_examples=200, deadline=None)
-def test_labels_tell_the_rows_of_a_table_apart(runs):
-    made = table_rows(runs)
-    assert len(set(labels(made))) == len(made)
-
-
 @given(RUNS, st.randoms(use_true_random=False))
 @settings(max_examples=200, deadline=None)
 def test_a_label_says_what_varies_in_its_own_table_and_never_more(runs, order):
@@ -88,18 +80,6 @@ def test_injection_makes_no_other_stream_and_order_limit_and_ratio_do():
         assert stream_of(kept_run(**other)) != plain, other
 
 
-def test_rounded_odds_make_another_stream_where_there_is_something_to_round():
-    for ratio in (0.5, 0.75):  # odds of 1 and 3
-        whole = kept_run(ratio=ratio), kept_run(ratio=ratio, rounded_odds=True)
-        assert stream_of(whole[0]) == stream_of(whole[1])
-    eighth = kept_run(ratio=1 / 9), kept_run(ratio=1 / 9, rounded_odds=True)  # 0.125 and 0.12
-    assert stream_of(eighth[0]) != stream_of(eighth[1])
-    assert stream_of(eighth[0])[0].kind == ()
-    assert stream_of(kept_run(order="burst"))[0].kind == (("order", "burst"),)
-    odds = {"ratio": 0.25, "rounded_odds": True}
-    assert stream_of(kept_run(**odds)) != stream_of(kept_run(ratio=0.25))
-
-
 @pytest.mark.parametrize("name", ["shapes", "glyphs", "text/shapes"])
 def test_rows_of_other_features_are_never_ranked_together(name):
     others = {name: "9" * 64}
@@ -109,15 +89,6 @@ def test_rows_of_other_features_are_never_ranked_together(name):
     for row in made:
         groups.setdefault(row.stream, []).append(row.method)
     assert sorted(map(sorted, groups.values())) == [["cull", "zs-clip"], ["tda", "zs-clip"]]
-
-
-def test_prompts_are_rows_of_one_stream_each_with_its_text():
-    other = kept_run(prompt="art of a {}.", digests={"text/shapes": "9" * 64})
-    one, two = rows(kept_run(), other)
-    assert one.stream == two.stream
-    assert set(labels([one, two])) == {
-        "zs-clip (prompt a photo of a {}.)", "zs-clip (prompt art of a {}.)",
-    }  # fmt: skip
 
 
 def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
@@ -131,42 +102,12 @@ def test_a_row_is_told_apart_by_its_preset_or_by_what_differs_within_it():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "values",
-    [{"encoder": "else"}, {"ratio": 0.25}, {"order": "burst"}, {"ood_fill": "cap"}, {"limit": 7},
-     {"rounded_odds": True}, {"swapped_names": True}, {"digests": {"glyphs": "9" * 64}}],
-    ids=str,
-)  # fmt: skip
-def test_what_stands_in_the_title_of_a_table_or_in_a_column_stands_in_no_label(values):
-    made = rows(kept_run(), kept_run(**values))
-    assert labels(made) == ["zs-clip", "zs-clip"]
-    [name] = {"features"} if "digests" in values else values
-    assert {frame.setting_name(name)} == {
-        label.partition("(")[2].rpartition(" ")[0] or frame.setting_name(name)
-        for label in frame.labels(made, without=()).values()
-    }
-    assert made[0].settings["preset"] == "paper"
-
-
 def test_noise_images_of_another_digest_make_another_row():
     others = {"noise-gaussian": "9" * 64}
     made = rows(kept_run("adand"), kept_run("adand", seed=1, digests=others))
     assert labels(made) == [
         f"adand (features of noise-gaussian {digit * 8})" for digit in "49"
     ]  # fmt: skip
-
-
-def test_features_that_a_row_does_not_read_are_no_difference():
-    made = rows(kept_run("adand"), kept_run("adand", noise="none"))
-    assert labels(made) == ["adand (injected noise gaussian)", "adand (injected noise none)"]
-
-
-def test_a_row_has_mean_and_deviation_over_its_seeds():
-    [row] = rows(kept_run(seed=0, known=6), kept_run(seed=1, known=8))
-    assert row.value("glyphs", "acc_s").mean == pytest.approx(0.7)
-    assert row.value("glyphs", "acc_s").std == pytest.approx(math.sqrt(2) / 10)
-    [alone] = rows(kept_run())
-    assert math.isnan(alone.value("glyphs", "acc_s").std)
 
 
 def test_a_fold_by_hand():
@@ -237,14 +178,6 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert frame.average(row.by_set(("glyphs", "digits"), "acc_s")).lacks == "1 of 2 sets (digits)"
 
 
-def test_a_clean_stream_counts_for_every_set():
-    [row] = rows(kept_run(ood=None, ratio=0.0, known=6))
-    assert row.ratio == 0
-    assert [row.value(name, "acc_s").mean for name in ("glyphs", "digits")] == [0.6, 0.6]
-    [table] = frame.tables([kept_run(ood=None, ratio=0.0)])
-    assert (table.ood_sets, table.columns) == ((), ("",))
-
-
 def test_who_competes():
     def of(*given, **values):
         [row] = rows(kept_run(*given, **values))
@@ -281,29 +214,6 @@ def test_tables_and_their_rows_have_one_order():
             ["zs-clip"], ["zs-clip", "adand", "adand"]
         ]  # fmt: skip
         assert [*table.rows[3].runs] == ["glyphs", "mine"]
-
-
-def test_an_adaptive_threshold_stands_before_fixed_ones_and_a_part_where_its_set_stands():
-    made = rows(kept_run(fixed=0.5), kept_run(), kept_run(fixed=0.25))
-    assert [row.settings["fixed"] for row in made] == [None, 0.25, 0.5]
-    place, name = frame.set_place("imagenet-c:fog:1")
-    assert (place, name) == (frame.set_place("imagenet-c")[0], "imagenet-c:fog:1")
-    assert place < frame.set_place("unknown")[0]
-
-
-def test_streams_of_any_ratio_fill_alike_where_nothing_is_filled():
-    clean, natural = {"ood": None, "ratio": 0.0}, {"ratio": "natural"}
-    for values in (clean, natural):
-        assert stream_of_settings(values) == stream_of_settings({**values, "ood_fill": "cap"})
-        assert stream_of_settings(values) == stream_of_settings({**values, "rounded_odds": True})
-    assert stream_of_settings({"swapped_names": True}) != stream_of_settings({})
-
-
-def stream_of_settings(values):
-    if values.get("ratio") == "natural":
-        run = build_run("zs-clip", "tiny", "shapes", "glyphs", "a {}.", **values)
-        return stream_of(kept_run(record={"settings": run}))
-    return stream_of(kept_run(**values))
 
 
 def test_features_are_numbered_by_how_many_runs_have_them():

@@ -78,15 +78,6 @@ def test_all_means_every_cached_set_but_the_id_set(simulate):
     assert [r["settings"]["ood_set"] for r in json.loads(result.stdout)] == ["birds", "sand", "sky"]
 
 
-def test_missing_partners_are_those_that_need_no_hand(zsntta, features, tmp_path):
-    cifar10 = tmp_path / "features" / "ViT-B-16-openai" / "cifar10.h5"
-    cifar10.parent.mkdir(parents=True)
-    cifar10.write_bytes((features / "made" / "pets.h5").read_bytes())
-    result = zsntta("simulate", "--method", "zs-clip")
-    assert "no OOD partner of 'cifar10' is cached" in result.stderr
-    assert "type zsntta extract --dataset svhn --dataset texture\n" in result.stderr
-
-
 def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
     command = ("--method", "oodd+bca", *PAIR, "--ratio", 0.25)
     done = simulate(*command, "--set", "oodd-items=64", "--format", "csv")
@@ -96,25 +87,3 @@ def test_a_pair_that_is_not_listed_takes_the_settings_of_its_parts(simulate):
     refused = simulate(*command, "--set", "warmup=3")
     assert refused.exit_code == 2
     assert "warmup is no setting of oodd+bca" in refused.stderr
-
-
-def test_orders_are_settings_in_records_and_tables(cached):
-    result = cached("simulate", "--method", "zs-clip", "--ood", "glyphs", "--ratio", 0.05,
-                    "--order", "burst", "--order", "class", "--report", "flags", "--model",
-                    "tiny")  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    assert "FEW noise samples: 16 against glyphs at 0.05" in " ".join(result.stdout.split())
-    for word in ("burst", "class", "Prec", "Flagged", "Recall"):
-        assert word in result.stdout
-    live = cached("simulate", "--method", "tent", "--ood", "glyphs", "--order", "late",
-                  "--limit", 20, "--model", "tiny")  # fmt: skip
-    assert live.exit_code == 0, live.stderr
-
-
-def test_features_made_elsewhere_are_to_be_imported(simulate, features):
-    result = simulate("--method", "zs-clip", "--id", "cows")
-    command = "type zsntta cache import {} --encoder made --features FILE --features-dir {}"
-    assert result.stderr.endswith(f"{command.format('cows', features)}\n")
-    result = simulate("--method", "zs-clip", *PAIR, "--prompt", "paper")
-    command = command.format("pets", features)
-    assert result.stderr.endswith(f"{command} --prompt 'this is a photo of a {{}}'\n")

@@ -2,8 +2,6 @@
 
 import dataclasses
 import errno
-import json
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -11,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from made import fails
-from replayed import grid, kept_run, merged
+from replayed import grid, kept_run
 
 from zsntta_cli import databases
 from zsntta_cli.results.exchange import read_records, to_line
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import KIND, Keeping, RecordStore, kept_before
+from zsntta_cli.results.store import KIND, Keeping, RecordStore
 
 ROOT = Path(__file__).parents[2]
 PAIR = ("--id", "pets", "--ood", "sky")
@@ -34,30 +32,6 @@ def test_names_that_are_no_utf_8_are_listed_and_found(features, tmp_path, zsntta
     lines = tmp_path / "other.jsonl"
     lines.write_text(to_line(other))
     assert read_records(lines)[0] == other
-
-
-@pytest.mark.parametrize(
-    "record",
-    ["x", "[]", "{}", '{"settings": {"method": 3}}', '{"accuracies": {"acc_h": "0.5"}}',
-     '{"settings": {"stream": {"ratio": null}}}', '{"settings": {"stream": {"seed": 1%s}}}',
-     '{"seconds": NaN}', '{"counts": {"id": -1}}', '{"digests": [1]}'],
-)  # fmt: skip
-def test_what_is_no_record_is_passed_over_and_can_be_removed(features, tmp_path, zsntta, record):
-    """As a broken disk, or a stranger, leaves it."""
-    path, other = tmp_path / "kept.sqlite", kept_run(features, "adand")
-    plain = other.to_dict()
-    if record.startswith('{"'):
-        plain = merged(plain, json.loads(record.replace("%s", "0" * 400)))
-        record = json.dumps(plain)
-    with RecordStore(path, create=True) as store:
-        store.add([kept_run(features), other])
-        store._connection.execute(
-            "UPDATE contents SET record = ? WHERE key = ?", (record, other.key)
-        )
-        assert [kept.settings.method for kept in store.all()] == ["zs-clip"]
-    listed = zsntta("records", "list", "--records", path)
-    assert listed.exit_code == 0, listed.stderr
-    assert zsntta("records", "remove", "--all", "--records", path).stdout == "removed 2 runs\n"
 
 
 def test_a_kill_at_any_statement_loses_nothing(features, tmp_path):
@@ -187,19 +161,3 @@ def test_without_locks_results_come_out_with_what_to_do(
     assert "zs-clip" in result.stdout
     assert "--records FILE on a local disk" in result.stderr
     fails(zsntta("records", "list", *named), "cannot lock files", stdout=None)
-
-
-def test_processes_share_a_store(features, tmp_path):
-    path, runs = tmp_path / "kept.sqlite", grid(features, ["zs-clip", "adand"], seed=range(4))
-    children = [
-        multiprocessing.get_context("fork").Process(
-            target=run_all, args=(features, runs), kwargs={"keeping": Keeping(path)}
-        )
-        for _ in range(4)
-    ]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join()
-        assert child.exitcode == 0
-    assert len(kept_before(features, runs, Keeping(path))) == 8

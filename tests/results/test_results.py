@@ -1,13 +1,9 @@
 """Results that are kept: keys, what is taken from the store and what is not, the command."""
 
-import dataclasses
-import importlib
-import sys
-
 import numpy as np
 import pytest
 from feature_files import write_features
-from made import MADE_UP, PROMPT, fails
+from made import MADE_UP, PROMPT
 from replayed import grid
 
 import zsntta_cli as z
@@ -39,28 +35,11 @@ def test_a_setting_at_its_default_does_not_enter_the_key_and_any_other_value_doe
     assert len({key(), *others}) == 1 + len(others)
 
 
-def test_digests_revision_and_prompt_enter_the_key():
-    run = build_run("adand", "e", "i", "o", PROMPT)
-    keys = {
-        run_key(run, {"i": "0"}, "1.1"), run_key(run, {"i": "1"}, "1.1"),
-        run_key(run, {"i": "0"}, "1.2"), run_key(run, {"j": "0"}, "1.1"),
-        run_key(dataclasses.replace(run, prompt="art of a {}."), {"i": "0"}, "1.1"),
-    }  # fmt: skip
-    assert len(keys) == 5
-
-
 @pytest.mark.parametrize("method", ["zs-clip", "adand", "tda", "neglabel"])
 @pytest.mark.parametrize("ratio", [0.0, 0.5])
 def test_the_digests_of_a_run_are_known_before_it(features, method, ratio):
     [run] = grid(features, [method], ratio=[ratio])
     assert Foreseen(features).digests(run) == Simulator(features).replay(run).digests
-
-
-def test_a_run_that_would_fail_has_no_digests(features):
-    run = build_run("zs-clip", "made", "pets", "nothing", PROMPT)
-    assert Foreseen(features).digests(run) is None
-    run = build_run("zs-clip", "made", "pets", "sky", "no such {}.")
-    assert Foreseen(features).digests(run) is None
 
 
 # What is taken from the store
@@ -109,20 +88,6 @@ def test_another_revision_is_not_taken(features, tmp_path, counted, monkeypatch)
     assert not kept_before(features, runs, keeping)
 
 
-def test_a_default_that_has_changed_since_gives_no_stale_record(features, tmp_path, monkeypatch):
-    keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["adand"])
-    run_all(features, runs, keeping=keeping)
-    [run] = runs
-    changed = dataclasses.replace(run.options, warmup=20)
-    later = dataclasses.replace(run, options=changed)
-    fields = {f.name: f for f in dataclasses.fields(changed)}
-    monkeypatch.setattr(fields["warmup"], "default", 20)
-    digests = Foreseen(features).digests(later)
-    with RecordStore(keeping.path) as store:
-        assert store.find([run_key(later, digests, "1.1")]), "the key is the same"
-    assert not kept_before(features, [later], keeping)
-
-
 @pytest.mark.parametrize("change", ["features", "text", "scale", "normalized"])
 def test_other_features_of_the_same_name_are_not_taken(features, tmp_path, change):
     """Even where only the text, the scale or a mark differ, which no digest of features shows."""
@@ -153,56 +118,6 @@ def write(root, name, change):
     )  # fmt: skip
 
 
-def test_a_live_run_that_was_stopped_is_not_kept(features, tmp_path, monkeypatch):
-    plain = Simulator.replay
-    monkeypatch.setattr(
-        Simulator, "replay",
-        lambda self, run, analyse: dataclasses.replace(plain(self, run), unfinished=3),
-    )  # fmt: skip
-    keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features)
-    [record] = run_all(features, runs, keeping=keeping)
-    assert record.unfinished == 3
-    assert not kept_before(features, runs, keeping)
-
-
-def test_a_method_of_ones_own_is_kept_by_its_source_or_not_at_all(features, tmp_path, monkeypatch):
-    path = tmp_path / "own.py"
-    path.write_text(OWN)
-    sys.path.insert(0, str(tmp_path))
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    import own
-
-    monkeypatch.setitem(METHODS, "own", own.Own)
-    keeping, runs = Keeping(tmp_path / "kept.sqlite"), grid(features, ["own"])
-    [record] = run_all(features, runs, keeping=keeping)
-    assert record.revision.startswith("1.1+")
-    assert kept_before(features, runs, keeping)
-    path.write_text(OWN.replace("u > 0.5", "u > 0.6"))
-    assert kept_before(features, runs, keeping), "what is loaded is what it was"
-    own = importlib.reload(own)
-    monkeypatch.setitem(METHODS, "own", own.Own)
-    assert not kept_before(features, grid(features, ["own"]), keeping)
-
-    made = {}
-    exec(OWN, made)  # as in a notebook: no file tells what it was
-    monkeypatch.setitem(METHODS, "own", made["Own"])
-    runs = grid(features, ["own"])
-    run_all(features, runs, keeping=keeping)
-    assert not kept_before(features, runs, keeping)
-
-
-OWN = """
-from dataclasses import dataclass
-from zsntta_cli.methods import Method
-from zsntta_cli.methods.base import Decisions
-
-class Own(Method):
-    def push(self, items, learn=True):
-        u = items.noise_score
-        return Decisions(items.class_index, u > 0.5, 1 - u)
-"""
-
-
 # The command
 
 
@@ -223,24 +138,6 @@ def test_export_in_a_form_of_simulate_gives_what_simulate_gives(some, features, 
     )  # fmt: skip
     assert "2 of 2 runs were kept" in simulated.stderr
     assert given == simulated.stdout
-
-
-def test_remove_wants_to_know_which(some):
-    fails(some("records", "remove"), "say which", code=2)
-    assert some("records", "remove", "--method", "adand").stdout == "removed 2 runs\n"
-    left = some("records", "list", "--format", "csv").stdout.splitlines()
-    assert len(left) == 3
-    assert some("records", "remove", "--all").stdout == "removed 2 runs\n"
-
-
-def test_the_python_api_keeps_and_takes(features, tmp_path, counted):
-    call = {"encoder": "made", "id_set": "pets", "ood_set": "sky", "features_dir": features,
-            "records": tmp_path / "kept.sqlite", "ratio": 0.4}  # fmt: skip
-    one = z.simulate("zs-clip", **call)
-    assert z.simulate("zs-clip", **call) == one
-    assert len(counted) == 1
-    z.simulate("zs-clip", **call, fresh=True)
-    assert len(counted) == 2
 
 
 def test_kept_runs_are_plain_rows_of_which_a_data_frame_is_made(features, tmp_path):

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from made import Notes
 from replayed import grid
 
-from zsntta_cli.errors import EncoderError, SettingsError, StoreError
+from zsntta_cli.errors import EncoderError, SettingsError
 from zsntta_cli.progress import Silent
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import Keeper, Keeping, RecordStore, kept_before
+from zsntta_cli.results.store import Keeper, Keeping, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices, live_session
 
@@ -194,22 +193,3 @@ def test_fresh_makes_again_what_is_kept_once(cache, session, tmp_path, counted):
     run_all(cache, [run], live=lambda: live, keeping=with_gradients)
     assert len(counted) == 2
     assert kept_before(cache, [run], with_gradients)
-
-
-def test_where_nothing_can_be_written_live_runs_are_made_all_the_same(
-    cache, session, tmp_path, monkeypatch
-):
-    plain = RecordStore.__init__
-
-    def refuse(store, path, create=False):
-        if create:
-            raise StoreError("no room.")
-        plain(store, path, create)
-
-    monkeypatch.setattr(RecordStore, "__init__", refuse)
-    live, [run], notes = session(), live_runs(cache), Notes()
-    keeping = Keeping(tmp_path / "none" / "r.sqlite", required=False)
-    assert len(run_all(cache, [run], live=lambda: live, keeping=keeping, reporter=notes)) == 1
-    assert notes.notes[-1:] == ["note: results are not kept: no room."]
-    with pytest.raises(StoreError, match="no room"):
-        run_all(cache, [run], live=lambda: live, keeping=Keeping(tmp_path / "s.sqlite"))

@@ -10,8 +10,8 @@ from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction import connection
 from zsntta_cli.results import runner
 from zsntta_cli.results.grid import Grid
-from zsntta_cli.results.runner import OnRay, jobs_of, run_all
-from zsntta_cli.results.store import Keeper, Keeping, kept_before
+from zsntta_cli.results.runner import OnRay, run_all
+from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.sources import Foreseen
@@ -97,27 +97,6 @@ def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_what_is_finished_is_kept_at_ctrl_c(ray_cluster, features, tmp_path, monkeypatch):
-    runs, path, plain_add, added = many(features), tmp_path / "ray.sqlite", Keeper.add, []
-
-    def add(self, kept):
-        added.append(kept)
-        if len(added) == 4:
-            raise KeyboardInterrupt
-        return plain_add(self, kept)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Keeper, "add", add)
-        with pytest.raises(KeyboardInterrupt):
-            sweep(features, runs, path)
-    before = kept(features, runs, path)
-    assert 3 <= len(before) < 12
-    assert plain(sweep(features, runs, path)) == plain(run_all(features, runs))
-    after = kept(features, runs, path)
-    assert all(after[run] == one for run, one in before.items())
-
-
-@pytest.mark.slow
 def test_live_runs_are_those_of_one_process(ray_cluster, cache, tmp_path):
     torch = pytest.importorskip("torch")
     axes = {"batch_size": [8], "limit": [40], "seed": [0, 1]}
@@ -158,10 +137,3 @@ def test_ray_that_is_not_there(features, monkeypatch):
     with pytest.raises(SettingsError, match="the engine ray needs Ray") as error:
         run_all(features, grid(features), OnRay())
     assert "zsntta[ray]" in str(error.value)
-
-
-def test_which_workers_are_meant():
-    assert jobs_of(None) == 1
-    assert jobs_of(3) == 3
-    assert jobs_of(None, "ray") == OnRay()
-    assert jobs_of(3, "ray") == OnRay(3)

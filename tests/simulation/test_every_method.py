@@ -100,22 +100,6 @@ def test_of_several_word_lists_one_is_to_be_named(here):
     } == {"verbs"}  # fmt: skip
 
 
-def test_all_stands_beside_others_settings_and_grids(simulate):
-    result = simulate(
-        *ALL[2:], "--method", "adand+oga,all,adand", "--seed", "0-1", "--format", "csv"
-    )
-    assert methods_of(result) == singles() | BY_WORDS | {"adand+oga"}
-    assert len(result.stdout.splitlines()) == 1 + 2 * len(singles() | BY_WORDS | {"adand+oga"})
-    again = simulate(*ALL, "--seed", "0-1", "--dry-run")
-    count = 2 * len(singles() | BY_WORDS)
-    assert f"{count} runs: {count} kept, 0 to run" in again.stdout
-    own = simulate(*ALL, "--set", "warmup=2", "--set", "cull.cull-tail=2", "--format", "json")
-    assert own.exit_code == 0, own.output
-    options = {r["settings"]["method"]: r["settings"]["options"] for r in json.loads(own.stdout)}
-    assert (options["adand"]["warmup"], options["cull"]["cull_tail"]) == (2, 2)
-    fails(simulate(*ALL, "--set", "tent.steps=2"), "tent", code=2)
-
-
 def test_an_experiment_and_python_know_it(features, zsntta, tmp_path):
     (tmp_path / "e.toml").write_text(f"""
         features = "{features}"
@@ -140,11 +124,6 @@ def test_an_experiment_and_python_know_it(features, zsntta, tmp_path):
         )  # fmt: skip
     assert {record.settings.method for record in records} == singles() | BY_WORDS
     assert sum("all is" in str(one.message) for one in told) == 1
-
-
-def test_it_is_in_the_help(zsntta):
-    shown = zsntta("simulate", "-h").stdout.replace("│", " ")
-    assert "or all: every cached one" in " ".join(shown.split())
 
 
 # Many runs, and Ctrl-C.
@@ -181,39 +160,6 @@ def test_what_is_finished_is_shown_at_ctrl_c(simulate, stopped, tmp_path):
     assert again.exit_code == 0, again.output
     assert f"4 of {len(singles() | BY_WORDS)} runs were kept from before" in again.stderr
     assert (tmp_path / "all.csv").exists()
-
-
-def test_a_file_is_not_written_at_ctrl_c_and_old_results_are_not_shown(simulate, stopped, tmp_path):
-    runs = ("--method", "zs-clip,cull", *STREAM, "--format", "csv")
-    assert simulate(*runs).exit_code == 0
-    make_old(tmp_path / "kept.sqlite")
-    stopped(2)
-    shown = simulate(*runs, "--fresh")
-    assert shown.exit_code == 130
-    assert [row["method"] for row in csv.DictReader(io.StringIO(shown.stdout))] == ["zs-clip"]
-    stopped(2)
-    written = simulate(*runs, "--fresh", "--output", "two.csv")
-    assert (written.exit_code, written.stdout) == (130, "")
-    assert not (tmp_path / "two.csv").exists()
-
-
-def make_old(store):
-    """Let all kept runs be of an earlier time; a record tells it in whole seconds."""
-    with closing(sqlite3.connect(store)) as connection, connection:
-        created = "json_set(record, '$.created', '2026-01-01')"
-        connection.execute(f"UPDATE contents SET record = {created}")
-
-
-def test_recorded_runs_are_shown_at_ctrl_c_too(simulate, stopped, tmp_path):
-    runs = ("--method", "zs-clip,cull", *STREAM)
-    assert simulate(*runs).exit_code == 0
-    make_old(tmp_path / "kept.sqlite")
-    assert simulate(*runs, "--output", "r.json").exit_code == 0
-    stopped(2)
-    result = simulate("--from", "r.json")
-    assert result.exit_code == 130
-    assert "│ zs-clip" in result.stdout
-    assert "1 of 1 records came out the same to the bit." in result.stdout
 
 
 def test_ctrl_c_of_the_command_itself(features, tmp_path):

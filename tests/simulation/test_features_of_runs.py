@@ -66,15 +66,6 @@ def test_swapped_images_are_swapped_names(root):
         assert swapped.record().metric(metric) == renamed.record().metric(metric)
 
 
-def test_it_is_a_setting_of_its_own_and_others_have_nothing_to_swap(root):
-    simulator = Simulator(root)
-    assert simulator.run(run_of(swapped_names=True)).metric("acc_s") == 0.5
-    assert simulator.run(run_of(preset="official", swapped_names=False)).metric("acc_s") == 1.0
-    assert simulator.run(run_of("other", "official")).metric("acc_s") == 1.0
-    assert simulator.run(run_of("other", swapped_names=True)).metric("acc_s") == 1.0
-    assert not build_run("adand", "e", "cifar10", "svhn", PROMPT, "official").stream.swapped_names
-
-
 @pytest.mark.parametrize(
     ("class_names", "unlabelled", "words"),
     [((), 400, "no class names"), (("cat", "dog", "ox"), 400, "400 images of 400 without a label"),

@@ -32,14 +32,6 @@ class OneByOne(PlainSettings):
     at_once = property(lambda _: 1)
 
 
-@dataclass(frozen=True)
-class LateSettings(PlainSettings):
-    """Settings of a method that lets another one decide first."""
-
-    warm_up = property(lambda _: 2_000)
-    warm_up_by = "two thousand"
-
-
 def plain(data, options, threshold, u=None, classes=None, more=False):
     """ZS-CLIP, or another noise score or other classes in its place."""
     u = data.noise_score if u is None else u
@@ -144,14 +136,6 @@ def test_who_cheats_is_caught(register, cheat, check):
     assert check in failing(register(cheat))
 
 
-@pytest.mark.parametrize(
-    ("cheat", "check"),
-    [(by_the_next_item, "another future"), (by_the_number_of_its_class, "other classes")],
-)  # fmt: skip
-def test_and_of_nothing_else(register, cheat, check):
-    assert failing(register(cheat)) == {check}
-
-
 def test_what_differs_first_is_named(register):
     found = register(by_the_mean_of_all)["another future"].evidence
     assert found.startswith("where items from item 1 on are like no class: item 0: ")
@@ -178,15 +162,6 @@ def test_a_batch_is_decided_at_once(register):
     assert failing(results("mine", batch_size=64)) == set()
     register(by_batches, settings=OneByOne)
     assert failing(results("mine", batch_size=64)) == {"another future"}
-
-
-def test_a_cut_lies_behind_the_warm_up(register):
-    def later(data, *settings):
-        u = data.noise_score
-        late = np.arange(len(u)) >= 2_000
-        return plain(data, *settings, u=np.where(late, u * u.max(initial=0), u))
-
-    assert failing(register(later, settings=LateSettings)) == {"another future"}
 
 
 def test_live_methods_are_said_not_to_be_run():

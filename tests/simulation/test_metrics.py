@@ -16,13 +16,8 @@ from sklearn.metrics import (
 
 from zsntta_cli.simulation.metrics import (
     METRICS,
-    REPORTS,
     Judged,
-    Measures,
-    harmonic_mean,
     measure,
-    metrics_of,
-    ranked_metrics,
 )
 
 
@@ -43,12 +38,6 @@ def test_a_score_without_a_decision_has_no_metric_of_decisions():
         assert all(math.isnan(value) for value in measures[group].values())
 
 
-def test_a_metric_that_was_not_measured_is_nan_and_another_name_is_an_error():
-    assert math.isnan(Measures(acc_s=0.5).acc_n)
-    with pytest.raises(AttributeError):
-        _ = Measures(acc_s=0.5).acc_x
-
-
 @given(st.floats(0, 1), st.sampled_from(list(METRICS.values())))
 def test_a_metric_is_shown_as_its_line_says(value, metric):
     assert metric.text(value, 0.5) == f"{100 * value:.2f}±50.00"
@@ -65,29 +54,6 @@ def test_every_metric_has_its_line_in_the_documents():
         re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
     ]
     assert sorted(name for line in names for name in line) == sorted(METRICS)
-
-
-HEADS = {
-    "accuracy": ["Acc_S", "Acc_N", "Acc_H"],
-    "ood": ["AUROC", "FPR95(ID+)", "FPR95(OOD+)", "AUPR(ID+)", "AUPR(OOD+)"],
-    "flags": [
-        "Acc_S", "Acc_N", "Acc_H", "Prec", "Flagged", "AUROC", "FPR95(ID+)", "FPR95(OOD+)",
-    ],
-    "open-set": ["Acc_H", "Best Acc_H", "Gap", "ID acc", "OSCR"],
-    "calibration": ["ECE(noise)", "Brier(noise)", "ECE(class)", "Brier(class)"],
-}  # fmt: skip
-
-
-def test_the_heads_of_each_table_which_are_better_when_low_and_which_are_ranked_by_hand():
-    assert {report: [m.head for m in metrics_of(report)] for report in REPORTS} == HEADS
-    assert METRICS["clean_flagged"].head == "Clean flagged"
-    low = {name for name, metric in METRICS.items() if metric.lower_is_better}
-    assert low == {
-        "clean_flagged", "fpr95", "fpr95_ood", "acc_h_gap", "ece_noise", "brier_noise",
-        "ece_class", "brier_class",
-    }  # fmt: skip
-    assert set(METRICS) - set(ranked_metrics()) == {"flagged", "acc_h_gap"}
-    assert all(metric.is_percent for metric in METRICS.values())
 
 
 def test_accuracies_by_hand():
@@ -120,17 +86,6 @@ def test_flags_by_hand():
     assert (nothing.flagged, nothing.clean_flagged) == (0, 0)
 
 
-def test_all_or_none_rejected():
-    assert of([0, -1], [0, 0], [1, 1]) == of([3, -1], [3, 0], [1, 1])
-    everything = of([0, -1], [0, 0], [1, 1])
-    assert (everything.acc_s, everything.acc_n, everything.acc_h) == (0, 1, 0)
-    nothing = of([0, -1], [0, 0], [0, 0])
-    assert (nothing.acc_s, nothing.acc_n, nothing.acc_h) == (1, 0, 0)
-    assert harmonic_mean(0, 0) == 0
-    assert harmonic_mean(0.5, 0.5) == 0.5
-    assert math.isnan(harmonic_mean(math.nan, 0.5))
-
-
 scores = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1)
 samples = st.lists(st.tuples(scores, st.booleans()), min_size=2, max_size=60).filter(
     lambda pairs: len({is_id for _, is_id in pairs}) == 2
@@ -148,23 +103,6 @@ def test_detection_is_scikit_learns(pairs):
     for name, positive, confidence in (("fpr95", is_id, score), ("fpr95_ood", ~is_id, -score)):
         fpr, tpr, _ = roc_curve(positive, confidence, drop_intermediate=False)
         assert result[name] == fpr[np.argmax(tpr >= 0.95)]
-
-
-@given(samples)
-def test_either_kind_is_the_positive_one_of_the_opposite_score(pairs):
-    score = np.array([s for s, _ in pairs])
-    is_id = np.array([i for _, i in pairs])
-    one, other = detection(score, is_id), detection(-score, ~is_id)
-    assert (one.fpr95_ood, one.aupr_ood) == (other.fpr95, other.aupr)
-    assert (one.fpr95, one.aupr) == (other.fpr95_ood, other.aupr_ood)
-
-
-def test_equal_scores_tell_nothing():
-    result = detection(np.full(4, 0.5), np.array([True, False, False, False]))
-    assert (result.auroc, result.fpr95, result.fpr95_ood) == (0.5, 1, 1)
-    assert (result.aupr, result.aupr_ood) == (0.25, 0.75)
-    assert result.oscr == 0.5
-    assert result.best_acc_h == 0, "all or none are noise"
 
 
 OF_BOTH_KINDS = ("auroc", "fpr95", "fpr95_ood", "aupr", "aupr_ood", "oscr", "best_acc_h")
@@ -291,13 +229,3 @@ def test_calibration_by_hand():
     # P(class) 0.9 and 0.9, of which one is right.
     assert result.ece_class == pytest.approx(0.4)
     assert result.brier_class == pytest.approx((0.01 + 0.81) / 2)
-
-
-def test_a_score_that_is_no_probability_has_no_calibration():
-    samples = judged([(0.9, 0, True, False), (0.1, -1, False, True)])
-    result = measure(
-        Judged(samples.labels, samples.class_index, samples.is_noise, samples.id_score)
-    )
-    result = result["detection"]
-    for name in ("ece_noise", "brier_noise", "ece_class", "brier_class"):
-        assert math.isnan(result[name])

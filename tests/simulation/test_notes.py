@@ -1,13 +1,11 @@
 """What is said of runs before they start, and runs of methods that ask for texts."""
 
-import csv
-import json
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import PROMPT, TINY
+from made import PROMPT
 
 import zsntta_cli
 from zsntta_cli.cache.store import Features
@@ -16,19 +14,7 @@ from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 
 PAIR = ("--id", "pets", "--ood", "sky", "--noise", "none")
-OFFLINE = (
-    "etlt sees the whole stream before it decides, so it is shown for reference, and never marked."
-)
 WARM_UP = "adand decides as zs-clip does throughout: a stream of "
-
-
-def test_a_method_that_is_offline_is_said_to_be_once(simulate):
-    methods = ("--method", "etlt", "--method", "zs-clip")
-    result = simulate(*methods, *PAIR, "--ratio", 0.25, "--ratio", 0.5, "--jobs", 1)
-    assert result.exit_code == 0, result.stderr
-    said = [line.strip() for line in result.stdout.splitlines() if "sees the whole" in line]
-    assert said == [OFFLINE]
-    assert "sees the whole" not in result.stderr
 
 
 def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
@@ -41,40 +27,6 @@ def test_a_stream_within_the_warm_up_of_any_method_is_told(simulate):
     for line, (method, settings) in zip(said, methods, strict=False):
         assert line.startswith(f"{method} decides as zs-clip does throughout: a stream of ")
         assert line.endswith(f"({settings}).")
-
-
-@pytest.mark.parametrize("ood_set", ["textures", "digits"])
-def test_in_its_warm_up_adand_is_zs_clip_on_a_stream_with_its_injected_noise(
-    zsntta, ood_set, tmp_path
-):
-    for name, images in (("shapes", 60), (ood_set, 20)):
-        assert zsntta("extract", *TINY, "--dataset", name, "--limit", images,
-                      "--no-partners").exit_code == 0  # fmt: skip
-    run = ("simulate", *TINY, "--ood", ood_set, "--ratio", "natural", "--method")
-    lines = {}
-    for method, *noise in (("adand",), ("zs-clip", "--noise", "gaussian"), ("zs-clip",)):
-        result = zsntta(*run, method, *noise, "--scores", "scores.csv")
-        assert result.exit_code == 0, result.stderr
-        lines[method, *noise] = (tmp_path / "scores.csv").read_text().splitlines()
-        if method == "adand":
-            said = " ".join(result.stdout.split())
-    assert lines["adand",] == lines["zs-clip", "--noise", "gaussian"]
-    decisions = {
-        key: {row["sample_id"]: row["decision"] for row in csv.DictReader(rows)}
-        for key, rows in lines.items()
-    }
-    plain, of_adand = decisions["zs-clip",], decisions["adand",]
-    assert any(of_adand[sample] != decision for sample, decision in plain.items())
-    assert "adand decides as 'zs-clip --noise gaussian' does throughout: a stream of 90" in said
-    assert "10 of them are injected noise: in its threshold they weigh as much as" in said
-
-
-def test_cull_leaves_injected_noise_out_of_its_threshold(simulate):
-    options = ("--method", "cull", "--id", "pets", "--ood", "sky", "--noise", "gaussian")
-    result = simulate(*options, "--limit", 40)
-    said = " ".join(result.stdout.split())
-    assert "cull decides as 'zs-clip --noise none' does throughout" in said
-    assert "weigh" not in said
 
 
 def adand(simulate, *options):
@@ -112,16 +64,6 @@ def test_a_score_without_a_decision_has_its_note_under_accuracies_alone(simulate
     accuracies = simulate("--method", "max-logit", *PAIR)
     assert "max-logit gives a score and no decision" in accuracies.stdout
     assert "no decision" not in simulate("--method", "max-logit", *PAIR, "--report", "ood").stdout
-
-
-def test_cma_takes_the_list_that_is_named(simulate):
-    result = simulate("--method", "cma", "--set", "words=nouns", *PAIR, "--format", "json")
-    assert result.exit_code == 0, result.stderr
-    [record] = json.loads(result.stdout)
-    assert record["settings"]["options"]["words"] == "nouns"
-    missing = simulate("--method", "cma", *PAIR)
-    assert missing.exit_code == 1
-    assert "words-cma" in missing.stderr or "'cma'" in missing.stderr
 
 
 @pytest.mark.parametrize(

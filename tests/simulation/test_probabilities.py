@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from made import own_method
 from replayed import grid
 
-from zsntta_cli.methods import BY_SCORE, METHODS
+from zsntta_cli.methods import BY_SCORE
 from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -34,15 +33,6 @@ def test_the_frozen_model_has_both(features):
     assert detection.brier_class == pytest.approx(np.mean((mcm[is_id] - is_named) ** 2))
 
 
-def test_a_detector_has_its_own_of_noise_and_the_frozen_models_of_classes(features):
-    frozen = replayed(features, "zs-clip")
-    adand = replayed(features, "adand", warmup=[1], update_every=[32], noise=["none"])
-    assert not np.array_equal(frozen.judged.id_score, adand.judged.id_score)
-    first, second = frozen.record().detection, adand.record().detection
-    assert first.brier_noise != second.brier_noise
-    assert first.brier_class == second.brier_class
-
-
 @pytest.mark.parametrize(
     ("method", "of_noise", "of_class"),
     [("cull", False, False), ("tda", True, False), ("adand+oga", True, False),
@@ -53,11 +43,6 @@ def test_what_is_no_probability_is_judged_as_none(features, method, of_noise, of
     assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (of_noise, of_class)
 
 
-def test_a_score_by_the_best_match_is_no_probability(features):
-    replay = replayed(features, "zs-clip", score=["match"])
-    assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (False, True)
-
-
 def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
     """As live methods have it."""
     frozen = replayed(features, "zs-clip").record().detection
@@ -66,10 +51,3 @@ def test_that_of_an_encoder_which_adapts_is_its_score(features, monkeypatch):
     assert by_score.frozen_probability is None
     assert by_score.record().detection.brier_class == pytest.approx(frozen.brier_class)
     assert not has(replayed(features, "zs-clip", score=["match"]), OF_CLASS)
-
-
-def test_a_method_of_ones_own_has_none_unless_it_says_so(features, monkeypatch):
-    mine = own_method(lambda data, *given: ZsClip(data, *given).push(data), ZsClip.Settings)
-    monkeypatch.setitem(METHODS, "mine", mine)
-    replay = replayed(features, "mine")
-    assert (has(replay, OF_NOISE), has(replay, OF_CLASS)) == (False, False)

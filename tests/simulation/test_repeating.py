@@ -4,16 +4,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
-from made import fails
 
 PAIR = ("--id", "pets", "--ood", "sky")
-
-
-def record_of(**settings):
-    """A record as somebody may write it by hand."""
-    plain = {"method": "adand", "encoder": "made", "id_set": "pets", "prompt": "a {}."}
-    return json.dumps([{"settings": plain | settings, "digests": {}}])
 
 
 def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
@@ -27,30 +19,6 @@ def test_runs_are_repeated_from_exported_lines(simulate, zsntta, tmp_path):
         seed, values = record["settings"]["stream"]["seed"], record["detection"]
         [auroc] = [r for r in rows if (r["seed"], r["metric"]) == (seed, "auroc")]
         assert (auroc["old"], auroc["new"], auroc["difference"]) == (*[values["auroc"]] * 2, 0)
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("", "it is empty"), ("[]", "it is empty"), ("{", "line 1: it is no JSON at column 2"),
-        ("{}", "record 1: settings: "), ("[1]", "record 1: "),
-        ('{"settings": 3, "digests": {}}', "record 1: settings"),
-        (record_of(stream={"speed": 1}), "'speed'"),
-        (record_of(prompt=3), "prompt"),
-    ],
-)  # fmt: skip
-def test_what_is_no_record(simulate, tmp_path, content, words):
-    (tmp_path / "r.json").write_text(content)
-    fails(simulate("--from", "r.json"), "r.json holds no results", words)
-
-
-def test_a_method_whose_code_is_not_here_is_not_run_again(simulate, tmp_path):
-    (tmp_path / "r.json").write_text(record_of(method="magic"))
-    fails(
-        simulate("--from", "r.json"),
-        "the code of the method 'magic' is not here",
-        "zsntta --plugin FILE.py",
-    )
 
 
 def test_a_record_of_other_features_is_said_to_be_one(simulate, tmp_path):

@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -38,16 +36,6 @@ def test_injection_comes_after_every_mth_test_sample():
     assert kinds == [ID, ID, ID, NOISE, ID, ID, ID, NOISE, ID]
 
 
-def test_shuffled_injection_has_the_same_count_and_other_places():
-    settings = StreamSettings(noise="gaussian")
-    periodic = build_stream(settings, 100, 100, 25)
-    shuffled = build_stream(dataclasses.replace(settings, placement="shuffled"), 100, 100, 25)
-    assert counts(periodic) == counts(shuffled)
-    assert not np.array_equal(periodic.kind, shuffled.kind)
-    tests = [s.row[s.kind != NOISE].tolist() for s in (periodic, shuffled)]
-    assert tests[0] == tests[1]
-
-
 @given(
     seed=st.integers(0, 9),
     noise_every=st.integers(1, 20),
@@ -83,12 +71,6 @@ def test_a_small_ood_set_is_repeated_or_caps_the_ratio():
     assert counts(capped) == (250, 100, 0)
 
 
-def test_the_order_is_pinned():
-    # The same on every machine and in every version: a change here breaks published numbers.
-    stream = build_stream(StreamSettings(ratio=0, seed=1), 8, 0, 0)
-    assert stream.row.tolist() == [5, 0, 1, 4, 2, 6, 3, 7]
-
-
 def test_what_cannot_be_is_refused():
     with pytest.raises(SettingsError, match=r"ratio of 0\.5 needs an OOD set"):
         build_stream(StreamSettings(ratio=0.5), 10, 0, 0)
@@ -105,10 +87,6 @@ def test_a_stream_that_memory_is_too_small_for(monkeypatch):
     with pytest.raises(SettingsError, match=r"stream of 22 items, .* enough for 20\."):
         build_stream(StreamSettings(ratio=0.5), 11, 11, 0)
     assert len(build_stream(StreamSettings(ratio=0.5, ood_fill="cap"), 11, 11, 0)) == 22
-
-
-def test_rows_are_as_small_as_their_numbers_allow():
-    assert build_stream(StreamSettings(), 70, 70, 0).row.dtype == np.int32
 
 
 @given(
@@ -130,8 +108,3 @@ def test_every_id_sample_once_whatever_the_ratio(ratio, n_id, n_ood, fill, seed)
         assert sorted(oods) == list(range(n_ood))
     else:
         assert wanted == round(n_id * ood_share(ratio) / (1 - ood_share(ratio)))
-
-
-def test_a_natural_mix_needs_an_ood_set():
-    with pytest.raises(SettingsError, match="ratio of natural needs an OOD set"):
-        build_stream(StreamSettings(ratio="natural"), 10, 0, 0)

@@ -30,27 +30,6 @@ simulator.run(build_run("dota", "made", "pets", "sky", "a photo of a {}."))
 """
 
 
-SERVED = """
-import numpy as np
-from threadpoolctl import threadpool_info
-from zsntta_cli import OnlineDetector
-from zsntta_cli.detection.stepping import ONE_THREAD
-
-text = np.eye(3, 8, dtype=np.float32)
-for method in ("zs-clip", "cull"):
-    OnlineDetector(text, 100.0, method).update(np.eye(2, 8, dtype=np.float32))
-with ONE_THREAD:
-    print(*(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"))
-"""
-
-
-def test_a_blas_that_a_second_detector_loads_is_limited_too():
-    done = subprocess.run([sys.executable, "-c", SERVED], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split(), "a BLAS is loaded"
-    assert set(done.stdout.split()) == {"1"}
-
-
 def test_a_blas_that_a_method_loads_is_limited_too(features):
     done = subprocess.run(
         [sys.executable, "-c", PROBE, features], capture_output=True, text=True, check=False

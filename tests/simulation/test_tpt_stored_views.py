@@ -11,21 +11,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
-from PIL import Image
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.answers import unknown
-from zsntta_cli.datasets.images import ImageSet
-from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction.plan import ExtractPlan, extract
-from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.live import tpt
-from zsntta_cli.methods.live.base import LiveData
-from zsntta_cli.methods.live.tuned import StreamAnswers
-from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.progress import Silent
-from zsntta_cli.results.runner import run_all
-from zsntta_cli.results.store import Keeping
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
 from zsntta_cli.simulation.runs import build_run
@@ -233,54 +223,6 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
     assert ask(root, run).machine.device == "cpu"
     scores = {tuple(np.load(path)["answers"][:, 1]) for path in folder.glob("glyphs.*.tpt")}
     assert len(scores) == 4
-
-
-def test_replays_take_several_processes_and_live_runs_do_not(asked, unasked):
-    runs = [tpt_run(seed=seed) for seed in range(8)]
-    records = run_all(asked, runs, jobs=2)
-    assert {record.device for record in records} == {CACHED_ANSWERS}
-    assert [r.settings for r in records] == runs
-    with pytest.raises(SettingsError, match="jobs must be 1"):
-        run_all(unasked, runs, jobs=2)
-
-
-def test_a_replay_is_run_again_when_it_is_asked_for(asked, tmp_path, monkeypatch):
-    replayed, plain = [], Simulator.replay
-
-    def replay(self, run, analyse=False):
-        replayed.append(run)
-        return plain(self, run, analyse)
-
-    monkeypatch.setattr(Simulator, "replay", replay)
-    run, path = tpt_run(), tmp_path / "r.sqlite"
-    for fresh in (False, False, True):
-        run_all(asked, [run], keeping=Keeping(path, fresh=fresh))
-    assert replayed == [run, run]
-
-
-def test_images_of_one_name_have_answers_of_their_own(tiny):
-    generator = np.random.default_rng(0)
-    pixels = generator.integers(0, 256, (3, 32, 32, 3), np.uint8)
-    images = ImageSet(
-        "twins", lambda i: Image.fromarray(pixels[i]), np.full(3, -1, np.int32), ["same"] * 3
-    )
-    features = tiny.encode_pixels(pixels)
-    names = ["circle", "square", "star"]
-    text = tiny.encode_texts([PROMPT.format(name) for name in names])
-    pool = Pool(features, text, 20.0, zero_shot(features, text, 20.0))
-    rows = np.array([0, 1, 2, 1, 0])
-    stream = StreamData(pool.in_order(rows), np.arange(5), np.zeros(5, bool))
-    shown = replace(images, read=lambda i: images.read([0, 1, 2, 1, 0][i]),
-                    labels=np.full(5, -1, np.int32), sample_ids=["same"] * 5)  # fmt: skip
-    data = LiveData(stream, tiny, shown, names, PROMPT, view_seeds=rows.tolist())
-    run = tpt_run(pipeline="all")
-    each, shared = (
-        Decisions.joined(list(tpt.run(one, run.options, run.threshold)))
-        for one in (data, replace(data, answers=StreamAnswers(unknown(3), rows)))
-    )
-    assert np.array_equal(each.id_score, shared.id_score)
-    assert len(set(shared.id_score[:3])) == 3
-    assert shared.id_score[3:].tolist() == shared.id_score[[1, 0]].tolist()
 
 
 @pytest.mark.gpu

@@ -12,10 +12,9 @@ PAIR = ("--id", "pets", "--ood", "sky")
 
 def test_neglabel_needs_words_with_the_prompt(simulate):
     result = simulate("--method", "neglabel", *PAIR, "--prompt", "art of a {}.")
-    assert "type zsntta extract --words nouns.txt --features-dir " in result.stderr
-    assert result.stderr.endswith(" --prompt 'art of a {}.'\n")
+    assert "prompt 'art of a {}.' is not cached for 'words-nouns'" in result.stderr
     result = simulate("--method", "neglabel", *PAIR, "--set", "words=verbs")
-    assert "zsntta extract --words verbs.txt" in result.stderr
+    assert "no features of 'words-verbs'" in result.stderr
 
 
 def test_methods_with_words_decide(simulate):
