@@ -10,7 +10,6 @@ import torch
 from made import CONFIG, fails, refused
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.lacking import encoder_options
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError
@@ -276,7 +275,7 @@ def test_the_embedded_encoder_brings_its_own_weights():
 )  # fmt: skip
 def test_names_of_encoders(choice, slug, options):
     assert choice.slug == slug
-    assert encoder_options(choice) == options
+    assert choice.options == options
 
 
 def test_a_text_beyond_the_context_is_told_and_two_that_become_one_are_refused(tiny, monkeypatch):

@@ -11,13 +11,13 @@ from made import PROMPT, Notes, fails
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.unfinished import KEPT
 from zsntta_cli.datasets import words as word_lists
 from zsntta_cli.encoders import text
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import StoreError
 from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.extraction.unfinished import KEPT
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
 
@@ -121,7 +121,7 @@ def test_parts_of_another_list_are_not_taken(tmp_path):
     changed = extractor(tmp_path, Batched())
     changed.words("many", other, [PROMPT])
     assert "made again" in changed.reporter.notes[0]
-    with pytest.raises(StoreError, match="class names of files are others"):
+    with pytest.raises(StoreError, match="labels or classes of files are others"):
         extractor(tmp_path, Batched()).words("many", WORDS, [PROMPT])
 
 
@@ -228,5 +228,5 @@ def test_a_built_in_name_goes_before_a_file_and_no_other_list_takes_it(zsntta, f
 def test_limit_holds_for_words(zsntta, few):
     assert zsntta(*EXTRACT, "wordnet-nouns", "--limit", "2").exit_code == 0
     assert len(cached_words("wordnet-nouns").class_names) == 2
-    fails(zsntta(*EXTRACT, "wordnet-nouns"), "made from other images: limit 2, now all")
+    fails(zsntta(*EXTRACT, "wordnet-nouns"), "is of another set (limit is 2, not None)")
     fails(zsntta(*EXTRACT, "wordnt"), "cannot read the word list wordnt (No such file")

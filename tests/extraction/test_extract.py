@@ -8,15 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feature_files import PETS
 from made import IMAGE_BOMB, PROMPT, refused
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.unfinished import Unfinished
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, StoreError
-from zsntta_cli.extraction.unfinished import Unfinished
 from zsntta_cli.settings.prompts import class_prompts
 
 
@@ -104,8 +103,8 @@ def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
     changed = replace(glyphs(20), fingerprint="other pixels")
-    for images, said in ((glyphs(30), "images 20, now 30"), (changed, "names, sizes")):
-        with refused(f"made from other images: {said}", "--overwrite replaces it"):
+    for images, said in ((glyphs(30), "images is 20, not 30"), (changed, "names, sizes")):
+        with refused(f"is of another set ({said}", "--overwrite replaces it"):
             extractor().dataset(images)
         assert path.read_bytes() == before
     assert extractor(overwrite=True).dataset(glyphs(30)).images == 30
@@ -117,7 +116,7 @@ def test_a_file_of_another_encoder_or_type_is_kept(extractor):
     other._request = {**other._request, "weights_sha256": "another"}
     with refused("is of another encoder"):
         other.dataset(glyphs(20))
-    with refused("features in float16, and float32 is asked for", "--overwrite replaces it"):
+    with refused("of another set (type is float16, not float32)", "--overwrite replaces it"):
         extractor(store="float32").dataset(glyphs(20))
     assert path.read_bytes() == before
     assert extractor(store="float32", overwrite=True).dataset(glyphs(20)).encoded == 20
@@ -211,33 +210,19 @@ def test_a_disk_that_fills_up_loses_no_finished_part(extractor, tmp_path, room):
     assert store.read(path).digest == store.read(whole.path).digest
 
 
-def test_damaged_rows_of_a_stopped_run_are_never_too_many(tmp_path):
-    """Half a batch is made again, and so are rows that are more than the file has."""
+def test_rows_that_fill_are_cut_to_whole_ones_and_never_of_something_else(tmp_path):
+    file, rows = tmp_path / ".pets.rows", np.arange(24, dtype=np.float16).reshape(6, 4)
 
-    def unfinished():
-        identity = {"batch_size": 2}
-        return Unfinished(tmp_path / "pets.h5", identity, (6, 4), "float16", notes.append)
+    def begun(of="pets"):
+        return Unfinished(file, {"of": of}, 4, "float16")
 
-    notes, file = [], tmp_path / ".pets.rows"
-    rows = np.arange(24, dtype=np.float16).reshape(6, 4)
-    unfinished().fill([rows[:2]], print)
-    for more, done in ((b"", 2), (b"x" * 7, 2), (b"x" * 8, 2), (b"x" * 15, 2), (b"x" * 16, 4)):
-        file.write_bytes(rows[:2].tobytes() + more)
-        assert unfinished().done == done
-    file.write_bytes(rows[:2].tobytes() + b"x" * 9)
-    taken_up = unfinished()
-    taken_up.fill([rows[2:4], rows[4:]], print)
-    np.testing.assert_array_equal(taken_up.rows, rows)
-    assert notes == []
-    file.write_bytes(rows.tobytes() + b"x")
-    assert unfinished().done == 0
-    assert "made again" in notes[0]
-
-
-def test_an_image_that_cannot_be_read_has_no_row(tmp_path):
-    unfinished = Unfinished(tmp_path / "pets.h5", {"batch_size": 6}, PETS.shape, "float16", print)
-    rows = PETS.copy()
-    rows[1] = np.nan
-    unfinished.fill([rows], print)
-    assert unfinished.readable().tolist() == [True, False, True, True, True, True]
-    np.testing.assert_array_equal(np.concatenate([*unfinished.blocks()]), np.delete(PETS, 1, 0))
+    begun().append(rows[:2])
+    with file.open("ab") as end:
+        end.write(b"half a row"[:5])
+    assert begun().done == 2
+    begun().fill([rows[2:4], rows[4:]], print)
+    np.testing.assert_array_equal(begun().rows, rows)
+    other = begun("cars")
+    assert (other.done, other.has_others) == (0, True)
+    other.append(rows[:1])
+    assert (begun("cars").done, begun().done) == (1, 0)

@@ -69,7 +69,7 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     path = made(extractor, tmp_path, 2, glyphs())
     again = extractor(tmp_path, encoder=None)
     assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0, "no encoder is needed"
-    with refused("made from other images: images 70, now 40", "--overwrite replaces it"):
+    with refused("is of another set (images is 70, not 40)", "--overwrite replaces it"):
         extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
         extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
@@ -108,7 +108,9 @@ def test_what_is_not_joined(extractor, tmp_path, tiny):
     second = part_path(path, 2, 3)
     content = second.read_bytes()
     others = {
-        "is of another extraction (digest is": {"images": replace(glyphs(), fingerprint="other")},
+        "is of another extraction (names, sizes": {
+            "images": replace(glyphs(), fingerprint="other")
+        },
         "is of another extraction (batch-size is 7, not 8)": {"batch_size": 7},
         "is of another extraction (type is float32, not float16)": {"store": "float32"},
     }

@@ -50,5 +50,5 @@ def test_by_the_command_line_and_replayed(zsntta):
     refused = run("extract", "--dataset", "shapes", "--limit", "60", "--noise", "none")
     assert refused.exit_code != 0
     [line] = [line for line in refused.stderr.splitlines() if line.startswith("error: ")]
-    assert "features in float32, and float16 is asked for" in line
+    assert "of another set (type is float32, not float16)" in line
     assert "--overwrite" in line

@@ -8,8 +8,9 @@ import pytest
 from made import PROMPT
 
 import zsntta_cli
+from zsntta_cli.cache.identity import overlap
 from zsntta_cli.cache.store import Features
-from zsntta_cli.simulation.notes import overlap, run_notes
+from zsntta_cli.simulation.notes import run_notes
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 

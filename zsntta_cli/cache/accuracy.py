@@ -95,6 +95,16 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
     return [judge(zero_shot(features, text), published) for text in features.texts.values()]
 
 
+def accuracy_lines(features: Features) -> Iterator[str]:
+    """Lines on a set's accuracies beside the published ones, and on what may be wrong with it."""
+    path, shots = features.path, zero_shots(features)
+    for shot in shots:
+        under = f" under '{shot.template}'" * (len(shots) > 1)
+        yield f"note: {path.stem}{under}: {shot.line}"
+    for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
+        yield f"warning: {path.parent.name}/{path.stem}: {warning}."
+
+
 def zero_shot(features: Features, text: Text) -> ZeroShotAccuracy:
     """The accuracy under one prompt, of images of which some have labels."""
     is_labelled, names = features.labels >= 0, features.class_names

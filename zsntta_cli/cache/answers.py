@@ -1,15 +1,17 @@
-"""TPT's answers for the images of a feature file, which are kept beside it: one array that fills.
+"""TPT's answers for the images of a feature file, which are kept beside it.
 
 The prompt is reset before each sample, so an answer depends on the image, the class names, the
 prompt and TPT's own settings, and never on a stream. Answers are filed under a digest of the
-question, `features/<encoder>/<set>.<digest>.tpt`, and hold the digest of the features. A file is
-written whole, one process at a time, with what others have kept meanwhile.
+question, `features/ENCODER/SET.DIGEST.tpt`: rows (n, 7) that are written behind each other as the
+answers are computed, each with the number of its image and a checksum of itself.
 """
 
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import locked
-from zsntta_cli.cache.identity import ENCODING, machine_facts
+from zsntta_cli.cache.unfinished import Unfinished, said_of
 from zsntta_cli.errors import StoreError
-from zsntta_cli.files import whole_file
 
 SUFFIX = ".tpt"
 _DIGITS = 12  # digits of the question's digest in a file's name
@@ -29,6 +30,7 @@ _DIGITS = 12  # digits of the question's digest in a file's name
 # this logit (for the noise score "match"), and the entropy of the probabilities in nats.
 COLUMNS = "class_index", "noise_score", "best_class", "best_logit", "entropy"
 Answers = NDArray[np.float64]  # (N, 5), NaN where an answer is not known
+_WIDTH = 2 + len(COLUMNS)
 
 
 def unknown(count: int) -> Answers:
@@ -44,61 +46,45 @@ def is_known(answers: Answers) -> NDArray[np.bool_]:
 class AnswerFile:
     """The answers for one feature file to one question."""
 
-    def __init__(
-        self, features: Path, asked: Mapping[str, Any], digest: str, images: int, id_set: str
-    ) -> None:
-        """`asked` is all that answers depend on beside the features, whose digest is `digest`.
-
-        `id_set` is a set with the classes of the question; other sets may have the same classes.
-        """
-        content = json.dumps(asked, sort_keys=True).encode()
-        key = hashlib.sha256(content).hexdigest()[:_DIGITS]
+    def __init__(self, features: Path, asked: Mapping[str, Any], digest: str, images: int) -> None:
+        """`asked` is all that answers depend on beside the features, whose digest is `digest`."""
+        key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         self.path = features.with_name(f"{features.stem}.{key}{SUFFIX}")
         self.images = images
-        self._identity = {"asked": json.loads(content), "features": digest, "images": images}
-        self._id_set = id_set
+        self._of = {"asked": asked, "features": digest, "images": images}
 
     def read(self) -> Answers:
-        """Read the answers (N, 5); none is known without a file, or if it is for other features.
+        """Read the answers (N, 5), as far as there are any for these features.
 
-        Raises:
-            StoreError: the file is broken.
+        Rows that are damaged are no answers.
         """
-        if not self.path.exists():
-            return unknown(self.images)
-        header, answers = _read(self.path)
-        is_ours = all(header[key] == value for key, value in self._identity.items())
-        return answers if is_ours else unknown(self.images)
+        return self._read(self._rows())
+
+    def _rows(self) -> Unfinished:
+        return Unfinished(self.path, self._of, _WIDTH, "float64")
+
+    def _read(self, kept: Unfinished) -> Answers:
+        answers, rows = unknown(self.images), np.array(kept.rows)
+        rows = rows[rows[:, -1] == _checksums(rows[:, :-1])]
+        answers[rows[:, 0].astype(int)] = rows[:, 1:-1]
+        return answers
 
     def save(self, answers: Answers) -> None:
-        """Keep answers (N, 5), and those that another process has kept meanwhile.
+        """Keep those of the answers (N, 5) that no process has kept yet.
 
         Raises:
-            StoreError: the file cannot be written, or is broken.
+            StoreError: they cannot be written.
         """
-        with locked(self.path, lambda _: None):  # for the moment that a file takes
-            kept = self.read()
-            both = np.where(is_known(kept)[:, None], kept, answers)
-            header = self._identity | {
-                "id_set": self._id_set, "answered": int(is_known(both).sum()),
-                "machine": machine_facts(ENCODING), "created": store.now(),
-            }  # fmt: skip
-            with whole_file(self.path) as temporary, temporary.open("wb") as file:
-                np.savez(file, header=np.array(json.dumps(header)), answers=both)
+        with locked(self.path, lambda _: None):  # for the moment that this takes
+            kept = self._rows()
+            new = np.flatnonzero(is_known(answers) & ~is_known(self._read(kept)))
+            rows = np.column_stack([new, answers[new]])
+            kept.append(np.column_stack([rows, _checksums(rows)]))
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Answers]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
-            header, answers = json.loads(str(content["header"])), content["answers"]
-        if answers.dtype != np.float64 or answers.shape != (header["images"], len(COLUMNS)):
-            raise ValueError("its answers are not for its images")
-    except Exception as error:  # a damaged file may fail in any part of its reading
-        raise StoreError(
-            f"{path} holds no whole answers of TPT ({error}): delete it, the next live "
-            f"run of TPT makes them again."
-        ) from error
-    return header, answers
+def _checksums(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The CRC-32 of each row, (n,)."""
+    return np.array([zlib.crc32(row.tobytes()) for row in rows], np.float64)
 
 
 @dataclass(frozen=True)
@@ -106,9 +92,9 @@ class StoredAnswers:
     """A file of answers in a features folder."""
 
     path: Path
-    size: int  # bytes
-    header: Mapping[str, Any]  # empty if the file is broken
-    problem: str = ""  # why it cannot be used
+    state: str  # its content in words, or what is wrong with it
+    is_bad: bool = False
+    images: int | None = None
 
     @property
     def name(self) -> str:
@@ -116,28 +102,31 @@ class StoredAnswers:
         return Path(self.path.stem).stem
 
     @property
-    def state(self) -> str:
-        """Its content in words, or what is wrong with it."""
-        if self.problem:
-            return self.problem
-        asked = self.header["asked"]
-        settings = ", ".join(f"{k} {v}" for k, v in dict(asked.get("settings", {})).items())
-        return (
-            f"{self.header['answered']:,} of {self.header['images']:,} images, classes of "
-            f"{self.header['id_set']}, '{asked.get('prompt')}', {settings}"
-        )
+    def size(self) -> int:
+        """The bytes of the file."""
+        return self.path.stat().st_size
+
+    @property
+    def created(self) -> str:
+        """The day of the last answer."""
+        return datetime.fromtimestamp(self.path.stat().st_mtime, UTC).date().isoformat()
 
 
 def stored_answers(path: Path) -> StoredAnswers:
     """Read a file of answers, and say what is wrong with it."""
-    size = path.stat().st_size
+    features = path.with_name(f"{Path(path.stem).stem}.h5")
     try:
-        header, _ = _read(path)
-        features = path.with_name(f"{Path(path.stem).stem}.h5")
+        said = json.loads(said_of(path).read_bytes())
+        asked, images, digest = dict(said["asked"]), int(said["images"]), said["features"]
         now = store.read(features, rows=False)
     except StoreError as error:
-        return StoredAnswers(path, size, {}, str(error))
-    problem = ""
-    if (header["features"], header["images"]) != (now.digest, len(now)):
-        problem = f"answers on other features than {features.name} has now: delete it"
-    return StoredAnswers(path, size, header, problem)
+        return StoredAnswers(path, str(error), is_bad=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        return StoredAnswers(path, f"does not say what it is of: delete {path}", is_bad=True)
+    if (digest, images) != (now.digest, len(now)):
+        other = f"answers on other features than {features.name} has now: delete it"
+        return StoredAnswers(path, other, is_bad=True)
+    answered = is_known(AnswerFile(features, asked, digest, images).read()).sum()
+    settings = ", ".join(f"{k} {v}" for k, v in dict(asked.get("settings", {})).items())
+    state = f"{answered:,} of {images:,} images, '{asked.get('prompt')}', {settings}"
+    return StoredAnswers(path, state, images=images)

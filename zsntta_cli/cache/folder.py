@@ -52,11 +52,6 @@ def feature_path(root: Path, encoder_name: str, name: str) -> Path:
     return encoder_folder(root, encoder_name) / f"{name}.h5"
 
 
-def rows_path(path: Path) -> Path:
-    """The rows of a feature file that is being made."""
-    return path.with_name(f".{path.stem}.rows")
-
-
 def parts_folder(path: Path) -> Path:
     """The folder with the parts from which the feature file at `path` is joined."""
     return path.with_name(f"{path.stem}.parts")
@@ -109,25 +104,23 @@ class Stored:
         return self.path.stem.removeprefix(".")
 
 
-def any_features(root: Path, encoder_name: str, but: Path | None = None) -> "Features | None":
-    """The description of one of an encoder's feature files, `but` not of that one.
-
-    All files of a folder are of one encoder: whoever writes one has compared it with another.
-    """
-    for path in _files(root, encoder_name):
-        if path != but and (header := _file(path).header):
-            return header
-    return None
+def described(root: Path, encoder_name: str) -> "list[Features]":
+    """The descriptions of an encoder's feature files, without those that are broken."""
+    return [of for path in _files(root, encoder_name) if (of := _file(path).header)]
 
 
-def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> None:
-    """Refuse a folder with features of another encoder: weights behind a name may change.
+def check_folder(root: Path, encoder_name: str, identity: Mapping[str, Any]) -> "list[Features]":
+    """The descriptions in a folder, none of which is of another encoder than `identity`.
+
+    Weights behind a name may change, and files of another folder may have been copied to this one.
 
     Raises:
-        StoreError: there are such features.
+        StoreError: one is of another encoder.
     """
-    if other := any_features(root, encoder_name):
+    files = described(root, encoder_name)
+    for other in files:
         check_same(other.path, other.identity, identity)
+    return files
 
 
 def stored(root: Path, encoder_name: str | None = None) -> list[Stored]:

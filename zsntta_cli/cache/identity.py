@@ -5,21 +5,27 @@ import platform
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zsntta_cli import __version__
-from zsntta_cli.errors import StoreError
-from zsntta_cli.settings import CHECKPOINT, hub_folder
+from zsntta_cli.errors import StoreError, counted, first_of, short
+from zsntta_cli.settings import CHECKPOINT, hub_folder, known_folders
+
+if TYPE_CHECKING:
+    from zsntta_cli.cache.store import Features
 
 SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale", "logit_bias",
 )  # fmt: skip
+DIGEST = "digest"  # key of a source that tells the names, sizes and labels of files from others
 IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
 # Encoders of which it is known by how many nats a fitting text stands above any other: those of
 # OpenAI's training, in batches of 32,768 (docs/detector.md).
 _OPENAI, _LEVEL_KNOWN = "openai", ("ViT-B-32", "ViT-B-16", "ViT-L-14", "ViT-L-14-336")
 LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
+UNIT_TOLERANCE = 1e-2  # unit norms in half precision differ by less, raw CLIP norms by far more
+TEXT_TOLERANCE = 1e-3
 
 
 def is_level_known(identity: Mapping[str, Any]) -> bool:
@@ -36,7 +42,9 @@ class Difference(NamedTuple):
     other: Any
 
     def __str__(self) -> str:
-        return f"{self.key} is {self.one}, not {self.other}"
+        if self.key == DIGEST:
+            return "names, sizes, labels or classes of files are others"
+        return f"{self.key} is {short(str(self.one))}, not {short(str(self.other))}"
 
 
 def difference(
@@ -71,6 +79,16 @@ def check_same(
         raise StoreError(f"{path} is of another {what} ({differs}): {then}.")
 
 
+def foreign_model(folder: str, identity: Mapping[str, Any]) -> str:
+    """The model of features in the folder of a known encoder, if it is another one; else empty.
+
+    So it is where a folder was copied. Of an imported encoder nothing is known but its name.
+    """
+    meant, model = known_folders().get(folder), str(identity.get("model"))
+    is_told = identity.get("pretrained") != IMPORTED
+    return model if meant and is_told and model != meant.model else ""
+
+
 def without_place(name: Any, prefix: str = "") -> Any:
     """The name of a model or its weights, without the folders of the machine it lay on."""
     if not isinstance(name, str):
@@ -91,6 +109,23 @@ def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     return {**identity, **names}
 
 
+def overlap(id_set: "Features", ood_set: "Features") -> str:
+    """What two sets have in common, as a clause: all images, or names of classes; else nothing.
+
+    Images that some classes alone share are not looked for: that would need all rows.
+    """
+    if id_set.digest and id_set.digest == ood_set.digest:
+        return "have the same images"
+    ood_names = {*map(_plain, ood_set.class_names)}
+    names = [short(name) for name in id_set.class_names if _plain(name) in ood_names]
+    many = counted(len(names), "class", "classes")
+    return f"share {many} ({first_of(names, _SHOWN)})" if names else ""
+
+
+def _plain(name: str) -> str:
+    return " ".join(re.split(r"[\s_-]+", name.casefold()))
+
+
 def names_a_folder(sample_id: str) -> bool:
     """Whether a sample id is an absolute path, which names folders of this machine."""
     return PurePosixPath(sample_id).is_absolute() or PureWindowsPath(sample_id).is_absolute()
@@ -102,6 +137,7 @@ ENCODING = {  # libraries that encode images and class names, by module, with th
     "torchvision": "torchvision",
     "pillow": "pillow",
 }
+_SHOWN = 3  # names of classes in a line
 _CPU_INFO = Path("/proc/cpuinfo")
 
 

@@ -4,12 +4,11 @@ The command names the encoder as far as its folder tells; the command line adds 
 line says (`cli/command.py`).
 """
 
-import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from zsntta_cli.cache.folder import any_features, encoders_with
+from zsntta_cli.cache.folder import described, encoders_with
 from zsntta_cli.datasets import needs_no_hand
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
@@ -104,16 +103,6 @@ def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> st
     return f"zsntta extract {asked}{_of(encoder, root)}"
 
 
-def encoder_options(choice: EncoderChoice) -> str:
-    """The options of the command line that name an encoder, none for the default one."""
-    words = []
-    for f in dataclasses.fields(choice):
-        value = getattr(choice, f.name)
-        if value != f.default and not (f.name == "pretrained" and choice.has_own_weights):
-            words.append(f"--{'encoder' if f.name == 'folder' else f.name} {shlex.quote(value)}")
-    return " ".join(words)
-
-
 def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
     """The encoder whose features are in a folder; None where that is not known."""
     if folder in known_folders():
@@ -136,16 +125,16 @@ def _is_imported(folder: str, root: Path) -> bool:
 def _identity(folder: str, root: Path) -> Mapping[str, object]:
     """What made the features in a folder; nothing where there are none, or none that is read."""
     try:
-        features = any_features(root, folder) if folder else None
-    except (OSError, ZsnttaError):
+        beside = described(root, folder) if folder else []
+    except ZsnttaError:
         return {}
-    return features.identity if features else {}
+    return beside[0].identity if beside else {}
 
 
 def _of(encoder: str, root: Path) -> str:
     """The options that name an encoder by its folder, and the folder of all features."""
     choice = encoder_of(encoder, root) if encoder else None
-    options = encoder_options(choice) if choice else ""
+    options = choice.options if choice else ""
     return f" {options}" * bool(options) + _folder(root)
 
 

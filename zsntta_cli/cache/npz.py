@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 
 from zsntta_cli import __version__, datasets
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import any_features, feature_path, find, locked
+from zsntta_cli.cache.folder import described, feature_path, find, locked
 from zsntta_cli.cache.identity import (
     IMPORTED,
     SAME_ENCODER,
+    UNIT_TOLERANCE,
     check_same,
     names_a_folder,
     public_identity,
 )
-from zsntta_cli.cache.soundness import UNIT_TOLERANCE, faults, row_norms
-from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.cache.store import Features, Text, faults, row_norms
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import (
     DATASET,
@@ -204,7 +204,9 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     new, sample_ids = _gathered(plan, path, note)
     if wrong := faults(new, every_row=True):
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
-    if other := any_features(root, plan.encoder, but=path):
+    for other in described(root, plan.encoder):
+        if other.path == path:
+            continue
         check_same(
             other.path, {**other.identity, "dims": other.dim}, {**new.identity, "dims": new.dim},
             (*SAME_ENCODER, "dims"),

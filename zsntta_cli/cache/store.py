@@ -25,14 +25,17 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.identity import machine_facts
-from zsntta_cli.cache.soundness import faults
+from zsntta_cli.cache.identity import TEXT_TOLERANCE, UNIT_TOLERANCE, machine_facts
+from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import input_size, whole_file
+from zsntta_cli.settings.options import LARGEST_SCALE, is_bias, is_scale
 
 FORMAT = 1
 _GENERIC = "generic_text"
 _DEPTH = 2  # groups within a file: text/KEY
+_SAMPLED = 256  # rows whose norms are checked whenever a file is read
+_BLOCK = 8192  # rows in double precision at a time
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,11 @@ class Text:
     features: NDArray[np.float32]  # (C, D) unit norm; (0, D) where only the description was read
     logit_scale: float | None = None  # classes that are made of photos have their own
     digest: str = ""  # sha256 of the features, as the file says it
+
+    @property
+    def scale(self) -> str:
+        """Its own logit scale as a file says it; empty for the encoder's."""
+        return "" if self.logit_scale is None else repr(float(self.logit_scale))
 
 
 def now() -> str:
@@ -101,7 +109,7 @@ class Features:
             "digest": self.digest,
             "normalized": self.normalized,
             "class_names": self.class_names,
-            "texts": sorted([t.template, t.digest, _scale(t)] for t in self.texts.values()),
+            "texts": sorted([t.template, t.digest, t.scale] for t in self.texts.values()),
         }
         if self.generic is not None:
             sealed["generic"] = self.generic_source, self.generic_digest
@@ -112,11 +120,6 @@ class Features:
         scale = self.texts[template].logit_scale if template in self.texts else None
         own = {} if scale is None else {"logit_scale": scale, "logit_bias": None}
         return {**self.identity, **own}
-
-
-def _scale(text: Text) -> str:
-    """The logit scale of a template of its own as a file says it; empty for the encoder's."""
-    return "" if text.logit_scale is None else repr(float(text.logit_scale))
 
 
 # Writing. Strings have a fixed length: those of variable length lie in a heap, and HDF5 loops for
@@ -144,10 +147,7 @@ def write(
         )  # fmt: skip
         if new.class_names:
             _write_strings(file, "class_names", new.class_names)
-        texts = _write_texts(file, new.texts.values())
-        if new.generic is not None:
-            _write_generic(file, new.generic, new.generic_source)
-        _write_seal(file, replace(new, digest=digest, texts=texts))
+        _write_texts(file, replace(new, digest=digest, texts={}), new.texts.values())
     return digest
 
 
@@ -165,14 +165,14 @@ def add_texts(
         StoreError: the file is broken, or cannot be written.
     """
     new = read(path, rows=False)
+    if generic is not None:
+        new = replace(new, generic=generic, generic_source=generic_source)
     with whole_file(path) as temporary:
         shutil.copyfile(path, temporary)
         with _writable(temporary, "r+") as file:
-            new = replace(new, texts={**new.texts, **_write_texts(file, texts)})
-            if generic is not None:
-                _write_generic(file, generic, generic_source)
-                new = replace(new, generic=generic, generic_source=generic_source)
-            _write_seal(file, new)
+            if generic is not None and _GENERIC in file:
+                del file[_GENERIC]
+            _write_texts(file, new, texts)
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -209,33 +209,24 @@ def _write_rows(
     return digest.hexdigest()
 
 
-def _write_texts(file: h5py.File, texts: Iterable[Text]) -> dict[str, Text]:
-    """Write class text features, and return them with their digests, by template."""
-    written = {}
-    for new in texts:
-        text = written[new.template] = replace(new, digest=digest_of(new.features))
+def _write_texts(file: h5py.File, features: Features, new: Iterable[Text]) -> None:
+    """Write `new` class text features and the generic text, and seal the file of `features`."""
+    texts = dict(features.texts)
+    for text in new:
+        texts[text.template] = text = replace(text, digest=digest_of(text.features))
         key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
         group = file.create_group(f"text/{key}")
         _write_attrs(group, template=text.template, digest=text.digest)
-        if text.logit_scale is not None:
-            _write_attrs(group, logit_scale=_scale(text))
+        if text.scale:
+            _write_attrs(group, logit_scale=text.scale)
         group["text_features"] = text.features
-    return written
-
-
-def _write_generic(file: h5py.File, feature: NDArray[np.float32], source: str) -> None:
-    if _GENERIC in file:
-        del file[_GENERIC]
-    file[_GENERIC] = feature
-    _write_attrs(file[_GENERIC], source=source)
-
-
-def _write_seal(file: h5py.File, features: Features) -> None:
-    """Seal a finished file, which holds `features`."""
+    if features.generic is not None and _GENERIC not in file:
+        file[_GENERIC] = features.generic
+        _write_attrs(file[_GENERIC], source=features.generic_source)
     file.flush()
     if "seal" in file.attrs:
         del file.attrs["seal"]
-    _write_attrs(file, seal=features.seal)
+    _write_attrs(file, seal=replace(features, texts=texts).seal)
 
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
@@ -276,20 +267,6 @@ def read_sample_ids(path: Path) -> tuple[str, ...]:
         return _strings(file, "sample_ids")
 
 
-def problems(path: Path) -> list[str]:
-    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
-    try:
-        features, ids = read(path), read_sample_ids(path)
-    except StoreError as error:
-        return [str(error)]
-    wrong = faults(features, every_row=True)
-    if features.name != path.stem:
-        wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
-    if twice := len(ids) - len(set(ids)):
-        wrong.append(f"{twice:,} sample ids are there twice")
-    return wrong
-
-
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[h5py.File]:
     """Open a feature file, all of whose members were looked at.
@@ -304,8 +281,8 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
         with h5py.File(os.fsencode(path), "r") as file:
-            _check_members(file, size, 0)
-            if (version := int(_attribute(file, "format"))) != FORMAT:
+            _check_members(file, size)
+            if (version := int(_attribute(file, "format", np.integer))) != FORMAT:
                 raise ValueError(f"its format is {version}, must be {FORMAT}")
             yield file
     except MemoryError as error:
@@ -317,7 +294,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         ) from error
 
 
-def _check_members(group: h5py.Group, left: int, depth: int) -> int:
+def _check_members(group: h5py.Group, left: int, depth: int = 0) -> int:
     """Refuse what reaches out of a file, or declares more than the bytes `left`; return the rest.
 
     Members are plain groups and data sets behind hard links: a data set lies in the file, in one
@@ -326,7 +303,7 @@ def _check_members(group: h5py.Group, left: int, depth: int) -> int:
     Raises:
         ValueError: a member is something else.
     """
-    left = _check_attributes(group, left)
+    left -= _attribute_bytes(group)
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise ValueError(f"'{name}' is a link, and links are not followed")
@@ -334,7 +311,7 @@ def _check_members(group: h5py.Group, left: int, depth: int) -> int:
         if isinstance(member, h5py.Group) and depth < _DEPTH:
             left = _check_members(member, left, depth + 1)
         elif isinstance(member, h5py.Dataset):
-            left = _check_attributes(member, left - _stored_bytes(name, member))
+            left -= _stored_bytes(name, member) + _attribute_bytes(member)
         else:
             raise ValueError(f"'{name}' is no data set")
         if left < 0:
@@ -342,13 +319,15 @@ def _check_members(group: h5py.Group, left: int, depth: int) -> int:
     return left
 
 
-def _check_attributes(member: h5py.Group | h5py.Dataset, left: int) -> int:
+def _attribute_bytes(member: h5py.Group | h5py.Dataset) -> int:
+    """The bytes of attributes, which are single numbers or texts of a fixed length."""
+    size = 0
     for i in range(h5py.h5a.get_num_attrs(member.id)):
         attribute = h5py.h5a.open(member.id, index=i)
         if attribute.shape != () or attribute.dtype.kind not in "iubS":
             raise ValueError(f"its attribute '{attribute.name.decode()}' is of another type")
-        left -= attribute.get_storage_size()
-    return left
+        size += int(attribute.get_storage_size())
+    return size
 
 
 def _stored_bytes(name: str, data: h5py.Dataset) -> int:
@@ -364,6 +343,7 @@ def _stored_bytes(name: str, data: h5py.Dataset) -> int:
 
 
 def _read(path: Path, file: h5py.File, rows: bool) -> Features:
+    taken = () if rows else slice(0)
     stored = _data(file, "image_features", (None, None), np.float16, np.float32)
     count, dim = stored.shape
     labels = _data(file, "labels", (count,), np.int32)[()]
@@ -374,38 +354,30 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
         raise ValueError("a label has no class name")
     texts = {}
     for group in file["text"].values() if "text" in file else ():
-        text = _read_text(group, (len(class_names), dim), rows)
+        text = Text(
+            _attribute(group, "template"),
+            _data(group, "text_features", (len(class_names), dim), np.float32)[taken],
+            float(_attribute(group, "logit_scale")) if "logit_scale" in group.attrs else None,
+            _attribute(group, "digest"),
+        )
+        if rows and digest_of(text.features) != text.digest:
+            raise ValueError("its text features do not match their digest")
         texts[text.template] = text
+    generic = _data(file, _GENERIC, (dim,), np.float32)[()] if _GENERIC in file else None
     features = Features(
-        path, _text(file, "kind"), _text(file, "name"), _mapping(file, "encoder"),
-        _mapping(file, "source"), stored[() if rows else slice(0)], labels, class_names,
-        texts, *_read_generic(file, dim),
-        bool(_attribute(file, "normalized")), _mapping(file, "machine"), _text(file, "created"),
-        _text(file, "digest"),
+        path, _attribute(file, "kind"), _attribute(file, "name"), _mapping(file, "encoder"),
+        _mapping(file, "source"), stored[taken], labels, class_names, texts,
+        generic, _attribute(file[_GENERIC], "source") if _GENERIC in file else "",
+        bool(_attribute(file, "normalized", np.bool_)), _mapping(file, "machine"),
+        _attribute(file, "created"), _attribute(file, "digest"),
     )  # fmt: skip
-    if _text(file, "seal") != features.seal:
+    if _attribute(file, "seal") != features.seal:
         raise ValueError(
             "its encoder, class names or text features are not those that it was written with"
         )
     if rows and digest_of(features.image_features, labels) != features.digest:
         raise ValueError("its content does not match its digest")
     return features
-
-
-def _read_text(group: h5py.Group, shape: tuple[int, int], rows: bool) -> Text:
-    features = _data(group, "text_features", shape, np.float32)[() if rows else slice(0)]
-    digest = _text(group, "digest")
-    if rows and digest_of(features) != digest:
-        raise ValueError("its text features do not match their digest")
-    scale = float(_text(group, "logit_scale")) if "logit_scale" in group.attrs else None
-    return Text(_text(group, "template"), features, scale, digest)
-
-
-def _read_generic(file: h5py.File, dim: int) -> tuple[NDArray[np.float32] | None, str]:
-    if _GENERIC not in file:
-        return None, ""
-    feature: NDArray[np.float32] = _data(file, _GENERIC, (dim,), np.float32)[()]
-    return feature, _text(file[_GENERIC], "source")
 
 
 def _data(
@@ -430,21 +402,98 @@ def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
     return tuple(texts[()].tolist())
 
 
-def _attribute(group: h5py.Group, name: str) -> Any:
-    if name not in group.attrs:
+def _attribute(group: h5py.Group, name: str, kind: type = bytes) -> Any:
+    """An attribute of a kind; texts, which a file has as bytes, are decoded."""
+    value = group.attrs.get(name)
+    if value is None:
         raise ValueError(f"it has no attribute '{name}'")
-    return group.attrs[name]
-
-
-def _text(group: h5py.Group, name: str) -> str:
-    value = _attribute(group, name)
-    if not isinstance(value, bytes):
-        raise ValueError(f"its attribute '{name}' is no text")
-    return value.decode(errors="surrogateescape")
+    if not isinstance(value, kind):
+        raise ValueError(f"its attribute '{name}' is no {'text' if kind is bytes else 'number'}")
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
 
 
 def _mapping(group: h5py.Group, name: str) -> dict[str, Any]:
-    value = json.loads(_text(group, name))
+    value = json.loads(_attribute(group, name))
     if not isinstance(value, dict):
         raise ValueError(f"its attribute '{name}' is no JSON object")
     return value
+
+
+# Whether what is whole can be used.
+
+
+def problems(path: Path) -> list[str]:
+    """Read a feature file whole, and list what is wrong with it; nothing if it is sound."""
+    try:
+        features, ids = read(path), read_sample_ids(path)
+    except StoreError as error:
+        return [str(error)]
+    wrong = faults(features, every_row=True)
+    if features.name != path.stem:
+        wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
+    if twice := len(ids) - len(set(ids)):
+        wrong.append(f"{twice:,} sample ids are there twice")
+    return wrong
+
+
+def faults(features: Features, every_row: bool = False) -> list[str]:
+    """List what is wrong with features; nothing if they are sound.
+
+    Norms are computed of some rows only, unless `every_row`: features that are not finite are
+    shown by their scores, which are computed before any result.
+    """
+    return [*_faults_of_words(features), *_faults_of_rows(features, every_row)]
+
+
+def _faults_of_words(features: Features) -> Iterator[str]:
+    """Give what is wrong with the description of a file, beside its arrays."""
+    identity = features.identity
+    scale, bias = identity.get("logit_scale"), identity.get("logit_bias")
+    if features.kind not in (DATASET, NOISE, WORDS):
+        yield f"its kind is '{features.kind}'"
+    if not is_scale(scale):
+        yield f"its logit scale is {scale}, must be above 0 and at most {LARGEST_SCALE:g}"
+    if bias is not None and not is_bias(bias):
+        yield f"its logit bias is {bias}, must be a number"
+    for key in ("model", "pretrained", "precision", "weights_sha256"):
+        if not isinstance(identity.get(key), str | None):
+            yield f"its encoder's {key} is no text"
+    for key in ("images", "limit"):
+        value = features.source.get(key)
+        if not isinstance(value, int | None) or isinstance(value, bool) or (value or 0) < 0:
+            yield f"its source's {key} is no whole number"
+
+
+def _faults_of_rows(features: Features, every_row: bool) -> Iterator[str]:
+    rows, lowest = features.image_features, features.labels.min(initial=0)
+    if lowest < -1:
+        yield f"has the label {lowest}, must be -1 (none) or more"
+    if not len(rows) and features.kind != WORDS:
+        yield "holds no features"
+    suspects = np.flatnonzero((rows[:, :1] == 0).all(axis=1))  # few, unless whole rows are zero
+    if len(zero := suspects[~rows[suspects].any(axis=1)]):
+        yield f"{len(zero):,} features are zero (the first in row {zero[0]})"
+    norms = row_norms(rows if every_row else rows[:: 1 + len(rows) // _SAMPLED])
+    if every_row and (bad := ~np.isfinite(norms)).any():
+        yield f"{bad.sum():,} features are not finite (the first in row {bad.argmax()})"
+    if features.normalized and not (abs(norms - 1) <= UNIT_TOLERANCE).all():
+        yield "is marked as normalised, but norms are not 1"
+    for text in features.texts.values():
+        if text.logit_scale is not None and not is_scale(text.logit_scale):
+            yield f"the logit scale of '{text.template}' is {text.logit_scale}, must be above 0"
+        if not (abs(row_norms(text.features) - 1) < TEXT_TOLERANCE).all():
+            yield f"text features of '{text.template}' have norms other than 1"
+    if features.generic is not None:
+        norm = float(row_norms(features.generic[None])[0])
+        if not 0 < norm <= 1 + TEXT_TOLERANCE:  # the mean of unit vectors
+            yield f"the generic text's norm is {norm:g}, must be above 0 and at most 1"
+
+
+def row_norms(features: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The norms (N,) of features (N, D); a norm is not finite if a value is not."""
+    norms = np.empty(len(features))
+    with np.errstate(all="ignore"):  # values that are not numbers would raise warnings
+        for start in range(0, len(features), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            norms[rows] = np.linalg.norm(features[rows].astype(np.float64), axis=1)
+    return norms

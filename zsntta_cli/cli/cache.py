@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from zsntta_cli.cli.command import command, group, say
 from zsntta_cli.cli.options import (
@@ -17,9 +17,6 @@ from zsntta_cli.cli.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.sharing import pull, push
 from zsntta_cli.errors import StoreError, counted
 from zsntta_cli.settings import FEATURES
-
-if TYPE_CHECKING:
-    from zsntta_cli.cache.store import Features
 
 _NOTHING_CACHED = (
     "type zsntta demo, zsntta extract --dataset cifar10, "
@@ -119,9 +116,9 @@ def verify(
         if not wrong and (count := miscounted(path.stem, len(features))):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
     for path in (answers := answer_paths(features_dir, encoder, names or ())):
-        problem = stored_answers(path).problem
-        bad += bool(problem)
-        say(f"{path}: {problem or 'ok'}")
+        kept = stored_answers(path)
+        bad += kept.is_bad
+        say(f"{path}: {kept.state if kept.is_bad else 'ok'}")
     paths += answers
     if bad:
         raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
@@ -225,33 +222,24 @@ def import_(
 
     [bold]zsntta cache import mine --features features.npz[/bold]
     """
+    from zsntta_cli.cache.accuracy import accuracy_lines
     from zsntta_cli.cache.npz import ImportPlan, import_features
+    from zsntta_cli.progress import ConsoleReporter
 
     plan = ImportPlan(
         name, features, labels, class_names, text, encoder, logit_scale, normalized, prompt,
         overwrite, logit_bias,
     )  # fmt: skip
-    from zsntta_cli.progress import ConsoleReporter
-
     reporter = ConsoleReporter()
-    new = import_features(plan, features_dir, lambda text: reporter.note(f"{plan.name}: {text}"))
+    new = import_features(
+        plan, features_dir, lambda text: reporter.note(f"note: {plan.name}: {text}")
+    )
     say(
         f"{new.path}: {len(new):,} features of {new.dim} dims, {len(new.class_names)} class names, "
         f"{'text features' if new.texts else 'no text features'}"
     )
-    say_accuracies(new)
-
-
-def say_accuracies(features: "Features") -> None:
-    """Say a set's zero-shot accuracy beside the published one, and what may be wrong with it."""
-    from zsntta_cli.cache.accuracy import zero_shots
-
-    path, shots = features.path, zero_shots(features)
-    for shot in shots:
-        under = f" under '{shot.template}'" * (len(shots) > 1)
-        say(f"note: {path.stem}{under}: {shot.line}", err=True)
-    for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
-        say(f"warning: {path.parent.name}/{path.stem}: {warning}.", err=True)
+    for line in accuracy_lines(new):
+        reporter.note(line)
 
 
 @command(app)

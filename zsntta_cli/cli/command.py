@@ -163,7 +163,7 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
     start = text.find("type zsntta ")
     if start < 0 or not _PROPOSED.search(text, start):
         return text
-    from zsntta_cli.cache.lacking import encoder_of, encoder_options
+    from zsntta_cli.cache.lacking import encoder_of
     from zsntta_cli.encoders.weights import misspelt
 
     if question := misspelt(given["model"]) if given.get("model") else "":
@@ -175,7 +175,7 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
         return f"{text[:start]}'{folder}' is no encoder that can be loaded here"
-    own = [encoder_options(choice)]
+    own = [choice.options]
     own += [f"--features-dir {shlex.quote(str(features))}"] if features != FEATURES else []
     own += [f"--data-root {shlex.quote(str(data))}"] if data != DATA else []
 

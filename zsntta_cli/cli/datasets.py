@@ -150,7 +150,6 @@ def list_encoders(
     [bold]zsntta encoders list[/bold]
     """
     from zsntta_cli.cache.folder import stored
-    from zsntta_cli.cache.lacking import encoder_options
     from zsntta_cli.report.lists import list_sheet
 
     cached: dict[str, list[str]] = {}
@@ -162,7 +161,7 @@ def list_encoders(
     for slug in dict.fromkeys([*listed, *cached]):
         choice = known_folders().get(slug, EncoderChoice(folder=slug))
         sets = ", ".join(cached.get(slug, [])) or "none"
-        options = encoder_options(choice) or "(the default)"
+        options = choice.options or "(the default)"
         options = "--encoder FOLDER" if choice.folder else options
         rows.append({"folder": slug, "options": options, "cached_sets": sets})
     heads = {"folder": "Folder", "options": "Options", "cached_sets": "Cached sets"}

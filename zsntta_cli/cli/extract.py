@@ -10,7 +10,7 @@ from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DataRoot, DryRun, ModelOptions, option
 from zsntta_cli.cli.output import NOTHING_DONE
 from zsntta_cli.cli.values import data_sets, known_sets, names
-from zsntta_cli.datasets.names import SetName
+from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
@@ -25,6 +25,7 @@ from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
+    from zsntta_cli.cache.store import Features
     from zsntta_cli.detection.classes.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
@@ -236,10 +237,7 @@ def extract(
             say(line)
         say(NOTHING_DONE)
     else:
-        photos = _photo_classes(class_photos, choice, encoding, reporter)
-        failures = _extract_sets(plan, choice, encoding, reporter, photos, class_photos)
-        if line := _simulate_command(wanted.dataset or (), choice, encoding.features_dir):
-            reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
+        failures = _extract_sets(plan, choice, encoding, reporter, class_photos)
         _say_failures(failures, reporter)
         if failures:
             raise DatasetError(
@@ -286,26 +284,28 @@ def _extract_sets(
     choice: EncoderChoice,
     settings: ExtractSettings,
     reporter: "Reporter",
-    photos: "PhotoClasses | None",
     class_photos: Path | None,
 ) -> "Failures":
-    """Extract all sets, and give those that fail, which end no other where there are several."""
-    from zsntta_cli.cache.store import read
-    from zsntta_cli.cli.cache import say_accuracies
-    from zsntta_cli.datasets.names import DATASET, SetName
+    """Extract all sets, and give those that fail, which end no other where there are several.
+
+    The last line is the command that replays them.
+    """
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract
 
+    photos = _photo_classes(class_photos, choice, settings, reporter)
     failures: Failures = {}
     kept = failures if len(plan.datasets) > 1 else None
-    for place, extracted in enumerate(extract(plan, choice, settings, reporter, kept)):
+    sets: list[Features] = []
+    for extracted in extract(plan, choice, settings, reporter, kept):
         say(summary(extracted))
-        if SetName.parse(extracted.path.stem).kind == DATASET:
-            say_accuracies(read(extracted.path))
-        if photos and class_photos and place == 0:
+        if photos and class_photos and not sets:
             from zsntta_cli.detection.classes.photos import add_to_set
 
             add_to_set(extracted.path, class_photos, photos)
+        sets.append(extracted.features)
+    if line := _next_command(sets, choice, settings.features_dir):
+        reporter.note(f"next: {line}{f' --prompt {PHOTOS}' if photos else ''}")
     return failures
 
 
@@ -374,33 +374,36 @@ def _extract_parts(
     say(summary(extract_part(plan, choice, settings, reporter, int(index), int(of))))
 
 
-def _simulate_command(sets: Sequence[str], choice: EncoderChoice, features_dir: Path) -> str:
-    """The command that replays what was extracted; nothing where none of it can be an ID set."""
-    from zsntta_cli.cache.folder import feature_path, folder_name, set_names
-    from zsntta_cli.cache.lacking import encoder_options
+def _next_command(
+    extracted: "Sequence[Features]", choice: EncoderChoice, features_dir: Path
+) -> str:
+    """The command that replays what was extracted, or that encodes noise for it first.
+
+    It is empty where none of the sets can be an ID set.
+    """
+    from zsntta_cli.cache.folder import set_names
+    from zsntta_cli.cache.identity import overlap
     from zsntta_cli.cache.store import read
     from zsntta_cli.datasets import partners
-    from zsntta_cli.simulation.notes import overlap
 
-    folder = folder_name(choice)
-    names = [str(SetName.parse(spec)) for spec in sets]
-    paths = {n: feature_path(features_dir, folder, n) for n in names}
-    name = next((n for n, p in paths.items() if p.exists() and read(p, rows=False).texts), "")
-    if not name:
+    sets = {of.name: of for of in extracted if SetName.parse(of.name).kind == DATASET}
+    id_set = next((features for features in sets.values() if features.texts), None)
+    if id_set is None:
         return ""
-    known = [n for n in partners(name) if feature_path(features_dir, folder, n).exists()]
-    id_set = read(paths[name], rows=False)
-    others = [
-        other
-        for other in set_names(features_dir, folder)
-        if other != name
-        and not overlap(id_set, read(feature_path(features_dir, folder, other), rows=False))
-    ]
-    words = [encoder_options(choice)] if encoder_options(choice) else []
+    folder = id_set.path.parent
+    cached = set_names(features_dir, folder.name)
+    has_partner = not {*partners(id_set.name)}.isdisjoint(cached)
+    others = (
+        f" --ood {name}"
+        for name in [*sets, *cached]
+        if name != id_set.name
+        and not overlap(id_set, sets.get(name) or read(folder / f"{name}.h5", rows=False))
+    )
+    other = "" if has_partner else next(others, "")
+    words = [choice.options] if choice.options else []
     if features_dir != FEATURES:
         words.append(f"--features-dir {shlex.quote(str(features_dir))}")
-    if not known and not others:  # a stream without noise shows little
+    if not has_partner and not other:  # a stream without noise shows little
         encode = " ".join(["zsntta extract --dataset other=FOLDER", *words])
         return f"{encode}  # images of none of these classes, as noise: simulate --ood other"
-    ood = "" if known else f" --ood {others[0]}"
-    return " ".join([f"zsntta simulate --method zs-clip,adand --id {name}{ood}", *words])
+    return " ".join([f"zsntta simulate --method zs-clip,adand --id {id_set.name}{other}", *words])

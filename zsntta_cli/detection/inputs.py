@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.soundness import TEXT_TOLERANCE
+from zsntta_cli.cache.identity import TEXT_TOLERANCE
 from zsntta_cli.errors import SettingsError, first_of, near, short
 from zsntta_cli.methods import METHODS, own_code
 from zsntta_cli.methods.method import fields_of

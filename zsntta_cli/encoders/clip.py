@@ -71,6 +71,14 @@ class Encoder:
         slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
         self.notes = (*weights.notes, *slow)  # for who loads it
 
+    @property
+    def gpu(self) -> str | None:
+        """The model of the GPU that it runs on, if it does."""
+        import torch
+
+        is_cuda = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if is_cuda else None
+
     def tell(self, note: Callable[[str], object]) -> None:
         """Tell what should be known of it, now and of each text that it cuts later."""
         for text in self.notes:

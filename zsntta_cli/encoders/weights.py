@@ -107,13 +107,14 @@ def _load_open_clip(choice: EncoderChoice) -> Weights:
         with torch.random.fork_rng():
             torch.manual_seed(_RANDOM_SEED)
             model = open_clip.create_model(name, precision=choice.precision)
-    elif ":" in name:
+        warning = "warning: these are random weights: features mean nothing."
+        return Weights(model, _state_sha256(model), (warning,))
+    if ":" in name:
         if name.startswith(_HUB):
             check_reachable(name.removeprefix(_HUB), _CONFIG)
         model = open_clip.create_model(name, precision=choice.precision, require_pretrained=True)
-    else:
-        return _from_file(choice)
-    return Weights(model, _state_sha256(model))
+        return Weights(model, _state_sha256(model))
+    return _from_file(choice)
 
 
 def _from_file(choice: EncoderChoice) -> Weights:
@@ -307,12 +308,15 @@ def fetch(choice: EncoderChoice) -> Path:
         raise EncoderError(_unavailable(choice, error)) from error
 
 
-def check_path(choice: EncoderChoice) -> None:
-    """Refuse a path of weights that is no file, before anything is fetched or read.
+def check_named(choice: EncoderChoice) -> None:
+    """Refuse a misspelt model and a path that is no file, before anything is fetched or read.
 
     Raises:
-        EncoderError: it looks like a path, has a folder or a checkpoint's ending, and is no file.
+        EncoderError: open_clip has no such model but a similar one; or the weights look like a
+            path, have a folder or a checkpoint's ending, and are no file.
     """
+    if clause := misspelt(choice.model):
+        raise EncoderError(f"{clause}.")
     path = Path(choice.pretrained)
     is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
     if is_path and not choice.has_own_weights and not choice.is_file:
@@ -327,7 +331,7 @@ def foreseen(choice: EncoderChoice) -> str:
     Raises:
         EncoderError: a path that is no file.
     """
-    check_path(choice)
+    check_named(choice)
     if choice.has_own_weights or choice.pretrained == RANDOM_WEIGHTS or ":" in choice.model:
         return ""
     named = f"weights '{choice.pretrained}' of {choice.model}"

@@ -55,7 +55,7 @@ def extract_on_ray(
         connection.close()
     [spec] = plan.datasets
     path = feature_path(settings.features_dir, folder_name(choice), str(SetName.parse(spec)))
-    yield Extracted(path, len(join_parts(path)), encoded, time.monotonic() - started)
+    yield Extracted(join_parts(path), encoded, time.monotonic() - started)
 
 
 def _parts(

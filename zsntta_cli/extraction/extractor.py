@@ -4,14 +4,16 @@ The bounds of batches do not depend on where an earlier run stopped, or on the p
 made: a resumed extraction and joined parts have the features of an uninterrupted one.
 """
 
+import contextlib
 import itertools
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +21,20 @@ from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
+from zsntta_cli.cache.accuracy import accuracy_lines
 from zsntta_cli.cache.folder import (
     check_folder,
+    described,
     feature_path,
     folder_name,
     locked,
     part_path,
     set_names,
-    stored,
 )
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
 from zsntta_cli.cache.parts import part_rows
 from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.cache.unfinished import Unfinished, discard, rows_path
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
@@ -46,24 +50,37 @@ from zsntta_cli.encoders.batches import load_batches
 from zsntta_cli.encoders.clip import Encoder, load_encoder
 from zsntta_cli.encoders.text import BATCH, generic_source, generic_text, prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import DatasetError, EncoderError, StoreError, counted, short
-from zsntta_cli.extraction.unfinished import Unfinished, discard
+from zsntta_cli.errors import DatasetError, EncoderError, counted, short
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import class_prompts, class_prompts_beside, templates_of
+
+_REPLACE = "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
 
 
 @dataclass(frozen=True)
 class Extracted:
     """The result for one data set."""
 
-    path: Path
-    images: int  # or words
-    encoded: int = 0  # in this run: 0 where the file was there already
+    features: Features  # the description of its file, without rows
+    encoded: int = 0  # images or words, in this run: 0 where the file was there already
     seconds: float = 0.0
     skipped: tuple[str, ...] = ()  # sample ids of images that could not be read
-    unit: str = "images"
-    is_id: bool = False  # whether it can be an ID set
+
+    @property
+    def path(self) -> Path:
+        """The feature file."""
+        return self.features.path
+
+    @property
+    def unit(self) -> str:
+        """What was encoded: images or words."""
+        return "words" if self.features.kind == WORDS else "images"
+
+    @property
+    def images(self) -> int:
+        """The number of images, or of words."""
+        return len(self.features.class_names if self.unit == "words" else self.features)
 
 
 def summary(extracted: Extracted) -> str:
@@ -93,6 +110,7 @@ class Extractor:
     def __post_init__(self) -> None:
         self._request = weights_request(self.choice)
         self._folder = folder_name(self.choice)
+        self._beside: Sequence[Features] = ()  # what lies in the folder as the encoder is loaded
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -101,12 +119,9 @@ class Extractor:
             encoder = load_encoder(self.choice, self.settings.device)
         encoder.tell(self.reporter.note)
         if not self.settings.overwrite:
-            check_folder(self.settings.features_dir, self._folder, encoder.identity)
+            root = self.settings.features_dir
+            self._beside = check_folder(root, self._folder, encoder.identity)
         return encoder
-
-    def path(self, name: str) -> Path:
-        """The feature file of a set."""
-        return feature_path(self.settings.features_dir, self._folder, name)
 
     def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
@@ -114,15 +129,13 @@ class Extractor:
         Raises:
             DatasetError: an image is broken. StoreError: its file is of another set or encoder.
         """
-        path = self.path(images.name)
-        with locked(path, self.reporter.note):
-            there = self._there(path, images)
-            if there is None:
+        path = self._path(images.name)
+        with self._writing(path):
+            if (there := self._there(path, images)) is None:
                 extracted = self._encode(path, DATASET, images, templates)
             else:
-                discard(path)
-                self._add_texts(there, templates)
-                extracted = Extracted(path, len(there))
+                discard(rows_path(path))
+                extracted = self._result(self._with_texts(there, templates))
         if count := datasets.miscounted(images.name, extracted.images):
             self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
         return extracted
@@ -136,19 +149,17 @@ class Extractor:
             DatasetError: an image is broken. StoreError: the part's file is of another set or
                 encoder.
         """
-        path = part_path(self.path(images.name), index, of)
-        with locked(path, self.reporter.note):
-            there = self._there(path, images)
-            if there is None:
+        path, size = part_path(self._path(images.name), index, of), "batch_size"
+        with self._writing(path):
+            if (there := self._there(path, images)) is None:
                 texts = templates if index == 1 else ()
                 return self._encode(path, DATASET, images, texts, (index, of))
-            discard(path)
-        size = "batch_size"
+            discard(rows_path(path))
         check_same(
             path, there.machine, {size: self.settings.batch_size}, [size],
             what="size of batches", then="remove it, or take the same --batch-size",
         )  # fmt: skip
-        return Extracted(path, len(there))
+        return self._result(there)
 
     def noise(self, noise_type: str, count: int) -> Extracted:
         """Extract a pool of at least `count` noise images of the encoder's image size.
@@ -156,13 +167,13 @@ class Extractor:
         Raises:
             StoreError: its file is of another encoder.
         """
-        path = self.path(noise_name(noise_type))
-        with locked(path, self.reporter.note):
+        path = self._path(noise_name(noise_type))
+        with self._writing(path):
             if path.exists() and not self.settings.overwrite:
                 pool = store.read(path)
                 check_same(path, pool.identity, self._request, self._request)
-                if len(pool) >= count and self._has_type(pool):
-                    return Extracted(path, len(pool))
+                if len(pool) >= count and pool.image_features.dtype == self.settings.store:
+                    return self._result(pool)
             images = noise_images(noise_type, count, self.encoder.image_size)
             return self._encode(path, NOISE, images)
 
@@ -174,40 +185,34 @@ class Extractor:
         Raises:
             StoreError: its file is of another list or encoder.
         """
-        path = self.path(words_name(name))
+        path = self._path(words_name(name))
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words, limit=limit)
-        with locked(path, self.reporter.note):
-            there = self._there(path, images)
-            missing = [t for t in templates if there is None or t not in there.texts]
-            if not missing:
-                discard(path)
-                return Extracted(path, len(words), unit="words")
-            _ = self.encoder  # its loading is no word's time
-            started = time.monotonic()
-            for template in missing:
-                text = self._embed(path, images, template)
-                if there is None and template == missing[0]:
-                    rows = np.empty((0, self.encoder.embed_dim), np.float16)
+        with self._writing(path):
+            features, encoded, started = self._there(path, images), 0, time.monotonic()
+            for template in templates:
+                if features is not None and template in features.texts:
+                    continue
+                text = {template: self._embed(path, images, template)}
+                if features is not None:
+                    store.add_texts(path, text.values())
+                    features = replace(features, texts={**features.texts, **text})
+                else:
                     features = Features(
-                        path, WORDS, images.name, self.encoder.identity, images.identity(), rows,
-                        images.labels, tuple(words), {template: text},
-                        machine=machine_facts(ENCODING),
+                        path, WORDS, images.name, self.encoder.identity, images.identity(),
+                        np.empty((0, self.encoder.embed_dim), np.float16), images.labels,
+                        tuple(words), text, machine=machine_facts(ENCODING),
                     )  # fmt: skip
                     store.write(features, ())
-                else:
-                    store.add_texts(path, [text])
-                discard(path)
-        return Extracted(path, len(words), len(words), time.monotonic() - started, unit="words")
+                encoded = len(words)
+            discard(rows_path(path))
+            assert features is not None, "a list is embedded under one template or more"
+            return self._result(features, encoded, time.monotonic() - started)
 
     def _embed(self, path: Path, words: ImageSet, template: str) -> Text:
         """Embed all words of a list under a template, in batches; finished ones are reused."""
         names, encoder = words.class_names, self.encoder
-        unfinished = Unfinished(
-            path,
-            {"encoder": encoder.identity, "source": words.identity(), "template": template,
-             "batch_size": BATCH},
-            (len(names), encoder.embed_dim), "float32", self.reporter.note,
-        )  # fmt: skip
+        of = {"source": words.identity(), "template": template}
+        unfinished = self._begun(path, of, len(names), BATCH, "float32")
         batches = (names[i : i + BATCH] for i in range(unfinished.done, len(names), BATCH))
         rows = (prompt_features(encoder.encode_texts, template, batch) for batch in batches)
         with self.reporter.track(words.name, len(names), "words") as advance:
@@ -218,23 +223,30 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         root = self.settings.features_dir
         lists = set_names(root, self._folder, WORDS)
-        if not lists:
-            return
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
-        files = stored(root, self._folder) if prompts else []
-        lacking = [file for file in files if file.header and self._lacks(file.header, prompts)]
+        lacking = [
+            file
+            for file in (described(root, self._folder) if prompts else ())
+            if file.kind == DATASET and file.class_names and not {*prompts} <= {*file.texts}
+            and difference(file.identity, self._request, self._request) is None
+        ]  # fmt: skip
         if lacking:
             names = ", ".join(file.name for file in lacking)
             self.reporter.note(f"class names as the word lists have them, too: {names}")
         for file in lacking:
-            with locked(file.path, self.reporter.note):
-                self._add_texts(store.read(file.path), prompts)
+            with self._writing(file.path):
+                self._with_texts(store.read(file.path), prompts)
 
-    def _lacks(self, header: Features, prompts: Sequence[str]) -> bool:
-        """Whether a set of this encoder lacks class names under some of the prompts."""
-        if header.kind != DATASET or not header.class_names or {*prompts} <= {*header.texts}:
-            return False
-        return difference(header.identity, self._request, self._request) is None
+    def _path(self, name: str) -> Path:
+        return feature_path(self.settings.features_dir, self._folder, name)
+
+    @contextlib.contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        """Lock the file at `path`; of an encoder that cannot be had, no folder is made before."""
+        if self.settings.overwrite or not path.exists():
+            _ = self.encoder
+        with locked(path, self.reporter.note):
+            yield
 
     def _there(self, path: Path, images: ImageSet) -> Features | None:
         """The file's content; None if it has to be made.
@@ -246,42 +258,47 @@ class Extractor:
             return None
         there = store.read(path)
         check_same(path, there.identity, self._request, self._request)
-        if what := _other_images(there, images):
-            raise StoreError(
-                f"{path} was made from other images: {what}: "
-                "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
-            )
-        if not self._has_type(there):
-            raise StoreError(
-                f"{path} has features in {there.image_features.dtype}, and {self.settings.store} "
-                f"is asked for: "
-                "--overwrite replaces it, --features-dir DIR puts the new one elsewhere"
-            )
+        dtype, names = "type", "class list"
+        asked = {AS_SHOWN: None, **images.identity(), dtype: self.settings.store}
+        asked[names] = ", ".join(images.class_names)
+        held = {**there.source, names: ", ".join(there.class_names)}
+        held[dtype] = str(there.image_features.dtype) if len(there) else self.settings.store
+        check_same(path, held, asked, asked, what="set", then=_REPLACE)
         return there
 
-    def _has_type(self, there: Features) -> bool:
-        """Whether features have the requested type; no features have any type."""
-        return not len(there) or there.image_features.dtype == self.settings.store
+    def _result(
+        self,
+        features: Features,
+        encoded: int = 0,
+        seconds: float = 0.0,
+        skipped: tuple[str, ...] = (),
+    ) -> Extracted:
+        """The result for a set or a part of one; the accuracies of a set are reported."""
+        if features.path.stem == features.name:
+            for line in accuracy_lines(features):
+                self.reporter.note(line)
+        no_rows = np.empty((0, features.dim), features.image_features.dtype)
+        return Extracted(replace(features, image_features=no_rows), encoded, seconds, skipped)
 
-    def _add_texts(self, there: Features, templates: Sequence[str]) -> None:
+    def _with_texts(self, there: Features, templates: Sequence[str]) -> Features:
+        """A set with class text features for each template, which are added where they lack."""
         missing = [t for t in templates if t not in there.texts]
         lacks_generic = bool(templates) and there.generic is None
-        if (missing or lacks_generic) and (names := there.class_names):
-            generic = self._generic if lacks_generic else (None, "")
-            texts = self._texts(there.name, names, missing)
-            store.add_texts(there.path, texts.values(), *generic)
+        if not there.class_names or not (missing or lacks_generic):
+            return there
+        texts = self._texts(there.name, there.class_names, missing)
+        generic = self._generic if lacks_generic else (None, "")
+        store.add_texts(there.path, texts.values(), *generic)
+        return replace(there, texts={**there.texts, **texts})
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
         """The encoder's generic text (D,) and its words, of another file of its folder or new."""
-        source = generic_source()
-        for file in stored(self.settings.features_dir, self._folder):
-            of = file.header
-            if of is None or of.generic is None or of.generic_source != source:
-                continue
-            if difference(of.identity, self.encoder.identity) is None:
-                return of.generic, source
-        return generic_text(self.encoder.encode_texts), source
+        source, encoder = generic_source(), self.encoder
+        for file in self._beside:
+            if file.generic is not None and file.generic_source == source:
+                return file.generic, source
+        return generic_text(encoder.encode_texts), source
 
     def _texts(
         self, set_name: str, class_names: Sequence[str], templates: Sequence[str]
@@ -301,6 +318,22 @@ class Extractor:
                 texts[prompt] = Text(prompt, prompt_features(encode, prompt, class_names))
         return texts
 
+    def _begun(
+        self, path: Path, of: Mapping[str, Any], count: int, batch_size: int, dtype: str
+    ) -> Unfinished:
+        """The rows that a stopped run has made of the file at `path`: whole batches."""
+        of = {**of, "encoder": self.encoder.identity, "batch_size": batch_size, "count": count}
+        unfinished = Unfinished(rows_path(path), of, self.encoder.embed_dim, dtype)
+        if unfinished.has_others:
+            self.reporter.note(
+                f"{path.stem}: what a stopped run had finished is made again: it is of another "
+                f"encoder, --batch-size or number of threads, or of other images."
+            )
+        # Features depend on their batch in the last bits.
+        done = unfinished.done
+        unfinished.done = count if done >= count else done // batch_size * batch_size
+        return unfinished
+
     def _encode(
         self,
         path: Path,
@@ -313,43 +346,40 @@ class Extractor:
 
         Of a part, the file has its images alone, and the description of the whole set.
         """
-        size, encoder, dtype = self.settings.batch_size, self.encoder, self.settings.store
-        started = time.monotonic()  # the encoder is loaded: its time is no image's
-        chosen = images
+        size, encoder, chosen = self.settings.batch_size, self.encoder, images
+        started = time.monotonic()
         if part:
             rows = part_rows(len(images), *part, size)
             chosen = pick_rows(images, np.arange(rows.start, rows.stop))
         source = images.identity()
-        identity = {"encoder": encoder.identity, "source": source, "batch_size": size}
-        shape = len(chosen), encoder.embed_dim
-        unfinished = Unfinished(path, identity, shape, dtype, self.reporter.note)
+        unfinished = self._begun(path, {"source": source}, len(chosen), size, self.settings.store)
         todo = len(chosen) - unfinished.done
         if unfinished.done:
             done = f"{unfinished.done:,} of {len(chosen):,} images are encoded already"
             self.reporter.note(f"note: {images.name}: {done}, by a run that was stopped")
         # Before the images, which may take hours: a refusal would come behind them.
-        for template in [part for prompt in templates for part in templates_of(prompt)]:
+        for template in itertools.chain.from_iterable(map(templates_of, templates)):
             encoder.text.check_length(class_prompts(template, images.class_names))
         with self.reporter.track(images.name, len(chosen)) as advance:
             unfinished.fill(self._rows(chosen, unfinished.done), advance)
-        readable = unfinished.readable()
+        features = unfinished.rows
+        readable = ~np.isnan(features[:, 0])
         if not readable.any() and len(chosen):
             raise DatasetError(f"not one image of '{images.name}' could be read.")
         texts = self._texts(images.name, images.class_names, templates)
         skipped = tuple(itertools.compress(chosen.sample_ids, ~readable))
-        beside = {**images.facts, SKIPPED: skipped}
+        source |= {key: value for key, value in images.facts.items() if value}
+        source |= {SKIPPED: skipped} if skipped else {}
         generic, of_words = self._generic if texts else (None, "")
-        features = Features(
-            path, kind, images.name, encoder.identity,
-            {**source, **{key: value for key, value in beside.items() if value}},
-            np.empty((0, encoder.embed_dim), dtype), chosen.labels[readable],
+        new = Features(
+            path, kind, images.name, encoder.identity, source,
+            features if readable.all() else features[readable], chosen.labels[readable],
             tuple(images.class_names), texts, generic, of_words,
-            machine=machine_facts(ENCODING, gpu=_gpu_name(encoder), batch_size=size),
+            machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
-        ids = list(itertools.compress(chosen.sample_ids, readable))
-        store.write(features, ids, unfinished.blocks())
-        discard(path)
-        return Extracted(path, int(readable.sum()), todo, time.monotonic() - started, skipped)
+        store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
+        discard(rows_path(path))
+        return self._result(new, todo, time.monotonic() - started, skipped)
 
     def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:
         """The features (B, D) of batches from image `first` on, NaN for what cannot be read.
@@ -376,29 +406,5 @@ class Extractor:
             yield rows
 
 
-def _other_images(there: Features, images: ImageSet) -> str:
-    """How the images of a feature file differ from these; empty if they are the same."""
-    keys = [*images.identity(), AS_SHOWN]
-    differs = difference(there.source, images.identity(), keys)
-    if differs is None:
-        same = [*there.class_names] == [*images.class_names]
-        return "" if same else "the class names are others"
-    if differs.key == "digest":
-        return "names, sizes, labels or class names of files are others"
-    if differs.key == AS_SHOWN:
-        return "read " + ("as shown, now not" if differs.one else "as published, now as shown")
-    before, now = ("all" if value is None else f"{value}" for value in differs[1:])
-    return f"{differs.key} {before}, now {now}"
-
-
 def _no_image(_: int) -> Image.Image:
     raise AssertionError("a word list has no images")
-
-
-def _gpu_name(encoder: Encoder) -> str | None:
-    """The model of the GPU on which an encoder runs, if it does."""
-    if encoder.identity.get("device") != "cuda":
-        return None
-    import torch
-
-    return torch.cuda.get_device_name(encoder.device)

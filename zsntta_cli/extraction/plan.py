@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
@@ -13,25 +13,11 @@ from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
-from zsntta_cli.encoders.weights import check_path, foreseen, misspelt
-from zsntta_cli.errors import (
-    DatasetError,
-    EncoderError,
-    SettingsError,
-    StoreError,
-    counted,
-    short,
-)
+from zsntta_cli.encoders.weights import check_named, foreseen
+from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.progress import Reporter
-from zsntta_cli.settings import (
-    NO_NOISE,
-    NOISE_TYPES,
-    RANDOM_WEIGHTS,
-    TINY,
-    EncoderChoice,
-    ExtractSettings,
-)
+from zsntta_cli.settings import NO_NOISE, NOISE_TYPES, EncoderChoice, ExtractSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import (
     DEFAULT_PROMPT,
@@ -95,17 +81,13 @@ def extract(
 
     Raises:
         DatasetError: a name is no known set; this is raised before anything is encoded.
-        EncoderError: the model's name is misspelt; this, too, is raised before.
+        EncoderError: the model's name is misspelt, or its weights are no file; raised before, too.
     """
-    if clause := misspelt(choice.model):
-        raise EncoderError(f"{clause}.")
-    check_path(choice)
+    check_named(choice)
     for spec in plan.datasets:
         name = SetName.parse(spec)
         if not name.says_where:
             datasets.known(str(name))
-    if choice.pretrained == RANDOM_WEIGHTS and choice.model != TINY:
-        reporter.note("warning: these are random weights: features mean nothing.")
     extractor, id_sizes = Extractor(choice, settings, reporter), list[int]()
     for step in steps(plan, id_sizes):
         try:
@@ -118,7 +100,8 @@ def extract(
             else:
                 failures[step.name] = error
             continue
-        id_sizes += [extracted.images] if extracted.is_id else []
+        if extracted.unit == "images" and extracted.features.texts:
+            id_sizes.append(extracted.images)
         yield extracted
     extractor.match_class_names()
 
@@ -151,10 +134,9 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
         DatasetError: a set is not known.
         EncoderError: a path of weights is no file.
     """
-    folder, kept = folder_name(choice), 0
+    folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
-    lists: dict[str, list[str]] = {"to make": [], "missing": []}
-    given = {str(SetName.parse(spec)) for spec in plan.datasets if SetName.parse(spec).says_where}
+    given = {str(name) for spec in plan.datasets if (name := SetName.parse(spec)).says_where}
     names = [str(SetName.parse(spec)) for spec in plan.datasets]
     ids = [name for name in names if name in given or datasets.known(name).role != "ood"]
     for step in steps(plan, [1] * len(ids)):
@@ -164,22 +146,21 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
             kept += 1
             continue
         entry = datasets.CATALOGUE.get(SetName.parse(step.name).base)
-        by_hand = step.name not in given and entry and entry.layout and not entry.downloads
-        lacks = by_hand and not datasets.is_there(step.name, plan.data_root)
-        lists["missing" if lacks else "to make"].append(step.name)
-        if entry and entry.downloads and not datasets.is_there(step.name, plan.data_root):
+        lacks = entry and entry.layout and not datasets.is_there(step.name, plan.data_root)
+        if entry and lacks and entry.downloads:
             megabytes[SetName.parse(step.name).base] = entry.megabytes
+        is_missing = lacks and entry and not entry.downloads and step.name not in given
+        (missing if is_missing else to_make).append(step.name)
     parts = [
         f"{len(names)} {what}" + (f" ({', '.join(names)})" if names else "")
-        for what, names in lists.items()
+        for what, names in (("to make", to_make), ("missing", missing))
     ]
-    total = counted(kept + sum(map(len, lists.values())), "feature file")
-    missing = lists["missing"]
+    total = counted(kept + len(to_make) + len(missing), "feature file")
     where = f": zsntta datasets show {missing[0]} says where from" if missing else ""
     lines = [f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"]
     if megabytes:
         lines.append(f"to fetch: {', '.join(megabytes)}: {sum(megabytes.values()) / 1000:.1f} GB")
-    lines += [foreseen(choice)] if lists["to make"] else []
+    lines += [foreseen(choice)] if to_make else []
     return [line for line in lines if line]
 
 
@@ -193,35 +174,28 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
     for words in map(str, plan.words):
         if built_in := lists_of(words):
             for name, prompt in built_in.items():
-                make = partial(_extract_words, name, built_in_words, name, [prompt], plan.limit)
-                yield Step(words_name(name), make)
+                read = partial(built_in_words, name)
+                yield Step(words_name(name), partial(_extract_words, name, read, [prompt], plan))
         else:
             name, path = named_words(words)
             own = [DEFAULT_PROMPT, *filter(None, [speech_prompt(name)])]
-            make = partial(_extract_words, name, read_words, path, plan.prompts or own, plan.limit)
+            make = partial(
+                _extract_words, name, partial(read_words, path), plan.prompts or own, plan
+            )
             yield Step(words_name(name), make)
-    for noise, count in _noise_pools(plan, max(id_sizes, default=0)):
-        yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=count))
+    types = ("gaussian",) if plan.noise is None and id_sizes else plan.noise or ()
+    count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
+    for noise, images in plan.pools or [(noise, count) for noise in types if noise != NO_NOISE]:
+        yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images))
     for name in _partners(plan):
         yield Step(name, partial(_extract_partner, name, plan), is_partner=True)
 
 
-def _noise_pools(plan: ExtractPlan, id_images: int) -> list[tuple[str, int]]:
-    """The types of noise images to encode, and how many of each, for ID sets of some size."""
-    if plan.pools:
-        return [*plan.pools]
-    types = plan.noise if plan.noise is not None else ("gaussian",) if id_images else ()
-    count = plan.noise_count or (max(1, id_images // 4) if id_images else _NOISE_COUNT)
-    return [(noise, count) for noise in types if noise != NO_NOISE]
-
-
 def _partners(plan: ExtractPlan) -> list[str]:
     """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
-    if not plan.partners:
-        return []
     bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
     roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
-    if len(roles) < len(plan.datasets) or "ood" in roles:
+    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
         return []
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 
@@ -245,22 +219,20 @@ def named_words(spec: str) -> tuple[str, Path]:
 
 def _extract_set(spec: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
     """Extract a whole named set."""
-    images, prompts = _planned(spec, plan, extractor.reporter)
-    return replace(extractor.dataset(images, prompts), is_id=datasets.has_text(images))
+    return extractor.dataset(*_planned(spec, plan, extractor.reporter))
 
 
 def _extract_words(
     name: str,
-    read: Callable[[Any], list[str]],
-    place: str | Path,
+    read: Callable[[], list[str]],
     prompts: Sequence[str],
-    limit: int | None,
+    plan: ExtractPlan,
     extractor: Extractor,
 ) -> Extracted:
-    """Extract a word list, read from its `place`."""
-    words = read(place)
-    kept = limited_words(words, limit)
-    return extractor.words(name, kept, prompts, limit if len(kept) < len(words) else None)
+    """Extract a word list."""
+    words = read()
+    kept = limited_words(words, plan.limit)
+    return extractor.words(name, kept, prompts, plan.limit if len(kept) < len(words) else None)
 
 
 def _extract_partner(name: str, plan: ExtractPlan, extractor: Extractor) -> Extracted:
@@ -282,7 +254,7 @@ def _planned(spec: str, plan: ExtractPlan, reporter: Reporter) -> tuple[ImageSet
     if images.templates:
         own_prompts.append(ensemble_name(images.templates))
     for note in _notes(images):
-        reporter.note(note)
+        reporter.note(f"note: {note}")
     if images.templates and images.class_names and not plan.prompts:
         reporter.note(
             f"{images.name}: {len(images.templates)} prompt templates of its own, whose features "
@@ -294,13 +266,13 @@ def _planned(spec: str, plan: ExtractPlan, reporter: Reporter) -> tuple[ImageSet
 
 def _notes(images: ImageSet) -> Iterator[str]:
     """What was read of a set, and what should be known of it and its classes."""
-    yield f"note: {account(images)}"
+    yield account(images)
     if DEEP in images.reading:
-        yield f"note: {images.name}: images of more than 8 bits are brought to 8."
+        yield f"{images.name}: images of more than 8 bits are brought to 8."
     for note in (*images.notes, *twins(images.class_names, images.folder_names)):
-        yield f"note: {images.name}: {note}"
+        yield f"{images.name}: {note}"
     if (images.labels >= 0).any() and not images.class_names:
         yield (
-            f"note: {images.name}: its labels have no class names, so it can only be an OOD set: "
+            f"{images.name}: its labels have no class names, so it can only be an OOD set: "
             f"--class-names FILE gives them, one name per line."
         )

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.answers import StoredAnswers
 from zsntta_cli.cache.folder import Stored, encoders_with
-from zsntta_cli.cache.soundness import row_norms
-from zsntta_cli.cache.store import Features
+from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
 from zsntta_cli.report.sheet import Sheet, SheetRow
@@ -51,10 +50,9 @@ def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ())
     """A row for each feature file, unfinished extraction, and file of TPT's answers."""
     rows = [_feature_row(file) for file in files]
     for kept in answers:
-        images = kept.header["images"] if kept.header else None
         values = (
-            kept.path.parent.name, f"{kept.name}, answers of TPT", images, None, [kept.state],
-            kept.size / 2**20, kept.header.get("created", "")[:10],
+            kept.path.parent.name, f"{kept.name}, answers of TPT", kept.images, None, [kept.state],
+            kept.size / 2**20, kept.created,
         )  # fmt: skip
         rows.append(dict(zip(("encoder", *_FEATURES), values, strict=True)))
     return [row | {"mib": f"{row['mib']:.1f}"} for row in rows]

@@ -3,6 +3,7 @@
 options.py has the declaration of a setting, and prompts.py has prompts and word lists.
 """
 
+import dataclasses
 import functools
 import math
 import os
@@ -10,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from zsntta_cli.errors import SettingsError, short, unknown
 from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
@@ -77,6 +79,16 @@ class EncoderChoice:
         parts = [model] if complete else [model, weights]
         parts += [self.precision] if self.precision != FP32 else []
         return re.sub(r"[^\w.-]+", "-", "-".join(parts))
+
+    @property
+    def options(self) -> str:
+        """The options of the command line that name it, none for the default one."""
+        words = []
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            if value != f.default and not (f.name == "pretrained" and self.has_own_weights):
+                words.append(f"--{'encoder' if f.name == 'folder' else f.name} {quote(value)}")
+        return " ".join(words)
 
     @property
     def is_file(self) -> bool:

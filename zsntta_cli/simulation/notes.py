@@ -4,13 +4,12 @@ A note depends only on the sizes of the run's sets and on its settings. If sever
 same note, the strongest case is shown, so that many runs give few lines.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 
-from zsntta_cli.cache.store import Features
+from zsntta_cli.cache.identity import foreign_model, overlap
 from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of, short
@@ -21,8 +20,7 @@ from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
 from zsntta_cli.simulation.stream import ood_count, stream_sizes
 
-_SHOWN = 3  # names of classes in a note
-
+_SHOWN = 3  # names in a note
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 OTHER_IMAGES = "images"  # the kind of a note on a set that is not the published one, by its count
@@ -68,23 +66,6 @@ def notes_before(root: Path, runs: Sequence[RunSettings]) -> list[str]:
             continue
         notes += run_notes(run, sources)
     return [f"note: {text}" for text in strongest(notes)]
-
-
-def overlap(id_set: Features, ood_set: Features) -> str:
-    """What two sets have in common, as a clause: all images, or names of classes; else nothing.
-
-    Images that some classes alone share are not looked for: that would need all rows.
-    """
-    if id_set.digest and id_set.digest == ood_set.digest:
-        return "have the same images"
-    ood_names = {*map(_plain, ood_set.class_names)}
-    names = [short(name) for name in id_set.class_names if _plain(name) in ood_names]
-    many = counted(len(names), "class", "classes")
-    return f"share {many} ({first_of(names, _SHOWN)})" if names else ""
-
-
-def _plain(name: str) -> str:
-    return " ".join(re.split(r"[\s_-]+", name.casefold()))
 
 
 def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str]:
@@ -144,6 +125,9 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
             yield RunNote(OTHER_IMAGES, set_name, text, float(images))
+    if model := foreign_model(run.encoder, sources.id_set.identity):
+        text = f"the features in {run.encoder}/ are of {short(model)}: the folder was copied."
+        yield RunNote("encoder", run.encoder, text)
     common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
     if common:
         pair = f"'{run.id_set}' and '{run.ood_set}'"

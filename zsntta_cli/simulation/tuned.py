@@ -98,7 +98,7 @@ def _answer_files(
     """Where the answers for the images of a stream's sets are kept, by the sets' names."""
     asked = question(run, sources.id_set.identity, digests)
     return {
-        source.name: AnswerFile(source.path, asked, source.digest, len(source), run.id_set)
+        source.name: AnswerFile(source.path, asked, source.digest, len(source))
         for source in sources.present
     }
 

@@ -1,0 +1,95 @@
+"""Rows that fill a file on the disk, so that a stopped run goes on: features, words, TPT's answers.
+
+The rows lie one behind the other, and `FILE.json` says what they are of. Rows of anything else are
+made again, never mixed in. Half a row, which a kill may leave at the end, is cut off.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.files import sync, write_whole, writing
+
+KEPT = 4  # batches that are written at a time: a killed run loses at most these
+
+
+def rows_path(path: Path) -> Path:
+    """The rows of the feature file at `path` while it is made."""
+    return path.with_name(f".{path.stem}.rows")
+
+
+class Unfinished:
+    """The rows (n, D) in a file, of which the first `done` count."""
+
+    def __init__(self, file: Path, of: Mapping[str, Any], width: int, dtype: str) -> None:
+        """Take up the rows of D = `width` numbers that lie there, if they are of the same.
+
+        `of` is all that they depend on.
+        """
+        self._file, self._said = file, said_of(file)
+        self._width, self._dtype = width, np.dtype(dtype)
+        self._row = width * self._dtype.itemsize  # bytes
+        self._of = json.dumps({**of, "width": width, "dtype": dtype}, sort_keys=True).encode()
+        with writing(file):
+            size = file.stat().st_size if file.exists() else 0
+            self._is_begun = self._said.exists() and self._said.read_bytes() == self._of
+        self.done = size // self._row if self._is_begun else 0
+        self.has_others = size > 0 and not self._is_begun
+
+    def append(self, rows: NDArray[np.floating]) -> None:
+        """Write rows (n, D) behind those that count, in place of whatever lies there.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        with writing(self._file):
+            if not self._is_begun:
+                discard(self._file)
+                write_whole(self._said, self._of)
+                self._is_begun = True
+            with self._file.open("ab") as file:
+                file.truncate(self.done * self._row)
+                file.write(np.ascontiguousarray(rows, self._dtype).tobytes())
+            sync(self._file)
+        self.done += len(rows)
+
+    def fill(self, batches: Iterable[NDArray[np.floating]], advance: Callable[[int], None]) -> None:
+        """Write the next batches of rows (n, D), some at a time.
+
+        Raises:
+            StoreError: they cannot be written.
+        """
+        advance(self.done)
+        group: list[NDArray[np.floating]] = []
+        for batch in batches:
+            advance(len(batch))
+            group.append(batch)
+            if len(group) == KEPT:
+                self.append(np.concatenate(group))
+                group.clear()
+        if group:
+            self.append(np.concatenate(group))
+
+    @property
+    def rows(self) -> NDArray[np.floating]:
+        """The rows that count, (n, D), as they lie on the disk."""
+        shape = self.done, self._width
+        if not self.done:
+            return np.empty(shape, self._dtype)
+        return np.memmap(self._file, self._dtype, "r", shape=shape)
+
+
+def said_of(file: Path) -> Path:
+    """The file that says what the rows in `file` are of."""
+    return file.with_name(f"{file.name}.json")
+
+
+def discard(file: Path) -> None:
+    """Remove rows and what they are of, as far as they are there."""
+    with writing(file):
+        file.unlink(missing_ok=True)
+        said_of(file).unlink(missing_ok=True)
