@@ -168,4 +168,4 @@ def test_a_table_encodes_what_it_needs_and_goes_on(zsntta, tmp_path, tiny, monke
     assert "lsun.h5: 5 images" in result.stdout
     assert "error: feature files that are not in features/: 6 by RN50-none" in result.stderr
     for line in (("--extract",), ("6", "--extract", "--encoder", "tiny")):
-        fails(zsntta("paper", *line), "zsntta paper 10 --extract", code=2)
+        fails(zsntta("paper", *line), "as in zsntta paper", code=2)

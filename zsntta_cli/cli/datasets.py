@@ -43,7 +43,8 @@ def list_sets(
     [bold]zsntta datasets list[/bold]
     """
     from zsntta_cli.datasets import CATALOGUE
-    from zsntta_cli.report.lists import SETS, list_sheet, set_rows
+    from zsntta_cli.report.lists import SETS, set_rows
+    from zsntta_cli.report.sheet import list_sheet
 
     rows = set_rows(CATALOGUE, data_root, features_dir)
     put_list([list_sheet(rows, SETS)], rows, form, output)
@@ -150,7 +151,7 @@ def list_encoders(
     [bold]zsntta encoders list[/bold]
     """
     from zsntta_cli.cache.folder import stored
-    from zsntta_cli.report.lists import list_sheet
+    from zsntta_cli.report.sheet import list_sheet
 
     cached: dict[str, list[str]] = {}
     for file in stored(features_dir):

@@ -4,7 +4,7 @@ This module does not import NumPy.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -47,9 +47,7 @@ class Number:
     @property
     def is_of_other_images(self) -> bool:
         """Whether one of its sets has another number of images than the published one."""
-        from zsntta_cli.simulation.notes import OTHER_IMAGES  # it imports NumPy
-
-        return any(note.kind == OTHER_IMAGES for record in self.records for note in record.notes)
+        return any(note.kind == "images" for record in self.records for note in record.notes)
 
     @property
     def most(self) -> float:
@@ -66,10 +64,9 @@ class Number:
     @property
     def is_beyond(self) -> bool:
         """Whether seeds do not explain the difference; misprints and other images say nothing."""
-        if math.isnan(self.most) or self.printed is None:
+        if self.printed is None or self.printed.is_misprint or self.is_of_other_images:
             return False
-        is_beyond = abs(self.difference) > self.most + 1e-9
-        return is_beyond and not (self.printed.is_misprint or self.is_of_other_images)
+        return abs(self.difference) > self.most + 1e-9  # never of nan
 
 
 def explained(ours: float, n: int, theirs: float, m: int) -> float:
@@ -93,57 +90,49 @@ def explained(ours: float, n: int, theirs: float, m: int) -> float:
 def compare(
     table: PaperTable, wishes: Wishes, records: "Mapping[RunSettings, Record]"
 ) -> list[Number]:
-    """All numbers of a table, as measured by some runs and as printed."""
-    table = wishes.wished(table)
-    return [
-        replace(number, printed=printed.get(number.metric))
-        for place, printed in cells(table, wishes).items()
-        for number in _measured(table, place, wishes, records)
-    ]
+    """All numbers of a table as printed and as measured by some runs.
 
+    A measured one is the mean over its sets and the seeds that all of these have.
+    """
+    table, numbers = wishes.wished(table), list[Number]()
+    for place, printed in cells(table, wishes).items():
+        metrics = table.metrics_of(place)
+        of = streams(table, place, wishes) if records else ()
+        rivals = of and len(metrics) > len(table.metrics)
+        base = streams(table, place._replace(row=table.base_row), wishes) if rivals else ()
+        used = tuple(records[run] for runs in of for run in runs if run in records)
+        for metric in metrics:
+            number = Number(table, place, metric, printed.get(metric))
+            by_set = _by_set(of, base if metric.endswith(LEAD) else (), records, metric)
+            if any(by_set.values()):
+                from zsntta_cli.results import frame  # it imports NumPy
 
-def _measured(
-    table: PaperTable, place: Place, wishes: Wishes, records: "Mapping[RunSettings, Record]"
-) -> Iterator[Number]:
-    """The numbers at a place, each the mean over its sets and the seeds that all of these have."""
-    of = streams(table, place, wishes) if records else ()
-    used = tuple(records[run] for of_set in of for run in of_set if run in records)
-    for metric in table.metrics_of(place):
-        number, by_set = Number(table, place, metric), _by_set(of, records, metric)
-        if metric.endswith(LEAD) and of:
-            row = next(name for name, of in table.rows.items() if of["method"] == "zs-clip")
-            base = _by_set(streams(table, place._replace(row=row), wishes), records, metric)
-            by_set = {name: _minus(by_seed, base.get(name, {})) for name, by_seed in by_set.items()}
-        if any(by_set.values()):
-            from zsntta_cli.results import frame  # it imports NumPy
-
-            value, as_printed = frame.average(by_set), frame.average(by_set, frame.SETS)
-            number = replace(number, measured=value, sets_std=as_printed.std, records=used)
-        yield number
+                value, as_printed = frame.average(by_set), frame.average(by_set, frame.SETS)
+                number = replace(number, measured=value, sets_std=as_printed.std, records=used)
+            numbers.append(number)
+    return numbers
 
 
 def _by_set(
-    of: Streams, records: "Mapping[RunSettings, Record]", metric: str
+    of: Streams, base: Streams, records: "Mapping[RunSettings, Record]", metric: str
 ) -> dict[str, dict[int, float]]:
-    """A metric in percent by the sets of a stream and by seed, for the runs that have records."""
-    name = metric.removesuffix(LEAD)
-    return {
-        " ".join(filter(None, (runs[0].id_set, runs[0].ood_set))): {
-            run.stream.seed: 100 * records[run].metric(name) for run in runs if run in records
-        }
-        for runs in of
-    }
-
-
-def _minus(by_seed: Mapping[int, float], other: Mapping[int, float]) -> dict[int, float]:
-    return {seed: by_seed[seed] - other[seed] for seed in by_seed if seed in other}
+    """A metric in percent by the sets of streams and by seed, or how far it is above `base`'s."""
+    name, found = metric.removesuffix(LEAD), dict[str, dict[int, float]]()
+    for place, runs in enumerate(of):
+        sets = f"{runs[0].id_set} {runs[0].ood_set or ''}".rstrip()
+        by_seed = found.setdefault(sets, {})
+        for run, other in zip(runs, base[place] if base else runs, strict=True):
+            if run in records and other in records:
+                lead = 100 * records[other].metric(name) if base else 0.0
+                by_seed[run.stream.seed] = 100 * records[run].metric(name) - lead
+    return found
 
 
 def counts(numbers: Sequence[Number]) -> str:
     """Say how many numbers are measured, compared and marked."""
-    measured = sum(number.is_measured for number in numbers)
     printed = sum(number.printed is not None for number in numbers)
     if not printed:
+        measured = sum(number.is_measured for number in numbers)
         return f"{measured:,} numbers measured, nothing is published of them"
     compared = sum(not math.isnan(number.difference) for number in numbers)
     beyond = sum(number.is_beyond for number in numbers)

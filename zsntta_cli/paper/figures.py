@@ -13,10 +13,9 @@ from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.runs import BUILT_IN, Wishes
 from zsntta_cli.paper.tables import FIGURES, TABLES
-from zsntta_cli.report.comparisons import Cells, fixed, means, ranks
+from zsntta_cli.report.comparisons import Cells, Pair, fixed, means, ranks
 from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.figure import Figure
-from zsntta_cli.report.lines import Pair
 from zsntta_cli.results.frame import latest
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
@@ -24,7 +23,8 @@ from zsntta_cli.simulation.runs import RunSettings
 
 _METHODS = ("zs-clip", "tent", "sotta", "tpt", "adand")
 _SMALL = ("cifar10", "cifar100", *TABLES[2].id_sets)
-_OVER_PAIRS, _FIXED, _GRADIENTS = (2, 7), 6, (4, 9)
+_OVER_PAIRS, _FIXED = (2, 7), 6
+GRADIENTS = 4, 9  # figures whose runs need the gradients of their samples
 _CASE = {3: ("zs-clip", "tent"), 4: ("tent",), 8: ("zs-clip", "tpt"), 9: ("tent",)}  # Sec. 3
 SHOWN_FIGURES = tuple(sorted((*_OVER_PAIRS, _FIXED, *_CASE)))
 _THRESHOLDS = (None, *(i / 10 for i in range(1, 10)))  # the adaptive threshold first
@@ -32,7 +32,7 @@ WIDTHS = {number: 6.9 if number in (3, 6, 8, 9) else 3.3 for number in SHOWN_FIG
 
 
 @dataclass(frozen=True)
-class Bench:
+class _Bench:
     """The pairs and settings with which the figures are drawn."""
 
     id_sets: Sequence[str]  # of figures 2 and 7, with all their OOD sets
@@ -42,19 +42,9 @@ class Bench:
     values: Mapping[str, Any]  # settings of all runs that differ from the paper's
 
 
-PAPER = Bench((*_SMALL, *TABLES[3].id_sets), _SMALL, ("cifar10", "svhn"), 0.0010, {})
+_PAPER = _Bench((*_SMALL, *TABLES[3].id_sets), _SMALL, ("cifar10", "svhn"), 0.0010, {})
 # The embedded encoder on the built-in sets, in minutes: its gradients are a thousand times larger.
-TINY = Bench((BUILT_IN,), (BUILT_IN,), (BUILT_IN, "glyphs"), 1.0, {"limit": 500, "views": 8})
-
-
-def bench_of(wishes: Wishes) -> Bench:
-    """What stands in for the paper's sets, if the encoder is the embedded one."""
-    return TINY if wishes.is_built_in else PAPER
-
-
-def needs_gradients(number: int) -> bool:
-    """Whether the runs of a figure need the gradients of their samples."""
-    return number in _GRADIENTS
+_TINY = _Bench((BUILT_IN,), (BUILT_IN,), (BUILT_IN, "glyphs"), 1.0, {"limit": 500, "views": 8})
 
 
 def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
@@ -65,7 +55,8 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     """
     if number not in SHOWN_FIGURES:
         raise SettingsError(f"figure {number} shows no results: {FIGURES[number]}.")
-    bench, folder = bench_of(wishes), folder_name(wishes.choice())
+    bench = _TINY if wishes.is_built_in else _PAPER
+    folder = folder_name(wishes.choice())
     axes = [{"fixed": value} for value in _THRESHOLDS] if number == _FIXED else [{}]
     return [
         wishes.run(method, folder, *pair, **{**bench.values, **values})
@@ -75,7 +66,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     ]
 
 
-def _pairs(number: int, bench: Bench) -> list[Pair]:
+def _pairs(number: int, bench: _Bench) -> list[Pair]:
     """The ID-OOD pairs of a figure."""
     if number in _CASE:
         return [bench.case]
@@ -86,7 +77,7 @@ def _pairs(number: int, bench: Bench) -> list[Pair]:
 def published(number: int) -> Cells:
     """The printed numbers that a figure follows from, by method and pair; none of other figures."""
     cells: dict[str, dict[Pair, dict[str, float]]] = {}
-    pairs = _pairs(number, PAPER) if number not in _CASE else ()
+    pairs = _pairs(number, _PAPER) if number not in _CASE else ()
     for table in (TABLES[2], TABLES[3], TABLES[10]):
         for place, numbers in table.printed.items():
             if (pair := (place.id_set, place.ood_set)) in pairs:
@@ -96,7 +87,7 @@ def published(number: int) -> Cells:
 
 
 def draw(
-    number: int, records: Sequence[Record], printed: Cells | None = None, bench: Bench = PAPER
+    number: int, records: Sequence[Record], printed: Cells | None = None, is_built_in: bool = False
 ) -> Figure:
     """Draw a figure from its runs, as far as there are any, and from published numbers.
 
@@ -104,8 +95,9 @@ def draw(
         SettingsError: there is nothing to draw.
     """
     runs, notes = latest(records)
-    if number in _GRADIENTS:
-        figure = gradients(runs, bench.most if number == 9 else None)
+    if number in GRADIENTS:
+        most = (_TINY if is_built_in else _PAPER).most
+        figure = gradients(runs, most if number == 9 else None)
     elif number in _CASE:  # the scores before, those after, and the paired differences
         before_and_after, paired = scores(runs), difference(runs)
         figure = Figure((*before_and_after.panels, *paired.panels))

@@ -4,7 +4,7 @@ Each file is absent or whole, and the index is written anew with each table. If 
 stopped, the folder shows what there is so far, and the same command goes on with kept runs.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
@@ -12,17 +12,15 @@ from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 from zsntta_cli.files import write_whole
 from zsntta_cli.paper.compare import counts
 from zsntta_cli.paper.figures import (
-    PAPER,
+    GRADIENTS,
     SHOWN_FIGURES,
     WIDTHS,
-    bench_of,
     draw,
     figure_runs,
-    needs_gradients,
     published,
 )
-from zsntta_cli.paper.obtaining import Obtained, Work, content, obtain
-from zsntta_cli.paper.runs import Wishes, all_runs
+from zsntta_cli.paper.measuring import Measuring
+from zsntta_cli.paper.runs import all_runs
 from zsntta_cli.paper.shown import TableContent, render
 from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.report.figure import Figure
@@ -43,25 +41,18 @@ _PAGE = """<!doctype html>
 """
 
 
-def obtain_figure(number: int, wishes: Wishes, work: Work) -> Obtained:
-    """Run what a figure lacks.
+def measured_figure(number: int, measuring: Measuring) -> Figure:
+    """Run what a figure lacks, and draw it; built-in sets have no published numbers.
 
     Raises:
-        SettingsError: the figure shows no results.
-        StoreError: no run has all of its features.
+        SettingsError: the figure shows no results, or there is nothing to draw.
+        StoreError: no run has all of its features, and others do not go on.
     """
-    keeping = replace(work.keeping, gradients=needs_gradients(number))
-    return obtain(figure_runs(number, wishes), wishes, replace(work, keeping=keeping))
-
-
-def drawn(number: int, wishes: Wishes, obtained: Obtained) -> Figure:
-    """Draw a figure from its runs; built-in sets have no published numbers.
-
-    Raises:
-        SettingsError: there is nothing to draw.
-    """
-    bench, records = bench_of(wishes), list(obtained.records.values())
-    return draw(number, records, published(number) if bench is PAPER else None, bench)
+    is_built_in = measuring.wishes.is_built_in
+    runs = figure_runs(number, measuring.wishes)
+    measuring.obtain(runs, number in GRADIENTS)
+    records = [measuring.records[run] for run in runs if run in measuring.records]
+    return draw(number, records, None if is_built_in else published(number), is_built_in)
 
 
 @dataclass
@@ -69,9 +60,8 @@ class Reproduction:
     """A folder of results, and the tables and figures that it has so far."""
 
     folder: Path
-    wishes: Wishes
+    measuring: Measuring
     command: str
-    whole: Obtained = field(default_factory=Obtained)
     contents: dict[int, TableContent] = field(default_factory=dict)  # by the table's number
     figures: dict[int, str] = field(default_factory=dict)  # why each is not drawn, or nothing
 
@@ -84,29 +74,25 @@ class Reproduction:
     def sentence(self) -> str:
         """One line on what there is so far."""
         numbers = [number for made in self.contents.values() for number in made.numbers]
-        figures = sum(not why for why in self.figures.values())
-        made = f"{counted(len(self.contents), 'table')}, {counted(figures, 'figure')}"
-        return f"{made}; {counts(numbers)}"
+        figures = counted(sum(not why for why in self.figures.values()), "figure")
+        return f"{counted(len(self.contents), 'table')}, {figures}; {counts(numbers)}"
 
-    def add_table(self, table: PaperTable, work: Work) -> None:
+    def add_table(self, table: PaperTable) -> None:
         """Run what a table lacks, and write the table's files."""
-        self.whole.add(obtain(all_runs(self.wishes, [table]), self.wishes, work))
-        command = f"zsntta paper {table.number}"
-        made = content(table, self.wishes, self.whole.records, command)
+        self.measuring.obtain(all_runs(self.measuring.wishes, [table]))
+        made = self.measuring.content(table, f"zsntta paper {table.number}")
         self.contents[table.number] = made
         for ending, form in _FORMS.items():
             text = render([made], form, to_file=True)
             write_whole(self.folder / f"table{table.number}{ending}", text.encode())
         self.write_index()
 
-    def add_figure(self, number: int, work: Work) -> None:
+    def add_figure(self, number: int) -> None:
         """Run what a figure lacks, and draw the figure, or note why it is not drawn."""
         from zsntta_cli.report.figures import write
 
-        obtained = obtain_figure(number, self.wishes, work)
-        self.whole.add(obtained)
         try:
-            figure = drawn(number, self.wishes, obtained)
+            figure = measured_figure(number, self.measuring)
             write(self.folder / f"fig{number}.svg", figure, WIDTHS[number])
             self.figures[number] = ""
         except (SettingsError, StoreError) as error:
@@ -122,9 +108,8 @@ class Reproduction:
             items.append(f"<li>Table {number}, {title} ({links}): {counts(made.numbers)}")
         for number, why in self.figures.items():
             link = f'<a href="fig{number}.svg">Figure {number}</a>, {escape(FIGURES[number])}'
-            items.append(
-                f"<li>Figure {number} is not drawn: {escape(why)}" if why else f"<li>{link}"
-            )
+            missing = f"Figure {number} is not drawn: {escape(why)}"
+            items.append(f"<li>{missing if why else link}")
         page = _PAGE.format(
             title=_TITLE, sentence=self.sentence, command=escape(self.command),
             items="\n".join(items),
@@ -132,20 +117,20 @@ class Reproduction:
         write_whole(self.folder / INDEX, page.encode())
 
 
-def reproduce(folder: Path, wishes: Wishes, work: Work, command: str) -> Reproduction:
+def reproduce(folder: Path, measuring: Measuring, command: str) -> Reproduction:
     """Write all tables and figures into a folder: first by replays, then by live runs if allowed.
 
     A run that lacks features or fails leaves its number out, and the others go on.
     """
-    result = Reproduction(folder, wishes, command)
-    work = replace(work, goes_on=True)
-    for one_pass in [replace(work, live=None)] + [work] * bool(work.live):
+    result, live = Reproduction(folder, measuring, command), measuring.live
+    measuring.goes_on = True
+    for measuring.live in [None, live] if live else [None]:
         for table in TABLES.values():
-            if not result.whole.is_unfinished:
-                result.add_table(table, one_pass)
+            if not measuring.is_unfinished:
+                result.add_table(table)
         for number in SHOWN_FIGURES:
-            if not result.whole.is_unfinished:
-                result.add_figure(number, one_pass)
-    lines = "".join(f"{to_line(record)}\n" for record in result.whole.records.values())
+            if not measuring.is_unfinished:
+                result.add_figure(number)
+    lines = "".join(f"{to_line(record)}\n" for record in measuring.records.values())
     write_whole(folder / RECORDS, lines.encode())
     return result

@@ -47,11 +47,11 @@ class TableContent:
 def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
     """Render tables one after the other, in one of FORMS."""
     if FORMS[form].of_rows:
-        return write_rows([row for one in contents for row in table_rows(one)], form, COLUMNS)
-    return draw([part for one in contents for part in table_sheets(one)], form, to_file)
+        return write_rows([row for one in contents for row in _rows(one)], form, COLUMNS)
+    return draw([part for one in contents for part in _sheets(one)], form, to_file)
 
 
-def table_rows(content: TableContent) -> Iterator[dict[str, Any]]:
+def _rows(content: TableContent) -> Iterator[dict[str, Any]]:
     """A row for each number, in percent; what is not known is None."""
     for number in content.numbers:
         place, measured, printed = number.place, number.measured, number.printed
@@ -70,17 +70,13 @@ def table_rows(content: TableContent) -> Iterator[dict[str, Any]]:
             "beyond": None if math.isnan(number.most) else number.is_beyond,
             "note": "; ".join(notes) or None,
         }  # fmt: skip
-        yield {
-            name: None if facts[name] != facts[name] else _rounded(facts[name]) for name in COLUMNS
-        }
+        for name, value in facts.items():
+            if isinstance(value, float):  # nan is no number; adding leaves something behind digits
+                facts[name] = None if math.isnan(value) else round(value, 10)
+        yield {name: facts[name] for name in COLUMNS}
 
 
-def _rounded(value: Any) -> Any:
-    """A number without what adding and multiplying left behind its digits."""
-    return round(value, 10) if isinstance(value, float) else value
-
-
-def table_sheets(content: TableContent) -> list[Sheet]:
+def _sheets(content: TableContent) -> list[Sheet]:
     """A sheet for each part of a table; the last one has the notes."""
     table, numbers = content.table, content.numbers
     letters: dict[str, str] = {}  # of doubtful numbers, by the doubt
@@ -93,42 +89,36 @@ def table_sheets(content: TableContent) -> list[Sheet]:
     sheets = [_part(content, title, of_part, letters) for title, of_part in parts.items()]
     sheets[0].above = (f"Table {table.number} ({table.name}): {table.title}", *content.above)
     remarks = [f"{letter}: {remark}" for remark, letter in letters.items()]
-    sheets[-1].notes = [*remarks, *_notes(table, numbers)]
-    sheets[-1].notes += [] if content.is_printed_alone else [counts(numbers)]
-    for part in sheets:
-        part.command = content.command
+    said = [] if content.is_printed_alone else [counts(numbers)]
+    sheets[-1].notes = [*remarks, *_notes(table, numbers), *said]
     return sheets
 
 
 def _part(
     content: TableContent, title: str, numbers: Sequence[Number], letters: dict[str, str]
 ) -> Sheet:
+    """The sheet of some numbers: up to three lines for each row."""
     columns: dict[str, tuple[str, ...]] = {}
     by_row: dict[str, dict[str, list[Number]]] = {}
     for number in numbers:
         column, head = _column(number), _HEADS[number.metric.removesuffix(LEAD)]
-        heads = columns.get(column, ())
-        columns[column] = heads if head in heads else (*heads, head)
+        columns[column] = tuple(dict.fromkeys((*columns.get(column, ()), head)))
         by_row.setdefault(number.place.row, {}).setdefault(column, []).append(number)
-    part = Sheet(title, (content.table.head,), columns)
-
-    def line(
-        label: str, of_row: dict[str, list[Number]], text: Callable[[Number], str], rule: bool
-    ) -> None:
-        texts = {column: list(map(text, of_column)) for column, of_column in of_row.items()}
-        part.rows.append(SheetRow((label,), texts, rule))
-
+    part = Sheet(title, (content.table.head,), columns, command=content.command)
     for row, of_row in by_row.items():
         every = [number for of_column in of_row.values() for number in of_column]
-        has_printed = any(number.printed for number in every)
-        label = row
+        lines: list[tuple[str, Callable[[Number], str]]] = []
         if not content.is_printed_alone:
-            line(row, of_row, _measured, has_printed and bool(part.rows))
-            label = "  paper"
-        if has_printed or content.is_printed_alone:
-            line(label, of_row, lambda number: _printed(number, letters), False)
-        if not all(math.isnan(number.difference) for number in every):
-            line("  difference", of_row, _difference, False)
+            lines.append((row, _measured))
+        if content.is_printed_alone or any(number.printed for number in every):
+            label = "  paper" if lines else row
+            lines.append((label, lambda number: _printed(number, letters)))
+        has_rule = len(lines) > 1 and bool(part.rows)
+        if any(not math.isnan(number.difference) for number in every):
+            lines.append(("  difference", _difference))
+        for place, (label, text) in enumerate(lines):
+            texts = {column: [text(one) for one in of] for column, of in of_row.items()}
+            part.rows.append(SheetRow((label,), texts, has_rule and place == 0))
     return part
 
 
@@ -174,29 +164,24 @@ def _difference(number: Number) -> str:
 def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     """The notes that a reader of the table needs."""
     notes = [f"note: {note}" for note in table.notes if any(one.printed for one in numbers)]
-    measured = [number for number in numbers if number.measured]
-    notes += [_SPREAD] * any(len(one.measured.seeds) > 1 for one in measured if one.measured)
-    notes += _lacking(measured)
-    if measured:
+    lacking: dict[tuple[str, str, str], dict[str, None]] = {}  # rows without the same average
+    records: dict[int, Any] = {}
+    for number in numbers:
+        records |= {id(record): record for record in number.records}
+        if number.measured and number.measured.lacks:
+            place = number.place.id_set, _column(number), number.measured.lacks
+            lacking.setdefault(place, {})[number.place.row] = None
+    notes += [_SPREAD] * any(len(n.measured.seeds) > 1 for n in numbers if n.measured)
+    notes += [
+        f"note: {id_set}, {column}: no average of {', '.join(names)}: there is {lacks}"
+        for (id_set, column, lacks), names in lacking.items()
+    ]
+    if records:
         from zsntta_cli.simulation.notes import strongest  # it imports NumPy
 
-        records = {id(record): record for one in measured for record in one.records}
         texts = strongest(note for record in records.values() for note in record.notes)
         notes += [f"note: {text}" for text in texts]
     compared = [number for number in numbers if not math.isnan(number.difference)]
     notes += [_OTHERS] * any(number.is_of_other_images for number in compared)
     notes += [_ONE_SEED] * any(math.isnan(number.most) for number in compared)
     return notes + [_BEYOND] * any(number.is_beyond for number in compared)
-
-
-def _lacking(numbers: Sequence[Number]) -> list[str]:
-    """Why some rows have no average, in one line for all rows that lack the same sets."""
-    rows: dict[tuple[str, str, str], dict[str, None]] = {}
-    for number in numbers:
-        if number.measured and number.measured.lacks:
-            place = number.place.id_set, _column(number), number.measured.lacks
-            rows.setdefault(place, {})[number.place.row] = None
-    return [
-        f"note: {id_set}, {column}: no average of {', '.join(names)}: there is {lacks}"
-        for (id_set, column, lacks), names in rows.items()
-    ]

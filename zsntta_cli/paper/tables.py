@@ -7,7 +7,7 @@ import NumPy.
 import csv
 import functools
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,6 +68,11 @@ class PaperTable:
     seeds: int
     notes: Sequence[str]
 
+    @property
+    def base_row(self) -> str:
+        """The row of ZS-CLIP, to which leads are differences."""
+        return next(name for name, asked in self.rows.items() if asked["method"] == "zs-clip")
+
     def metrics_of(self, place: Place) -> list[str]:
         """The metrics that stand at a place: an average of another method has leads, too."""
         has_leads = place.ood_set == AVERAGE and self.rows[place.row]["method"] != "zs-clip"
@@ -76,21 +81,17 @@ class PaperTable:
     @functools.cached_property
     def printed(self) -> Mapping[Place, Mapping[str, Printed]]:
         """The printed numbers by place and metric, in the paper's order."""
-        rows = {_asked(**asked): name for name, asked in self.rows.items()}
-        found: dict[Place, dict[str, Printed]] = {}
+        rows, found = dict[tuple[str, str], str](), dict[Place, dict[str, Printed]]()
+        for name, asked in self.rows.items():
+            settings = [f"{key}={value}" for key, value in asked.items() if key != "method"]
+            rows[asked["method"], ";".join(settings)] = name
         for line in _published()[str(self.number)]:
-            row = rows[line["method"], line["setting"]]
-            ratio = float(line["ratio"])
+            row, ratio = rows[line["method"], line["setting"]], float(line["ratio"])
             place = Place(line["encoder"], line["id_set"], row, ratio, line["ood_set"])
             std = float(line["std"]) if line["std"] else None
             number = Printed(float(line["value"]), std, line["remark"])
             found.setdefault(place, {})[line["metric"]] = number
         return found
-
-
-def _asked(method: str, **settings: Any) -> tuple[str, str]:
-    """A row's method and its settings, as published.csv has them."""
-    return method, ";".join(f"{name}={value}" for name, value in settings.items())
 
 
 @functools.cache
@@ -103,18 +104,17 @@ def _published() -> Mapping[str, Sequence[Mapping[str, str]]]:
     return lines
 
 
-def _table(number: int, rows: Any, id_sets: Sequence[str], **facts: Any) -> PaperTable:
-    """A table with the rows and the groups of ID sets that it names."""
-    names = [name for group in id_sets for name in _FACTS["groups"].get(group, [group])]
-    named = _FACTS["rows"][rows] if isinstance(rows, str) else rows
-    return PaperTable(number, rows=named, id_sets=names, **facts)
+def _tables() -> Iterator[PaperTable]:
+    """All tables, each with the rows and the groups of ID sets that it names."""
+    for number in filter(str.isdigit, _FACTS):
+        facts = {**_FACTS["usual"], **_FACTS[number]}
+        rows, groups = facts.pop("rows"), facts.pop("id_sets")
+        names = [name for group in groups for name in _FACTS["groups"].get(group, [group])]
+        named = _FACTS["rows"][rows] if isinstance(rows, str) else rows
+        yield PaperTable(int(number), rows=named, id_sets=names, **facts)
 
 
-TABLES = {
-    int(number): _table(int(number), **{**_FACTS["usual"], **facts})
-    for number, facts in _FACTS.items()
-    if number.isdigit()
-}
+TABLES = {table.number: table for table in _tables()}
 
 
 def tables_with(id_set: str) -> list[PaperTable]:

@@ -7,9 +7,9 @@ bring an entry with it: its `cites` then holds the entry instead of a key.
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.names import SetName
@@ -18,7 +18,7 @@ from zsntta_cli.methods import find_method
 from zsntta_cli.settings import is_tiny
 
 _FILE = Path(__file__).parent / "references.bib"
-_ENTRY = re.compile(r"^@(\w+)\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.MULTILINE)
 PROGRAM, SETTING, CLIP, OPEN_CLIP = (
     "zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip",
@@ -26,31 +26,23 @@ PROGRAM, SETTING, CLIP, OPEN_CLIP = (
 Purposes = dict[str, list[str]]  # by key, what it is cited for
 
 
-@dataclass(frozen=True)
-class Reference:
-    """An entry of BibTeX."""
+class Reference(NamedTuple):
+    """An entry of BibTeX: its fields, and its whole text."""
 
-    key: str
-    kind: str
     fields: Mapping[str, str]
     text: str
 
     @property
     def short(self) -> str:
         """Authors, venue, year and arXiv number: "Jiang et al., ICLR 2024"."""
-        names = self.fields.get("author") or self.fields["note"].partition(";")[0]
-        authors = names.split(" and ")
+        of = self.fields.get
+        authors = (of("author") or self.fields["note"].partition(";")[0]).split(" and ")
         first, *further = [_plain(author.partition(",")[0]) for author in authors]
         who = f"{first} et al." if len(further) > 1 else " and ".join([first, *further])
-        when = f"{self._venue} {self.fields.get('year', '')}".strip()
+        letters = re.search(r"\((\w+)\)$", of("booktitle") or of("journal", ""))
+        when = f"{letters[1] if letters else ''} {of('year', '')}".strip()
         number = f"arXiv {self.fields['eprint']}" if "eprint" in self.fields else ""
         return ", ".join(part for part in (who, when, number) if part)
-
-    @property
-    def _venue(self) -> str:
-        place = self.fields.get("booktitle") or self.fields.get("journal", "")
-        letters = re.search(r"\((\w+)\)$", place)
-        return letters[1] if letters else ""
 
     @property
     def title(self) -> str:
@@ -66,21 +58,20 @@ def _plain(text: str) -> str:
 @functools.cache
 def references() -> Mapping[str, Reference]:
     """All entries of the package, by their keys."""
-    return {reference.key: reference for reference in _read(_FILE.read_text(encoding="utf-8"))}
+    return _read(_FILE.read_text(encoding="utf-8"))
 
 
-def _read(text: str) -> list[Reference]:
-    return [
-        Reference(key, kind, dict(_FIELD.findall(body)), found[0])
+def _read(text: str) -> dict[str, Reference]:
+    return {
+        found[1]: Reference(dict(_FIELD.findall(found[2])), found[0])
         for found in _ENTRY.finditer(text)
-        for kind, key, body in [found.groups()]
-    ]
+    }
 
 
 def find_reference(cited: str) -> Reference | None:
     """The entry of a key, or an entry given instead of a key; None if there is none."""
     if cited.lstrip().startswith("@"):
-        return next(iter(_read(cited.strip() + "\n")), None)
+        return next(iter(_read(cited.strip() + "\n").values()), None)
     return references().get(cited)
 
 

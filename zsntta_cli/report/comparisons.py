@@ -1,38 +1,134 @@
-"""Means of metrics: against a setting that was varied, and of methods over ID-OOD pairs."""
+"""Lines and panels of figures, and means: against a setting that was varied, over ID-OOD pairs.
+
+A figure has at most MOST_LINES lines in a panel and MOST_PANELS panels. Where there are more, it
+has those of the settings that most runs share, and a note says what is left out and how to see it.
+"""
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.figure import LINE, POINTS, Figure, Panel, Series
-from zsntta_cli.report.lines import (
-    MOST_PANELS,
-    BySeed,
-    Groups,
-    Pair,
-    axis_name,
-    by_label,
-    figure_of,
-    lines_of,
-    pairs_of,
-    rows_on,
-    seeds_of,
-    series_of,
-    titled,
-    titles_of,
-    value_over,
-)
+from zsntta_cli.errors import SettingsError, counted, first_of
+from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
+from zsntta_cli.report.tables import usual_rows
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import ResultRow, average
+from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Value, average
 from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.record import Record
 
 ACCURACIES = ("acc_s", "acc_n", "acc_h")
+MOST_LINES = 8  # of one panel: there are no more colours that everybody can tell apart
+MOST_PANELS = 12
+_NAMED = 4  # of the lines that are left out
 
+Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
+Groups = Mapping[str, Sequence[ResultRow]]  # rows by what a legend calls them
+BySeed = Mapping[int, float]
 # Accuracies in percent by method (as a legend has it) and pair; the paper's numbers come like this.
 Cells = Mapping[str, Mapping[Pair, Mapping[str, float]]]
+
+
+# Which rows of the frame stand in a figure, under which names.
+
+
+def lines_of(
+    tables: Sequence[ResultTable], without: Collection[str] = ()
+) -> tuple[Groups, list[str]]:
+    """At most MOST_LINES groups of rows, and a note on those that are left out."""
+    every = by_label(tables, without)
+    if len(every) <= MOST_LINES:
+        return every, []
+    groups = by_label([replace(t, rows=tuple(usual_rows(t.rows))) for t in tables], without)
+    by_use = sorted(groups, key=lambda name: -sum(len(row.records) for row in groups[name]))
+    drawn = {name: rows for name, rows in groups.items() if name in by_use[:MOST_LINES]}
+    rows = [row for of in drawn.values() for row in of]
+    left = [name for name, of in every.items() if not any(row in rows for row in of)]
+    return drawn, [
+        f"{len(drawn)} of {len(every)} lines are drawn, of the settings that most runs share; "
+        f"--method, --preset and --setting choose others: {first_of(left, _NAMED)}"
+    ]
+
+
+def by_label(tables: Sequence[ResultTable], without: Collection[str] = ()) -> Groups:
+    """Rows by method and by the settings in which its rows differ, except those in `without`.
+
+    Settings that make streams incomparable are named for all methods that have them.
+    """
+    rows = [row for table in tables for row in table.rows]
+    differing, of_methods = frame.differing(rows), frame.varying(rows)
+    of_streams = [name for name in frame.OF_STREAM if name in differing]
+    groups: dict[str, list[ResultRow]] = {}
+    for row in rows:
+        names = dict.fromkeys([*of_streams, *of_methods[row.method]])
+        if row.settings["limit"] is None:
+            names.pop("limit", None)
+        groups.setdefault(frame.label(row, [*names], [*without]), []).append(row)
+    return groups
+
+
+def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
+    """All ID-OOD pairs; clean streams only if there are no pairs."""
+    every = dict.fromkeys((table.id_set, name) for table in tables for name in table.columns)
+    return [pair for pair in every if pair[1] != CLEAN] or [*every]
+
+
+def titles_of(pairs: Sequence[Pair]) -> dict[Pair, str]:
+    """Titles for the pairs of one figure: the sets in which they differ, both of a single pair."""
+    varies = [len({*names}) > 1 or len(pairs) == 1 for names in zip(*pairs, strict=True)]
+    return {
+        pair: " / ".join(name for name, told in zip(pair, varies, strict=True) if told and name)
+        for pair in pairs
+    }
+
+
+def rows_on(rows: Sequence[ResultRow], pair: Pair) -> list[ResultRow]:
+    """The rows that have runs on a pair."""
+    return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
+
+
+def _by_pair(
+    rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str
+) -> dict[str, dict[int, float]]:
+    """A metric by the name of the pair, or its OOD set where there is one ID set, and by seed."""
+    names, found = _names(pairs), dict[str, dict[int, float]]()
+    for pair in pairs:
+        by_seed = found.setdefault(names[pair], {})
+        for row in rows_on(rows, pair):
+            by_seed |= row.by_seed(pair[1], metric)
+    return found
+
+
+def _names(pairs: Sequence[Pair]) -> dict[Pair, str]:
+    several = len({id_set for id_set, _ in pairs}) > 1
+    return {pair: " / ".join(pair) if several else pair[1] for pair in pairs}
+
+
+def _series(name: str, values: Mapping[Any, Value], metric: Metric) -> Series:
+    """A line through means, shares in percent."""
+    times = 100 if metric.is_percent else 1
+    stds = tuple(times * value.std for value in values.values())
+    y = tuple(times * value.mean for value in values.values())
+    return Series(name, tuple(values), y, LINE, () if all(map(math.isnan, stds)) else stds)
+
+
+def _axis_name(metric: str) -> str:
+    """A metric with its unit, as the name of an axis."""
+    return METRICS[metric].head + " (%)" * METRICS[metric].is_percent
+
+
+def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
+    """A figure of the panels that have a point, of the first where there are too many."""
+    having = [panel for panel in panels if any(_has_points(one) for one in panel.series)]
+    left = having[MOST_PANELS:]
+    said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method choose"
+    return Figure(tuple(having[:MOST_PANELS]), (*notes, *[said] * bool(left)))
+
+
+def _has_points(series: Series) -> bool:
+    values = series.y if series.shape == STAIRS else [y == y for y in series.y]
+    return series.look != "threshold" and any(values)
 
 
 # A metric against a setting that was varied.
@@ -47,9 +143,8 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric.
     """
-    having = (run for run in runs if not math.isnan(run.metric(metric)))
-    numeric = (run for run in having if not isinstance(run.settings.stream.ratio, str))
-    tables = frame.tables(numeric)
+    having = [run for run in runs if not math.isnan(run.metric(metric))]
+    tables = frame.tables([run for run in having if not isinstance(run.settings.stream.ratio, str)])
     if not tables:
         raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
     groups, notes = lines_of(tables, without=("ratio",))
@@ -58,23 +153,22 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     if len(parts) > MOST_PANELS:
         parts = {f"{name}, average": [p for p in pairs if p[0] == name] for name, _ in pairs}
         notes.append("the panels are averages over OOD sets: --id and --ood draw single sets")
-    axes = "noise ratio (%)", axis_name(metric)
-    panels = [
-        Panel(title, *axes, tuple(_against_ratio(groups, of_part, metric)))
-        for title, of_part in parts.items()
-    ]
+    panels = []
+    for title, of_part in parts.items():
+        series = tuple(_against_ratio(groups, of_part, metric))
+        panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), series))
     return figure_of(panels, notes)
 
 
 def _against_ratio(groups: Groups, pairs: Sequence[Pair], metric: str) -> Iterator[Series]:
     for name, rows in groups.items():
-        ratios = sorted({float(row.ratio) for row in rows})
-        values = {
-            100 * share: value_over([row for row in rows if row.ratio == share], pairs, metric)
-            for share in ratios
-        }
-        if points := {x: value for x, value in values.items() if not math.isnan(value.mean)}:
-            yield series_of(name, points, METRICS[metric])
+        points = {}
+        for share in sorted({float(row.ratio) for row in rows}):
+            at_ratio = [row for row in rows if row.ratio == share]
+            points[100 * share] = average(_by_pair(at_ratio, pairs, metric))
+        points = {x: value for x, value in points.items() if not math.isnan(value.mean)}
+        if points:
+            yield _series(name, points, METRICS[metric])
 
 
 def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
@@ -90,20 +184,19 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
     notes: list[str] = []
     tables, published = frame.tables(runs), published or {}
     for name, rows in by_label(tables, without=("fixed",)).items():
-        at_fixed = [row for row in rows if row.settings["fixed"] is not None]
+        by_threshold: dict[float | None, list[ResultRow]] = {}
+        for row in rows:
+            by_threshold.setdefault(row.settings["fixed"], []).append(row)
+        at_fixed = [row for at, of in by_threshold.items() if at is not None for row in of]
         pairs = [pair for pair in pairs_of(tables) if rows_on(at_fixed, pair)]
-        thresholds = sorted({row.settings["fixed"] for row in at_fixed})
-        by_threshold = {
-            at: [row for row in rows if row.settings["fixed"] == at] for at in (*thresholds, None)
-        }
-        present = {at: of for at, of in by_threshold.items() if of}
-        lacking = {at: value_over(of, pairs, "acc_h").lacks for at, of in present.items()}
-        notes += [
-            f"{name} at threshold {frame.shown('fixed', at)} has no average: it has {lacks}"
-            for at, lacks in lacking.items()
-            if lacks and pairs
-        ]
-        whole = {at: by_threshold[at] for at, lacks in lacking.items() if not lacks}
+        whole = {}
+        for at in sorted(by_threshold, key=lambda at: (at is None, at or 0)):
+            lacks = average(_by_pair(by_threshold[at], pairs, "acc_h")).lacks
+            if not lacks:
+                whole[at] = by_threshold[at]
+            elif pairs:
+                shown = frame.shown("fixed", at)
+                notes.append(f"{name} at threshold {shown} has no average: it has {lacks}")
         if {*whole} - {None}:
             panels.append(_fixed_panel(name, whole, pairs, published.get(name, {})))
     if not runs:
@@ -125,20 +218,23 @@ def _fixed_panel(
     series = []
     for key in ACCURACIES:
         metric = METRICS[key]
-        values = {at: value_over(of, pairs, key) for at, of in rows.items()}
+        values = {at: average(_by_pair(of, pairs, key)) for at, of in rows.items()}
         levels = {"adaptive": values.pop(None, frame.NOTHING)}
-        levels["published"] = average(_printed({"": published}, pairs, key)[""])
+        levels["published"] = average(_printed(published, pairs, key))
         if values:
-            series.append(series_of(metric.head, values, metric))
+            series.append(_series(metric.head, values, metric))
         for called, level in levels.items():
             if not math.isnan(level.mean):  # across all thresholds
                 name = called if values else metric.head  # of published numbers alone
-                line = series_of(name, {0.0: level, 1.0: level}, metric)
+                line = _series(name, {0.0: level, 1.0: level}, metric)
                 series.append(replace(line, std=(), look=metric.head, is_published=True))
     return Panel(title, "fixed threshold", "mean (%)", tuple(series))
 
 
 # Methods compared over ID-OOD pairs.
+
+ByMetric = Mapping[str, Mapping[str, BySeed]]  # by metric and the name of a pair
+Source = tuple[str, dict[str, ByMetric], bool]  # its title, methods, whether it is published
 
 
 def means(runs: Sequence[Record], metric: str = "", published: Cells | None = None) -> Figure:
@@ -147,16 +243,16 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
     Raises:
         SettingsError: fewer than two methods have all pairs.
     """
-    metrics = [METRICS[name] for name in ([metric] if metric else ACCURACIES)]
-    sources, notes = _compared(runs, metric or "acc_h", published)
-    name = axis_name(metric) if metric else "mean (%)"
+    metrics = [metric] if metric else [*ACCURACIES]
+    sources, notes = _compared(runs, metrics, published)
     panels = []
     for title, source, is_published in sources:
         series = []
         for method, by_metric in source.items():
-            values = {one.head: average(titled(by_metric[one.name])) for one in metrics}
-            line = series_of(method, values, metrics[0])
+            values = {METRICS[name].head: average(by_metric[name]) for name in metrics}
+            line = _series(method, values, METRICS[metrics[0]])
             series.append(replace(line, shape=POINTS, is_published=is_published))
+        name = _axis_name(metric) if metric else "mean (%)"
         panels.append(Panel(title, "metric", name, tuple(series)))
     return figure_of(panels, notes)
 
@@ -169,7 +265,7 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
     Raises:
         SettingsError: fewer than two methods have all pairs.
     """
-    sources, notes = _compared(runs, metric, published)
+    sources, notes = _compared(runs, [metric], published)
     panels = []
     for title, source, is_published in sources:
         values = {  # without rounding errors, so that equal means are equal
@@ -189,14 +285,14 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
 
 
 def mean_ranks(
-    by_row: Mapping[str, Mapping[Pair, float]], metric: Metric
-) -> dict[str, dict[Pair, float]]:
+    by_row: Mapping[str, Mapping[Any, float]], metric: Metric
+) -> dict[str, dict[Any, float]]:
     """The mean rank of each row over the places where all rows have a value; 1 is the best.
 
     Equal values share their mean rank.
     """
     sign = -1 if metric.lower_is_better else 1
-    ranks: dict[str, dict[Pair, float]] = {row: {} for row in by_row}
+    ranks: dict[str, dict[Any, float]] = {row: {} for row in by_row}
     for place in dict.fromkeys(place for values in by_row.values() for place in values):
         values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]
         if any(map(math.isnan, values)):
@@ -207,65 +303,64 @@ def mean_ranks(
     return ranks
 
 
-ByMetric = Mapping[str, Mapping[Pair, BySeed]]
-Source = tuple[str, dict[str, ByMetric], bool]  # its title, methods, whether it is published
-
-
 def _compared(
-    runs: Sequence[Record], metric: str, published: Cells | None
+    runs: Sequence[Record], metrics: Sequence[str], published: Cells | None
 ) -> tuple[list[Source], list[str]]:
     """The methods that have all pairs, measured and published, and notes on the others.
 
     Published numbers are over the measured pairs if those are printed, else over all of their own.
+    A method has a pair if it has the last of the metrics there.
     """
-    tables = frame.tables(runs)
+    tables, last = frame.tables(runs), metrics[-1]
     pairs = pairs_of(tables)
     groups, notes = lines_of(tables)
-    measured = {
-        name: {m: {pair: seeds_of(rows, pair, m) for pair in pairs} for m in METRICS}
-        for name, rows in groups.items()
-    }
-    having = {name: of for name, of in measured.items() if not _is_undecided(of[metric])}
-    sources = [(_count(pairs), _whole(having, metric, notes), False)] if having else []
+    sources: list[Source] = []
+    measured = {n: {m: _by_pair(rows, pairs, m) for m in metrics} for n, rows in groups.items()}
+    having = {name: of for name, of in measured.items() if not _is_undecided(of[last])}
+    if having:
+        sources.append((counted(len(pairs), "ID-OOD pair"), _whole(having, last, notes), False))
     if published:
         first, *rest = published.values()
         common = [pair for pair in first if all(pair in of for of in rest)]
         of_pairs = [pair for pair in pairs if pair in common] or common
-        by_metric = {m: _printed(published, of_pairs, m) for m in METRICS}
-        printed = {name: {m: by_metric[m][name] for m in METRICS} for name in published}
-        title = f"{_count(of_pairs)}, published"
-        sources.append((title, _whole(printed, metric, notes), True))
+        printed = {
+            name: {m: _printed(of, of_pairs, m) for m in metrics} for name, of in published.items()
+        }
+        title = f"{counted(len(of_pairs), 'ID-OOD pair')}, published"
+        sources.append((title, _whole(printed, last, notes), True))
     if not sources:
-        raise SettingsError(f"no kept run that fits has {METRICS[metric].head} of a noisy stream.")
+        raise SettingsError(f"no kept run that fits has {METRICS[last].head} of a noisy stream.")
     return sources, notes
 
 
-def _is_undecided(by_pair: Mapping[Pair, BySeed]) -> bool:
+def _is_undecided(by_pair: Mapping[str, BySeed]) -> bool:
     """Whether a method has runs and none has the metric: a score that decides nothing."""
     values = [value for by_seed in by_pair.values() for value in by_seed.values()]
     return bool(values) and all(map(math.isnan, values))
 
 
-def _printed(published: Cells, pairs: Sequence[Pair], metric: str) -> dict[str, dict[Pair, BySeed]]:
+def _printed(
+    of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str
+) -> dict[str, BySeed]:
     """Published numbers as fractions; they count as one seed."""
-    return {
-        name: {p: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
-        for name, of in published.items()
-    }
+    names = _names(pairs)
+    return {names[p]: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
 
 
 def _whole(methods: Mapping[str, ByMetric], metric: str, notes: list[str]) -> dict[str, ByMetric]:
     """The methods with an average over all pairs; the notes get what the others have."""
-    averages = {name: average(titled(of[metric])) for name, of in methods.items()}
-    whole = {name: of for name, of in methods.items() if not math.isnan(averages[name].mean)}
-    undefined = f"{METRICS[metric].head} is undefined on one of its sets"
-    lacking = [
-        f"{name} has no average: {f'it has {value.lacks}' if value.lacks else undefined}"
-        for name, value in averages.items()
-        if name not in whole
-    ]
+    whole, lacking = dict[str, ByMetric](), list[str]()
+    for name, of in methods.items():
+        value = average(of[metric])
+        if not math.isnan(value.mean):
+            whole[name] = of
+            continue
+        undefined = f"{METRICS[metric].head} is undefined on one of its sets"
+        lacks = f"it has {value.lacks}" if value.lacks else undefined
+        lacking.append(f"{name} has no average: {lacks}")
     if len(whole) < 2:
-        only, over = next(iter(whole), "none"), _count([*next(iter(methods.values()))[metric]])
+        only, pairs = next(iter(whole), "none"), next(iter(methods.values()))[metric]
+        over = counted(len(pairs), "ID-OOD pair")
         what = f"methods are compared over {over}, and only {only} has an average"
         raise SettingsError(
             f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose with "
@@ -273,7 +368,3 @@ def _whole(methods: Mapping[str, ByMetric], metric: str, notes: list[str]) -> di
         )
     notes += lacking
     return whole
-
-
-def _count(pairs: Sequence[Pair]) -> str:
-    return f"{len(pairs)} ID-OOD pair{'s' * (len(pairs) > 1)}"

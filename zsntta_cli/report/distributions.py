@@ -4,12 +4,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from zsntta_cli.errors import SettingsError
+from zsntta_cli.report.comparisons import by_label, figure_of, pairs_of, rows_on, titles_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
-from zsntta_cli.report.lines import by_label, figure_of, pairs_of, rows_on, titles_of
 from zsntta_cli.results import frame
 from zsntta_cli.simulation.record import Record
 
 BASELINE = "zs-clip"  # scores before adaptation are its scores
+_LOOK_OF = {"clean": "ID", "noisy": "OOD"}
 
 
 def scores(runs: Sequence[Record]) -> Figure:
@@ -23,13 +24,11 @@ def scores(runs: Sequence[Record]) -> Figure:
     """
     panels: list[Panel] = []
     for on_pair, first_runs in _first_runs(runs, "scores"):
-        is_first = any(map(_is_baseline, first_runs.values()))
-        live = [run for run in first_runs.values() if "before" in run.curves and not is_first]
+        frozen = {n: r for n, r in first_runs.items() if r.settings.method == BASELINE}
+        live = [run for run in first_runs.values() if "before" in run.curves and not frozen]
         panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in live[:1]]
-        panels += [
-            _histogram(name + on_pair, run, "scores")
-            for name, run in sorted(first_runs.items(), key=lambda item: not _is_baseline(item[1]))
-        ]
+        in_order = {**frozen, **first_runs}
+        panels += [_histogram(name + on_pair, run, "scores") for name, run in in_order.items()]
     if not panels:
         raise SettingsError(
             "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
@@ -51,8 +50,7 @@ def difference(runs: Sequence[Record]) -> Figure:
     if not panels:
         raise SettingsError(
             "no kept run that fits is of a live method, and only these have scores before and "
-            "after adaptation: "
-            "zsntta simulate --method tent"
+            "after adaptation: zsntta simulate --method tent"
         )
     return figure_of(panels)
 
@@ -66,35 +64,25 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     Raises:
         SettingsError: no run has its gradients kept.
     """
-    panels, notes = [], []
+    panels, notes, axes = [], [], ("step", "gradient norm")
     for on_pair, first_runs in _first_runs(runs, "gradients"):
         for name, run in first_runs.items():
-            title, values = name + on_pair, run.curves["gradients"]
-            norms = {
-                kind: {step: v for step, v in enumerate(values[kind], 1) if v is not None}
-                for kind in ("clean", "noisy")
-                if kind in values
-            }
-            shown = {
-                kind: {step: v for step, v in of.items() if most is None or v <= most}
-                for kind, of in norms.items()
-            }
-            series = {
-                kind: Series(f"{kind} samples", (*of,), (*of.values(),), POINTS, (), _KINDS[kind])
-                for kind, of in shown.items()
-            }
+            title, every = name + on_pair, list[Series]()
+            for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
+                norms = enumerate(run.curves["gradients"][kind], 1)
+                of = {step: norm for step, norm in norms if norm is not None}
+                shown = {s: norm for s, norm in of.items() if most is None or norm <= most}
+                x, y = tuple(shown), tuple(shown.values())
+                every.append(Series(f"{kind} samples", x, y, POINTS, (), _LOOK_OF[kind]))
+                if most is not None:
+                    panels.append(Panel(f"{title}: {kind}", *axes, (every[-1],)))
+                if above := len(of) - len(shown):
+                    notes.append(
+                        f"{title}: {above:,} of {len(of):,} norms of {kind} samples are above "
+                        f"{most:g} and not shown"
+                    )
             if most is None:
-                drawn = tuple(series.values())
-                panels.append(Panel(title, "step", "gradient norm", drawn, is_log=True))
-                continue
-            axes = "step", "gradient norm"
-            panels += [Panel(f"{title}: {kind}", *axes, (one,)) for kind, one in series.items()]
-            notes += [
-                f"{title}: {above:,} of {len(norms[kind]):,} norms of {kind} samples are above "
-                f"{most:g} and not shown"
-                for kind, of in shown.items()
-                if (above := len(norms[kind]) - len(of))
-            ]
+                panels.append(Panel(title, *axes, tuple(every), is_log=True))
     if not panels:
         raise SettingsError(
             "no kept run that fits has its gradients kept: "
@@ -103,26 +91,17 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     return figure_of(panels, notes)
 
 
-_KINDS = {"clean": "ID", "noisy": "OOD"}  # whose looks they have
-
-
 def _first_runs(runs: Sequence[Record], curve: str) -> Iterator[tuple[str, dict[str, Record]]]:
     """The finished runs of the lowest seed that have a curve, by pair, as a title names it."""
     tables = frame.tables([run for run in runs if curve in run.curves])
-    titles = titles_of(pairs_of(tables))
-    groups = by_label(tables)
+    titles, groups = titles_of(pairs_of(tables)), by_label(tables)
     for pair, title in titles.items():
         first = {}
         for name, rows in groups.items():
             by_seed = {s: run for row in rows_on(rows, pair) for s, run in row.on(pair[1]).items()}
-            whole = {s: run for s, run in by_seed.items() if not run.unfinished}
-            if whole:
+            if whole := {s: run for s, run in by_seed.items() if not run.unfinished}:
                 first[name] = whole[min(whole)]
         yield f", {title}" * (len(titles) > 1), first
-
-
-def _is_baseline(run: Record) -> bool:
-    return run.settings.method == BASELINE
 
 
 def _histogram(title: str, run: Record, name: str) -> Panel:
@@ -130,10 +109,10 @@ def _histogram(title: str, run: Record, name: str) -> Panel:
     curve = run.curves[name]
     low, high, count = curve["low"], curve["high"], len(curve["id"])
     middles = tuple(low + (cell + 0.5) * (high - low) / count for cell in range(count))
-    series = [
-        Series(kind, middles, tuple(100 * n / (sum(counts) or 1) for n in counts), STAIRS)
-        for kind, counts in (("ID", curve["id"]), ("OOD", curve["ood"]))
-    ]
+    series = []
+    for kind, counts in (("ID", curve["id"]), ("OOD", curve["ood"])):
+        shares = tuple(100 * n / (sum(counts) or 1) for n in counts)
+        series.append(Series(kind, middles, shares, STAIRS))
     if name == "scores" and (cut := _threshold(run)) is not None:
         top = max(y for one in series for y in one.y)
         series.append(Series("threshold (median)", (cut, cut), (0, top), LINE, (), "threshold"))

@@ -1,6 +1,6 @@
 """Lists and cards of data sets, feature files and other things, as the tables of results are."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +13,11 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
-from zsntta_cli.report.sheet import Sheet, SheetRow
-
-Row = dict[str, Any]  # of a list; its sheet leaves out the column that tells the sheets apart
+from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
 
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
-
-
-def card(title: str, facts: Mapping[str, str]) -> Sheet:
-    """One fact per row; empty facts are left out."""
-    rows = [SheetRow((name, value), {}) for name, value in facts.items() if value]
-    return Sheet(title, ("", ""), {}, rows)
-
-
-def list_sheet(rows: Iterable[Row], heads: Mapping[str, str], title: str = "") -> Sheet:
-    """The rows of a list under the heads of some columns."""
-    texts = [SheetRow(tuple(_text(row[name]) for name in heads), {}) for row in rows]
-    return Sheet(title, tuple(heads.values()), {}, texts)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return "\n".join(value)
-    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)
 
 
 _FEATURES = {

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import methods
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Classifier, Live, Method, Pair
-from zsntta_cli.methods.method import MethodSettings, PairSettings
 from zsntta_cli.report.citations import Reference, find_reference
-from zsntta_cli.report.sheet import Sheet, SheetRow
+from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import PRESETS, preset_values
 
@@ -32,25 +31,25 @@ _NEEDS = {
     NO_TEXT: "the features of its 'no' text encoder: --no-text",
 }
 _PAIRS = "A classifier also goes behind any cached method that decides: adand+tda, oodd+oga …"
-_HEADS = {
-    "method": "Method", "about": "What it is", "runs": "Runs; needs",
-}  # fmt: skip
+_HEADS = {"method": "Method", "about": "What it is", "runs": "Runs; needs"}
 _SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", "about": "What"}
+_CHECK_HEADS = {
+    "check": "Check", "outcome": "Result", "evidence": "On what, or what differs first",
+}  # fmt: skip
 
 
-def method_rows(names: Iterable[str]) -> list[dict[str, Any]]:
+def method_rows(names: Iterable[str]) -> list[Row]:
     """A row for each method: name, what it is, how it runs, what it needs, its paper."""
     return [_row(name, METHODS[name]) for name in names]
 
 
-def _row(name: str, method: Chosen) -> dict[str, Any]:
+def _row(name: str, method: Chosen) -> Row:
+    runs = "live" if method.live else "cached", "offline" if method.offline else "online"
     return {
         "method": name,
-        "about": about(method),
-        "runs": ", ".join(
-            ("live" if method.live else "cached", "offline" if method.offline else "online")
-        ),
-        "needs": needs(method).partition(":")[0],
+        "about": _about(method),
+        "runs": ", ".join(runs),
+        "needs": _needs(method).partition(":")[0],
         "paper": "; ".join(paper.short for paper in _papers(method)),
     }
 
@@ -62,20 +61,15 @@ def _papers(method: Chosen) -> list[Reference]:
     return [paper for cited in dict.fromkeys(cites) if (paper := find_reference(cited))]
 
 
-def method_sheet(rows: Sequence[dict[str, Any]]) -> Sheet:
+def method_sheet(rows: Sequence[Row]) -> Sheet:
     """The rows of methods as a sheet of texts."""
     lines = [{**row, "runs": "; ".join(filter(None, (row["runs"], row["needs"])))} for row in rows]
-    sheet = _sheet("", _HEADS, lines)
+    sheet = list_sheet(lines, _HEADS)
     sheet.notes = [_PAIRS]
     return sheet
 
 
-def _sheet(title: str, heads: dict[str, str], rows: Sequence[dict[str, Any]]) -> Sheet:
-    texts = [SheetRow(tuple(str(row[name]) for name in heads), {}) for row in rows]
-    return Sheet(title, tuple(heads.values()), {}, texts)
-
-
-def about(method: Chosen) -> str:
+def _about(method: Chosen) -> str:
     """A method in one sentence: the first line of its class's docstring."""
     if not isinstance(method, Pair):
         return _sentence(method)
@@ -88,59 +82,44 @@ def _sentence(line: type[Method] | type[Classifier]) -> str:
     return inspect.cleandoc(line.__doc__ or "").partition("\n")[0]
 
 
-def needs(method: Chosen) -> str:
-    """What a method needs besides features and class names."""
+def _needs(method: Chosen) -> str:
     return "pixels and the encoder" if method.live else _NEEDS.get(method.needs, "")
 
 
-def method_facts(name: str) -> dict[str, Any]:
-    """All facts about a method, except its settings."""
+def _facts(name: str) -> dict[str, str]:
+    """All facts about a method, except its settings; those that are none are empty."""
     method = METHODS[name]
-    options = method.settings()
+    options, row = method.settings(), _row(name, method)
+    first, together = options.warm_up, options.at_once
+    own = method.fields()
+    presets = {p: {n: v for n, v in preset_values(p, name).items() if n in own} for p in PRESETS}
     return {
-        **_row(name, method),
-        "needs": needs(method) or "nothing but features and class names",
+        "about": row["about"],
+        "runs": row["runs"],
+        "needs": _needs(method) or "nothing but features and class names",
         "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
         "decides": "yes" if method.decides else "no: a score, for --report ood",
-        "warm-up": _warm_up(options),
-        "delay": _delay(options.at_once - 1),
+        "warm-up": f"{first:,} items, which zs-clip decides ({options.warm_up_by})"
+        if first
+        else "none: its own rule decides from the first item on",
+        "delay": f"up to {together - 1:,} items: {together:,} are decided together"
+        if together > 1
+        else "none: each item is decided before the next one comes",
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
-        "presets": "\n".join(f"{preset}: {changes}" for preset, changes in _presets(name)),
-        "in pieces": "it decides as items come: zsntta detect, OnlineDetector"
-        if method.online
-        else "",
+        "presets": "\n".join(f"{preset}: {_values(of)}" for preset, of in presets.items() if of),
+        "in pieces": "it decides as items come: zsntta detect, OnlineDetector" * method.online,
         "cost": method.cost,
         "how": _how(method),
     }
 
 
-def _warm_up(options: MethodSettings | PairSettings) -> str:
-    first = options.warm_up
-    if not first:
-        return "none: its own rule decides from the first item on"
-    return f"{first:,} items, which zs-clip decides ({options.warm_up_by})"
-
-
-def _delay(items: int) -> str:
-    if not items:
-        return "none: each item is decided before the next one comes"
-    return f"up to {items:,} items: {items + 1:,} are decided together"
-
-
-def _values(values: Any) -> str:
+def _values(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name.replace('_', '-')} {_text(value)}" for name, value in values.items())
 
 
-def _presets(name: str) -> list[tuple[str, str]]:
-    """How each preset changes the settings of a method."""
-    names = METHODS[name].fields()
-    changes = {p: {n: v for n, v in preset_values(p, name).items() if n in names} for p in PRESETS}
-    return [(preset, _values(values)) for preset, values in changes.items() if values]
-
-
 def _how(method: Chosen) -> str:
-    """The docstring of a method's module."""
+    """The docstring of a method's module; of a pair those of both."""
     if isinstance(method, Pair):
         text = f"{_module_text(method.detector)}\n\n{_module_text(method.classifier)}"
     else:
@@ -158,28 +137,24 @@ def _module_text(line: type[Method] | type[Classifier]) -> str:
     return ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
 
 
-def setting_rows(name: str) -> list[dict[str, Any]]:
+def _setting_rows(name: str) -> list[Row]:
     """A row for each setting of a method: its default, its range and its help text."""
-    method = METHODS[name]
-    return [_setting(method, declared) for declared in method.fields().values()]
-
-
-def _setting(method: Chosen, declared: "Field[Any]") -> dict[str, Any]:
-    data = declared.metadata
-    value = method.defaults.get(declared.name, declared.default)
-    return {
-        "setting": option_name(declared),
-        "default": data.get("shown") or _text(value),
-        "range": _range(declared),
-        "about": data.get("about", ""),
-    }
+    method, rows = METHODS[name], []
+    for declared in method.fields().values():
+        said = declared.metadata
+        value = method.defaults.get(declared.name, declared.default)
+        rows.append({
+            "setting": option_name(declared), "default": said.get("shown") or _text(value),
+            "range": _range(declared), "about": said.get("about", ""),
+        })  # fmt: skip
+    return rows
 
 
 def _range(declared: "Field[Any]") -> str:
-    data, (kind, _) = declared.metadata, value_type(declared)
-    if data.get("choices"):
-        return ", ".join(data["choices"])
-    return str(data.get("within") or {bool: "true, false", str: "a text"}.get(kind, ""))
+    said, (kind, _) = declared.metadata, value_type(declared)
+    if said.get("choices"):
+        return ", ".join(said["choices"])
+    return str(said.get("within") or {bool: "true, false", str: "a text"}.get(kind, ""))
 
 
 def _text(value: Any) -> str:
@@ -190,26 +165,24 @@ def _text(value: Any) -> str:
 
 def card_sheets(name: str) -> list[Sheet]:
     """All facts about a method, then its settings."""
-    facts = [{"fact": fact, "text": text} for fact, text in method_facts(name).items() if text]
-    settings = setting_rows(name)
-    sheets = [_sheet(name, {"fact": "", "text": ""}, facts[1:])]
-    return [*sheets, _sheet("Settings", _SETTING_HEADS, settings)] if settings else sheets
+    settings = _setting_rows(name)
+    listed = [list_sheet(settings, _SETTING_HEADS, "Settings")] if settings else []
+    return [card(name, _facts(name)), *listed]
 
 
-def card_rows(name: str) -> list[dict[str, Any]]:
+def card_rows(name: str) -> list[Row]:
     """A row for each setting, for programs; a method without settings has a row with its name."""
-    return [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
+    return [{"method": name, **row} for row in _setting_rows(name)] or [{"method": name}]
 
 
-def check_rows(results: "Mapping[str, Sequence[CheckResult]]") -> list[dict[str, Any]]:
+def check_rows(results: "Mapping[str, Sequence[CheckResult]]") -> list[Row]:
     """A row for each check of a method, for programs."""
     return [{"method": name, **vars(one)} for name, found in results.items() for one in found]
 
 
 def check_sheet(name: str, results: "Sequence[CheckResult]") -> Sheet:
     """The result of each check of a method, and below it whether all passed."""
-    heads = {"check": "Check", "outcome": "Result", "evidence": "On what, or what differs first"}
-    sheet = _sheet(name, heads, [vars(result) for result in results])
+    sheet = list_sheet([vars(result) for result in results], _CHECK_HEADS, name)
     counts = Counter(result.outcome for result in results)
     sheet.notes = [f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}."]
     return sheet

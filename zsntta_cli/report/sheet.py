@@ -3,9 +3,11 @@
 All tables of the program are sheets; forms/ draws them, with one function for each form.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+Row = dict[str, Any]  # of a list; its sheet leaves out the column that tells the sheets apart
 Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
@@ -76,3 +78,21 @@ class Sheet:
         kinds = {type(text) for row in self.plain() for text in row}
         notes = [f"{best} {BEST_MEANS}."] * (Best in kinds and bool(best))
         return [*notes, *[f"{close} {CLOSE_MEANS}."] * (Close in kinds), *self.notes]
+
+
+def card(title: str, facts: Mapping[str, str]) -> Sheet:
+    """One fact per row; empty facts are left out."""
+    rows = [SheetRow((name, value), {}) for name, value in facts.items() if value]
+    return Sheet(title, ("", ""), {}, rows)
+
+
+def list_sheet(rows: Iterable[Row], heads: Mapping[str, str], title: str = "") -> Sheet:
+    """The rows of a list under the heads of some columns."""
+    texts = [SheetRow(tuple(_list_text(row[name]) for name in heads), {}) for row in rows]
+    return Sheet(title, tuple(heads.values()), {}, texts)
+
+
+def _list_text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(value)
+    return f"{value:,}" if isinstance(value, int) else "" if value is None else str(value)

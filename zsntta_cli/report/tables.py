@@ -24,6 +24,7 @@ from zsntta_cli.simulation.runs import differing_settings
 
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
 _OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method
+_IN_TITLE = ("ratio", "order", "limit", PRESET)  # settings, where all rows share them
 _NO_SET = "-"  # heads the column of streams that are all clean
 _INJECTED = "°"
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
@@ -91,44 +92,30 @@ def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
 def table_sheet(table: ResultTable, view: View) -> Sheet:
     """The sheet of a table of the frame."""
     varying = table.varying
-    columns = [name or _NO_SET for name in _columns(table)]
-    heads: Labels = tuple(map(view.head, view.shown))
+    columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
+    texts = _texts(table, columns, view)
+    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
+    has_groups = len({row.method for row in names}) < len(table.rows)
     notes, rows = list[str](), list[SheetRow]()
-    texts = _texts(table, view)
-    has_groups = len({row.method for row in table.rows}) < len(table.rows)
-    for row in table.rows:
-        labels = _labels(row, varying, view)
+    for row, method in names.items():
+        if _is_injected(row):
+            method = Marked(f"{method}{_INJECTED}")
+        labels = method, *(frame.label_text(name, row.settings.get(name)) for name in varying)
         is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
         rows.append(SheetRow(labels, texts[row], is_next))
-        notes += _missing(table, row, labels, view)
-    records = [record for row in table.rows for record in row.records]
-    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
-    notes += reference_notes(names)
-    notes += (
-        _injected(table.rows)
-        + _few(records)
-        + stopped_notes(records)
-        + run_notes(records, view.shown)
-    )
-    notes += sweep_notes(texts)
-    if AVERAGE in columns and any("±" in text for by in texts.values() for text in by[AVERAGE]):
+        lacks = frame.average(row.by_set(table.ood_sets, view.shown[0].name)).lacks
+        if lacks and AVERAGE in columns:
+            notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
+    notes += _notes(names, view) + sweep_notes(texts)
+    if any("±" in text for by_column in texts.values() for text in by_column.get(AVERAGE, ())):
         notes.append(_SPREADS[view.spread])
+    heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
+    metrics: Labels = tuple(map(view.head, view.shown))
     return Sheet(
-        _title(table, varying), ("Method", *map(_head, varying)),
-        dict.fromkeys(columns, heads), rows, notes, view.caption, view.reference, view.command,
+        _title(table, varying), ("Method", *heads),
+        dict.fromkeys((name or _NO_SET for name in columns), metrics),
+        rows, notes, view.caption, view.reference, view.command,
     )  # fmt: skip
-
-
-def _columns(table: ResultTable) -> list[str]:
-    """The OOD sets of a table and, if there are several, their average."""
-    return [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
-
-
-def _labels(row: ResultRow, varying: Sequence[str], view: View) -> Labels:
-    """The labels at the beginning of a row."""
-    values = (frame.label_text(name, row.settings.get(name)) for name in varying)
-    method = view.labels.get(row.method, row.method)
-    return (Marked(f"{method}{_INJECTED}") if _is_injected(row) else method, *values)
 
 
 def _is_injected(row: ResultRow) -> bool:
@@ -136,26 +123,20 @@ def _is_injected(row: ResultRow) -> bool:
     return any(run.counts.get("noise") for run in row.records)
 
 
-def _injected(rows: Iterable[ResultRow]) -> list[str]:
-    """A note on the rows in whose streams further noise images stood."""
-    kinds = dict.fromkeys(str(row.settings["noise"]) for row in rows if _is_injected(row))
-    what = f"{_INJECTED} marks a method into whose streams noise images ({', '.join(kinds)}) were"
-    return [f"{what} injected; no metric counts these."] if kinds else []
-
-
-def _head(name: str) -> str:
-    return "Noise" if name == "ratio" else frame.setting_name(name)
-
-
-def _texts(table: ResultTable, view: View) -> dict[ResultRow, dict[str, list[str]]]:
+def _texts(
+    table: ResultTable, columns: Sequence[str], view: View
+) -> dict[ResultRow, dict[str, list[str]]]:
     """The texts of all rows by column, marked among rows that saw the same samples."""
     texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
     for rows in table.contests():
-        for column in _columns(table):
+        for column in columns:
             for metric in view.shown:
                 for row, value, mark in compared(table, rows, column, metric, view.spread):
                     if column == AVERAGE or row.on(column):
-                        text = marked_text(metric.text(value.mean, value.std), mark)
+                        text = metric.text(value.mean, value.std)
+                        text = (
+                            Best(text) if mark.is_best else Close(text) if mark.is_close else text
+                        )
                         texts[row].setdefault(column or _NO_SET, []).append(text)
     return texts
 
@@ -179,67 +160,52 @@ def compared(
     return zip(rows, values, row_marks, strict=True)
 
 
-def marked_text(text: str, mark: RankMark) -> str:
-    """A value's text with its mark, for any form."""
-    return Best(text) if mark.is_best else Close(text) if mark.is_close else text
-
-
-def reference_notes(names: Mapping[ResultRow, str]) -> list[str]:
-    """Notes on the rows, by name, that know more than an online method may."""
-    notes = (
-        f"{name} {row.advantage}, so it is shown for reference, and never marked."
-        for row, name in names.items()
-        if row.advantage
-    )
-    return list(dict.fromkeys(notes))
-
-
-def _missing(table: ResultTable, row: ResultRow, labels: Labels, view: View) -> list[str]:
-    """Why a row has no average."""
-    lacks = frame.average(row.by_set(table.ood_sets, view.shown[0].name)).lacks
-    if len(table.columns) < 2 or not lacks:
-        return []
-    return [f"{', '.join(labels)} has no average: it has {lacks}."]
-
-
 # What all rows have in common, and what a reader must know of them.
 
 
 def _title(table: ResultTable, varying: Sequence[str]) -> str:
-    settings = table.rows[0].settings
-    ratio = [] if "ratio" in varying else [f"noise {frame.shown('ratio', settings['ratio'])}"]
-    order = settings["order"]
-    is_told = "order" in varying or order == StreamSettings.order
-    kind = [] if is_told else [f"order {order}"]
-    limit = settings["limit"]
-    head = [f"first {limit:,} samples"] if limit and "limit" not in varying else []
-    preset = [] if PRESET in varying else [f"preset {settings[PRESET]}"]
-    parts = [*ratio, *kind, *head, table.encoder, *preset, *_over(table)]
-    return ", ".join([f"ID: {table.id_set}", *parts])
-
-
-def _over(table: ResultTable) -> list[str]:
-    """The words of a title on an average over fewer OOD sets than the benchmark has."""
+    """The settings that all rows share, and over how few sets an average is."""
+    settings, parts = table.rows[0].settings, [f"ID: {table.id_set}"]
+    told = {name: settings[name] for name in _IN_TITLE if name not in varying}
+    if "ratio" in told:
+        parts.append(f"noise {frame.shown('ratio', told['ratio'])}")
+    if told.get("order", StreamSettings.order) != StreamSettings.order:
+        parts.append(f"order {told['order']}")
+    if told.get("limit"):
+        parts.append(f"first {told['limit']:,} samples")
+    parts.append(table.encoder)
+    if PRESET in told:
+        parts.append(f"preset {told[PRESET]}")
     partners = datasets.partners(table.id_set)
     present = [name for name in table.ood_sets if name in partners]
-    is_part = partners and len(table.ood_sets) > 1 and len(present) < len(partners)
-    return [f"average over {len(present)} of its {len(partners)} OOD sets"] if is_part else []
+    if len(table.ood_sets) > 1 and len(present) < len(partners):
+        parts.append(f"average over {len(present)} of its {len(partners)} OOD sets")
+    return ", ".join(parts)
 
 
-def _few(records: Sequence[Record]) -> list[str]:
-    """A note on streams with too few noise samples for a judgement."""
+def _notes(names: Mapping[ResultRow, str], view: View) -> list[str]:
+    """What a reader of some rows, by the names of their methods, has to know."""
+    records = [record for row in names for record in row.records]
+    notes, kinds = dict[str, None](), dict[str, None]()
+    for row, name in names.items():
+        if row.advantage:
+            notes[f"{name} {row.advantage}, so it is shown for reference, and never marked."] = None
+        if _is_injected(row):
+            kinds[str(row.settings["noise"])] = None
+    if kinds:
+        what = f"{_INJECTED} marks a method into whose streams noise images ({', '.join(kinds)})"
+        notes[f"{what} were injected; no metric counts these."] = None
     few = {
         f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"
         for r in records
         if 0 < r.counts["ood"] < _FEW
     }
-    return [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
+    of_few = [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
+    return [*notes, *of_few, *stopped_notes(records), *run_notes(records, view.shown)]
 
 
-def run_notes(
-    records: Iterable[Record], shown: Iterable[Metric] = tuple(METRICS.values())
-) -> list[str]:
-    """What a reader of some metrics of these runs has to know, besides `reference_notes`."""
+def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
+    """What a reader of some metrics of these runs has to know, of the notes of the records."""
     has_decisions = any(metric.group != DETECTION for metric in shown)
     notes = (note for record in records for note in record.notes)
     return strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
@@ -292,7 +258,8 @@ def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[
     for rows in groups.values():
         of_method = [name for name in frame.differing(rows) if name not in _OF_STREAMS]
         names = [name for name in of_method if not name.startswith(frame.FEATURES_OF)]
-        if names and any(_is_best(texts[row]) for row in rows):
+        shown = (text for row in rows for of_column in texts[row].values() for text in of_column)
+        if names and any(isinstance(text, Best) for text in shown):
             swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))
     return [
         f"Several settings of {method} ({', '.join(map(frame.setting_name, names))}) were run on "
@@ -300,7 +267,3 @@ def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[
         f"on other sets, as docs/experiments.md shows."
         for method, names in swept.items()
     ]
-
-
-def _is_best(by_column: Mapping[str, Sequence[str]]) -> bool:
-    return any(isinstance(text, Best) for texts in by_column.values() for text in texts)

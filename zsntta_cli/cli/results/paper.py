@@ -31,10 +31,11 @@ from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS, declared
 
 if TYPE_CHECKING:
-    from zsntta_cli.paper.obtaining import Obtained, Work
+    from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.paper.runs import Wishes
     from zsntta_cli.progress import Reporter
     from zsntta_cli.results.store import Keeping
+    from zsntta_cli.simulation.runs import RunSettings
 
 
 @dataclass(frozen=True)
@@ -180,10 +181,11 @@ def paper(
     """
     listed = list(TABLES.values()) if name is None else tables_with(name)
     tables, figures = ([], []) if listed else parse_names(name or "")
-    is_of_one = bool(output) or form not in (None, "table")
-    _check_usage(name, published, everything, is_of_one and bool(listed), encoder.is_named)
-    if published and listed:
-        raise SettingsError("--published shows a table: name it, as in zsntta paper 2 --published.")
+    if everything:
+        tables = list(TABLES.values())
+    _check_usage(name, published, everything, bool(listed), {
+        "--extract": extract, "--format and --output": form not in (None, "table") or output,
+    })  # fmt: skip
     written = "table" if figures or everything else form_of(output, ENDINGS, form, "table")
     if figures:
         if form or (output and (tables or len(figures) > 1)):
@@ -192,52 +194,51 @@ def paper(
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     if published:
+        if encoder.is_named:
+            raise SettingsError(
+                "--published shows what is printed: leave --model, or another encoder, out."
+            )
         _show_published(tables, figures, written, output)
         return
-    choice = encoder.choice() if encoder.is_named else None
-    if extract and ((listed and not everything) or (choice and choice.folder)):
-        raise SettingsError(
-            "--extract is of tables and of a model: name both, as in zsntta paper 10 --extract "
-            "--model tiny."
-        )
     wishes, keeping = rows.wishes(features_dir, encoder), store.keeping()
     if wishes.methods and not tables:
         raise SettingsError(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
         )
-    if dry_run and (everything or not listed):
-        of_all = [*TABLES.values()] if everything else tables
-        if extract:
-            _extract(of_all, figures, wishes, live_options, None)
-        _say_what_would_be_run(of_all, figures, wishes, keeping, live, ctx.params)
-        return
-    if listed and not everything:
-        from zsntta_cli.paper.overview import overview
+    if listed and not (everything or dry_run):
+        from zsntta_cli.paper.measuring import overview
 
         for line in overview(listed, wishes, keeping):
             say(line)
         return
-    from zsntta_cli.paper.obtaining import Work
     from zsntta_cli.progress import ConsoleReporter
+
+    reporter = ConsoleReporter()
+    if extract or dry_run:
+        runs = _runs(tables or listed, figures, wishes, everything)
+        if extract:
+            _extract(runs, wishes, live_options, None if dry_run else reporter)
+        if dry_run:
+            _say_what_would_be_run(runs, figures, wishes, keeping, live, ctx.params)
+            return
+    from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.simulation import LiveDevices
 
-    reporter, settings = ConsoleReporter(), live_options.settings(choice)
-    devices = LiveDevices(settings, reporter) if live else None
-    work = Work(reporter, keeping, jobs.chosen(), devices)
-    if extract:
-        of_all = [*TABLES.values()] if everything else tables
-        _extract(of_all, figures, wishes, live_options, reporter)
+    choice = encoder.choice() if encoder.is_named else None
+    devices = LiveDevices(live_options.settings(choice), reporter) if live else None
+    measuring = Measuring(wishes, reporter, keeping, jobs.chosen(), devices)
     if everything:
-        _reproduce_all(output or Path("reproduction"), wishes, work, ctx.params)
+        _reproduce_all(output or Path("reproduction"), measuring, ctx.params)
         return
     for number in figures:
-        _show_figure(number, wishes, work, output, ctx.params)
+        _show_figure(number, measuring, output, ctx.params)
     if tables:
-        _show_tables(tables, wishes, work, (written, output), ctx.params)
+        measuring.tells_notes = output is not None or FORMS[written].of_rows
+        _show_tables(tables, measuring, (written, output), ctx.params)
 
 
 def _check_usage(
-    name: str | None, published: bool, everything: bool, is_of_one: bool, is_named: bool
+    name: str | None, published: bool, everything: bool, is_list: bool, of_tables: Mapping[str, Any]
 ) -> None:
     """Refuse options that contradict each other, before anything is read.
 
@@ -246,14 +247,74 @@ def _check_usage(
     """
     if published and everything:
         raise SettingsError("--published shows what is printed: leave --all out.")
-    if published and name is not None and is_named:
-        raise SettingsError(
-            "--published shows what is printed: leave --model, or another encoder, out."
-        )
     if everything and name is not None:
         raise SettingsError(f"--all is of all tables: leave '{name}' out.")
-    if is_of_one and not everything:
-        raise SettingsError("--format and --output are of tables: name one, as in zsntta paper 2.")
+    for option_, given in {**of_tables, "--published": published}.items():
+        if given and is_list and not everything:
+            typed = f" {option_}" * (" and " not in option_)
+            raise SettingsError(f"{option_} needs a table: name it, as in zsntta paper 2{typed}.")
+
+
+def _runs(
+    tables: Sequence[PaperTable],
+    figures: Sequence[int],
+    wishes: "Wishes",
+    everything: bool = False,
+) -> "list[RunSettings]":
+    """The runs of tables and figures, or of all of the paper, each once."""
+    from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
+    from zsntta_cli.paper.runs import all_runs
+
+    numbers = SHOWN_FIGURES if everything else figures
+    of_figures = (run for number in numbers for run in figure_runs(number, wishes))
+    return list(dict.fromkeys([*all_runs(wishes, tables), *of_figures]))
+
+
+def _extract(
+    runs: "Sequence[RunSettings]",
+    wishes: "Wishes",
+    options: LiveOptions,
+    reporter: "Reporter | None",
+) -> None:
+    """Encode what runs lack, or say it; what fails is left to the runs' own words.
+
+    Raises:
+        SettingsError: a folder of features is named, and no model.
+    """
+    from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.extraction.plan import ExtractPlan
+
+    if wishes.named and wishes.named.folder:
+        raise SettingsError(
+            "--extract needs a model: name it by --model, as in zsntta paper 10 --extract --model "
+            "tiny."
+        )
+    settings = ExtractSettings(
+        workers=options.workers, device=options.device, features_dir=wishes.root
+    )
+    plan = ExtractPlan((), options.data_root)
+    for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
+        say(f"note: not extracted: {name}: {first_line(error)}", err=True)
+
+
+def _say_what_would_be_run(
+    runs: "Sequence[RunSettings]",
+    figures: Sequence[int],
+    wishes: "Wishes",
+    keeping: "Keeping",
+    live: bool,
+    given: Mapping[str, Any],
+) -> None:
+    """Say what would be run; live runs where asked."""
+    from zsntta_cli.paper.figures import GRADIENTS
+    from zsntta_cli.simulation.tuned import live_among
+
+    keeping = replace(keeping, gradients=not {*GRADIENTS}.isdisjoint(figures))
+    by_images = live_among(wishes.root, runs)
+    shown_runs = [run for run in runs if live or run not in by_images]
+    if left_out := len(runs) - len(shown_runs):
+        say(f"{left_out:,} more runs are live: --live runs them.")
+    say_foresight(wishes.root, shown_runs, keeping, given)
 
 
 def _show_published(
@@ -278,113 +339,61 @@ def _show_published(
         put(render(contents, form, output is not None), output)
 
 
-def _extract(
-    tables: Sequence[PaperTable],
-    figures: Sequence[int],
-    wishes: "Wishes",
-    options: LiveOptions,
-    reporter: "Reporter | None",
-) -> None:
-    """Encode what tables and figures lack, or say it; what fails is left to their own words."""
-    from zsntta_cli.cli.results.extracting import extract_for
-    from zsntta_cli.extraction.plan import ExtractPlan
-    from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
-    from zsntta_cli.paper.runs import all_runs
-
-    runs = all_runs(wishes, tables)
-    for number in SHOWN_FIGURES if len(tables) == len(TABLES) else figures:
-        runs += figure_runs(number, wishes)
-    settings = ExtractSettings(
-        workers=options.workers, device=options.device, features_dir=wishes.root
-    )
-    plan = ExtractPlan((), options.data_root)
-    for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
-        say(f"note: not extracted: {name}: {first_line(error)}", err=True)
-
-
-def _say_what_would_be_run(
-    tables: Sequence[PaperTable],
-    figures: Sequence[int],
-    wishes: "Wishes",
-    keeping: "Keeping",
-    live: bool,
-    given: Mapping[str, Any],
-) -> None:
-    """Say what tables and figures would run; live runs where asked."""
-    from zsntta_cli.paper.figures import figure_runs, needs_gradients
-    from zsntta_cli.paper.runs import all_runs
-    from zsntta_cli.simulation.tuned import live_among
-
-    runs = all_runs(wishes, tables)
-    for number in figures:
-        runs += figure_runs(number, wishes)
-        keeping = replace(keeping, gradients=keeping.gradients or needs_gradients(number))
-    runs = list(dict.fromkeys(runs))
-    by_images = live_among(wishes.root, runs)
-    shown_runs = [run for run in runs if live or run not in by_images]
-    if left_out := len(runs) - len(shown_runs):
-        say(f"{left_out:,} more runs are live: --live runs them.")
-    say_foresight(wishes.root, shown_runs, keeping, given)
-
-
 def _show_tables(
     tables: Sequence[PaperTable],
-    wishes: "Wishes",
-    work: "Work",
+    measuring: "Measuring",
     where: tuple[str, Path | None],
     given: Mapping[str, Any],
 ) -> None:
     """Run what tables lack, and show them in a form, on stdout or in a file."""
-    from zsntta_cli.paper.obtaining import content, obtain
-    from zsntta_cli.paper.runs import all_runs
     from zsntta_cli.paper.shown import render
 
     form, output = where
-    work = replace(work, tells_notes=output is not None or FORMS[form].of_rows)
-    obtained = obtain(all_runs(wishes, tables), wishes, work)
-    _say_what_is_left(obtained, given)
-    contents = [content(table, wishes, obtained.records, command_line()) for table in tables]
+    measuring.obtain(_runs(tables, (), measuring.wishes))
+    _say_what_is_left(measuring, given)
+    contents = [measuring.content(table, command_line()) for table in tables]
     put(render(contents, form, output is not None), output)
-    _stop_if(obtained.is_unfinished)
+    _stop_if(measuring.is_unfinished)
 
 
 def _show_figure(
-    number: int, wishes: "Wishes", work: "Work", output: Path | None, given: Mapping[str, Any]
+    number: int, measuring: "Measuring", output: Path | None, given: Mapping[str, Any]
 ) -> None:
     """Run what a figure lacks, and draw it."""
     from zsntta_cli.paper.figures import WIDTHS
-    from zsntta_cli.paper.reproduction import drawn, obtain_figure
+    from zsntta_cli.paper.reproduction import measured_figure
 
-    obtained = obtain_figure(number, wishes, work)
-    _say_what_is_left(obtained, given)
-    figure = drawn(number, wishes, obtained)
+    try:
+        figure = measured_figure(number, measuring)
+    finally:
+        _say_what_is_left(measuring, given)
     put_figure(figure, WIDTHS[number], output or Path(f"fig{number}.pdf"))
 
 
-def _reproduce_all(folder: Path, wishes: "Wishes", work: "Work", given: Mapping[str, Any]) -> None:
+def _reproduce_all(folder: Path, measuring: "Measuring", given: Mapping[str, Any]) -> None:
     """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
     from zsntta_cli.paper.reproduction import INDEX, reproduce
 
-    made = reproduce(folder, wishes, work, command_line())
-    _say_what_is_left(made.whole, given)
+    made = reproduce(folder, measuring, command_line())
+    _say_what_is_left(measuring, given)
     say(made.sentence)
     say(str(folder / INDEX))
-    _stop_if(made.whole.is_unfinished)
+    _stop_if(measuring.is_unfinished)
     if not made.is_measured:
         raise typer.Exit(1)
 
 
-def _say_what_is_left(obtained: "Obtained", given: Mapping[str, Any]) -> None:
+def _say_what_is_left(measuring: "Measuring", given: Mapping[str, Any]) -> None:
     """Say what is missing and how to get it, what was not run and why."""
     from zsntta_cli.cache.lacking import making_all
 
-    if missing := obtained.missing:
+    if missing := {folder: [*names] for folder, names in measuring.missing.items()}:
         files = counted(sum(map(len, missing.values())), "feature file")
-        command = making_all(missing, Path(given["features_dir"]))
+        command = making_all(missing, measuring.wishes.root)
         say(completed(f"note: {files} missing: type {command}", given), err=True)
-    if left := len(obtained.left_out):
+    if left := len(measuring.left_out):
         say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
-    for run, reason in obtained.failures.items():
+    for run, reason in measuring.failures.items():
         say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
 
 

@@ -1,0 +1,165 @@
+"""The runs that tables and figures need: which are kept, those that are made, what they give."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from zsntta_cli.cache.lacking import missing_sets
+from zsntta_cli.errors import counted, first_of
+from zsntta_cli.paper.compare import compare
+from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
+from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
+from zsntta_cli.paper.shown import TableContent
+from zsntta_cli.paper.tables import FIGURES, TABLES, USUAL_ENCODER, PaperTable
+from zsntta_cli.progress import Reporter
+from zsntta_cli.results.grid import missing_files, needed_files
+from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
+from zsntta_cli.results.store import Keeping, kept_before
+from zsntta_cli.settings import known_folders
+from zsntta_cli.settings.options import option_name
+from zsntta_cli.simulation.notes import notes_before
+from zsntta_cli.simulation.record import Record
+from zsntta_cli.simulation.runs import RunSettings, declared
+from zsntta_cli.simulation.simulator import LiveFactory
+from zsntta_cli.simulation.tuned import live_among
+
+_LINE = "{:>4}  {:<47}{:>6}{:>7}{:>6}{:>8}"
+# What names that which rows need beside features (docs/methods.md).
+_NAMED_BY = {"clipn": "no-text=FILE.npy", "neglabel": "words=wordnet"}
+
+
+@dataclass
+class Measuring:
+    """Runs taken from the store or made: their records so far, and why others have none."""
+
+    wishes: Wishes
+    reporter: Reporter
+    keeping: Keeping
+    jobs: Jobs = 1
+    live: LiveFactory | None = None  # None: live methods are not run
+    goes_on: bool = False  # other runs go on if some lack features or fail
+    tells_notes: bool = True  # what is to be known of runs; else it stands below their table
+    records: dict[RunSettings, Record] = field(default_factory=dict)  # of finished runs
+    missing: dict[str, dict[str, None]] = field(default_factory=dict)  # sets, by encoder's folder
+    left_out: set[RunSettings] = field(default_factory=set)  # live, and not asked for
+    failures: Failures = field(default_factory=Failures)  # of runs, while the others went on
+    is_unfinished: bool = False  # Ctrl-C stopped a live run
+
+    def obtain(self, wanted: Sequence[RunSettings], with_gradients: bool = False) -> None:
+        """Run what is not kept yet: replays first, and live methods only if they are allowed.
+
+        Raises:
+            StoreError: no run has all of its features, and others do not go on.
+        """
+        root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
+        missing = missing_files(root, wanted)
+        absent = _lacking(wanted, missing)
+        runs = [run for run in wanted if run not in absent]
+        if wanted and not runs and not self.goes_on:
+            raise missing_sets(missing, root)
+        for folder, names in missing.items():
+            self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
+        for note in notes_before(root, runs) if self.tells_notes else ():
+            self.reporter.note(note)
+        images = live_among(root, runs)
+        live = [run for run in runs if run in images]
+        self._make([run for run in runs if run not in images], self.jobs, keeping)
+        # Kept live runs are shown if live runs are not allowed, even if all others are run again.
+        fresh = keeping.fresh and self.live is not None
+        kept = kept_before(root, live, replace(keeping, fresh=fresh))
+        self.records |= kept
+        if self.live is None:
+            self.left_out |= {*live} - {*kept}
+        elif len(live) > len(kept):
+            self.reporter.note(counted(len(live) - len(kept), "live run"))
+            self._make(live, self.jobs if isinstance(self.jobs, OnRay) else 1, keeping)
+        self.left_out -= self.records.keys()
+
+    def _make(self, runs: Sequence[RunSettings], jobs: Jobs, keeping: Keeping) -> None:
+        """Run what is not kept of some runs."""
+        failures: Failures | None = Failures() if self.goes_on else None
+        root = self.wishes.root
+        made = run_all(root, runs, jobs, self.live, self.reporter, keeping, failures)
+        self.records |= {record.settings: record for record in made if not record.unfinished}
+        self.is_unfinished |= any(record.unfinished for record in made)
+        both = self.failures | (failures or {})
+        self.failures = {run: why for run, why in both.items() if run not in self.records}
+
+    def content(self, table: PaperTable, command: str) -> TableContent:
+        """A table's measured numbers beside the printed ones, with how they were measured."""
+        runs = [run for run in all_runs(self.wishes, [table]) if run in self.records]
+        numbers = compare(table, self.wishes, self.records)
+        return TableContent(table, numbers, about(table, runs, self.wishes), command)
+
+
+def _lacking(
+    runs: Iterable[RunSettings], missing: Mapping[str, Collection[str]]
+) -> set[RunSettings]:
+    """The runs of which a feature file is missing."""
+    files = {(folder, name) for folder, names in missing.items() for name in names}
+    return {run for run in runs if not files.isdisjoint(needed_files([run]))}
+
+
+def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> list[str]:
+    """How a table was measured: encoder, seeds, and what is not as in the paper."""
+    lines = []
+    if runs:
+        seeds = list(dict.fromkeys(str(run.stream.seed) for run in runs))
+        encoders = ", ".join(dict.fromkeys(run.encoder for run in runs))
+        of_seeds = f"seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}"
+        lines.append(f"measured: {encoders}, preset {wishes.preset}, {of_seeds}")
+    changes = [f"prompt '{wishes.prompt}'"] * bool(wishes.prompt)
+    for method, name, value in wishes.own:
+        changes.append(f"{method}.{option_name(declared(method)[name])}={value}")
+    lines += [f"not as published: {', '.join(changes)}"] * bool(changes)
+    methods = [asked["method"] for asked in table.rows.values()]
+    left = [name for name in _NAMED_BY if name in methods and is_left_out(name, wishes)]
+    if left:
+        options = " ".join(f"--set {name}.{_NAMED_BY[name]}" for name in left)
+        lines.append(f"not run: {' and '.join(left)}, which need more than features: {options}")
+    if wishes.is_built_in:
+        lines.append("built-in sets stand in for the paper's; equal rows are one")
+    elif wishes.named and not any(map(wishes.is_of_paper, table.encoders)):
+        theirs = ", ".join(table.encoders)
+        lines.append(f"nothing is published of {wishes.named.slug} here, but of {theirs}")
+    elif wishes.named and wishes.named.folder and wishes.named.folder not in known_folders():
+        lines.append(f"the paper's numbers are of {USUAL_ENCODER} with OpenAI's weights")
+    if wishes.ood_items:
+        noisy = dict.fromkeys(
+            f"{r.id_set} with {r.ood_set}" for r in runs if r.ood_set and not r.stream.ood_items
+        )
+        drawn = f"; drawn, for want of a list: {first_of([*noisy], 3)}" * bool(noisy)
+        lines.append(f"OOD images: by the lists in {wishes.ood_items}{drawn}")
+    return lines
+
+
+def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> list[str]:
+    """Two lines a table; of all tables, also a line a figure and the sum. Nothing is run."""
+    runs_of = {str(table.number): all_runs(wishes, [table]) for table in tables}
+    is_all = len(tables) == len(TABLES)
+    for number in SHOWN_FIGURES if is_all else ():
+        runs_of[f"fig{number}"] = figure_runs(number, wishes)
+    every = list(dict.fromkeys(run for runs in runs_of.values() for run in runs))
+    kept = set(kept_before(wishes.root, every, keeping))
+    absent = _lacking(every, missing_files(wishes.root, every)) - kept
+    live = live_among(wishes.root, every) - kept - absent
+    groups = kept, set(every) - kept - absent - live, live, absent
+
+    def line(name: object, title: str, runs: Sequence[RunSettings]) -> str:
+        counts = [len(group.intersection(runs)) for group in groups]
+        texts = [f"{count:,}" if count else "-" for count in counts] if runs else [""] * 4
+        return _LINE.format(name, title, *texts).rstrip()
+
+    lines = [_LINE.format("", "runs:", "kept", "to do", "live", "missing")]
+    for table in tables:
+        lines.append(line(table.number, table.title, runs_of[str(table.number)]))
+        lines.append(f"      {table.name}: {first_of(table.id_sets, 4)}")
+    if is_all:
+        lines += [
+            line(f"fig{n}", title, runs_of.get(f"fig{n}", [])) for n, title in FIGURES.items()
+        ]
+        lines.append(line("", "all, equal runs once", every))
+    return [
+        *lines,
+        "to do: zsntta paper 10 runs them; live: they read images, --live runs them, too;",
+        "missing: they lack features, which zsntta paper 10 --extract makes.",
+    ]
