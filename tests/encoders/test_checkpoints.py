@@ -167,6 +167,7 @@ UNKNOWN = "preprocessor_config.json asks for steps that are not known here"
      (lambda clip: change(clip / CONFIG, model_type="llama"),
       "is of the kind 'llama', must be one of clip,"),
      (lambda clip: (clip / CONFIG).unlink(), "of the kind 'None'"),
+     (lambda clip: (clip / CONFIG).rename(clip / "adapter_config.json"), "merge_and_unload"),
      (lambda clip: clip.rename(clip.with_name("moved")), "(there is no such folder)"),
      (lambda clip: (clip / PROCESSOR).unlink(), "Can't load image processor for"),
      (lambda clip: (clip / PROCESSOR).write_text("["), "preprocessor_config.json' is not a valid"),

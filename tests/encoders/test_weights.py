@@ -138,6 +138,13 @@ def test_weights_are_read_by_what_they_are_not_by_their_name(tmp_path, save, nam
     assert torch.equal(loaded.model.state_dict()["visual.proj"], state["visual.proj"])
 
 
+def test_an_adapter_is_no_model(tmp_path):
+    names = ("base_model.model.text_model.q_proj.lora_A.weight", "logit_scale")
+    torch.save({name: torch.ones(1) for name in names}, tmp_path / "adapter_model.bin")
+    with refused("adapter of PEFT", "merge_and_unload", error=EncoderError):
+        load_weights(EncoderChoice("small", str(tmp_path / "adapter_model.bin")))
+
+
 def test_of_several_models_none_is_chosen(tmp_path):
     state = released.clip_state()
     torch.save({"model": state, "ema": state}, tmp_path / "two.pt")

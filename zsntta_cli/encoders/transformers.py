@@ -11,7 +11,7 @@ from typing import Any
 import open_clip
 import torch
 
-from zsntta_cli.encoders.weights import Weights, check_reachable
+from zsntta_cli.encoders.weights import ADAPTER, Weights, check_reachable
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import CHECKPOINT, EncoderChoice, hub_folder
@@ -60,6 +60,8 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         if not folder.is_dir():  # the library would ask the hub for it
             raise EncoderError("there is no such folder")
+        if (folder / "adapter_config.json").exists() and not (folder / "config.json").exists():
+            raise EncoderError(f"it {ADAPTER}")
         kind = library.PretrainedConfig.get_config_dict(folder)[0].get("model_type")
         if kind not in _KINDS:
             raise EncoderError(f"it is of the kind '{kind}', must be one of {', '.join(_KINDS)}")

@@ -147,6 +147,13 @@ def _from_file(choice: EncoderChoice) -> Weights:
     return Weights(model, sha256(path), tuple(filter(None, notes)))
 
 
+# PEFT keeps what was trained apart from the model that it changes.
+ADAPTER = (
+    "has an adapter of PEFT and no whole model: write one by "
+    "model.merge_and_unload().save_pretrained(FOLDER)"
+)
+
+
 def _load_into(model: "open_clip.CLIP", path: Path) -> str:
     """Load a file of weights; return a note if they are wrapped as training scripts wrap them."""
     import open_clip
@@ -179,6 +186,8 @@ def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
         content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
     states = {"": content} if isinstance(content, dict) else {}
     states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
+    if any(".lora_" in str(key) for state in states.values() for key in state):
+        raise EncoderError(f"{path} {ADAPTER}, then name that folder as --model hf:./FOLDER.")
     return {
         f"{wrapper}{key[: -len(_SCALE)]}*": {
             other.removeprefix(key[: -len(_SCALE)]): tensor
