@@ -17,11 +17,11 @@ HONEST = '''
 from dataclasses import dataclass
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.detectors import zs_clip
-from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClip
 
 
 @dataclass(frozen=True)
-class PlainSettings(ZsClipSettings):
+class PlainSettings(ZsClip.Settings):
     """Decides as zs-clip does."""
 
 

@@ -9,7 +9,7 @@ from made import CONFIG
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.methods.live import tent
 from zsntta_cli.methods.live.base import norm_layers
-from zsntta_cli.methods.live.settings import TentSettings
+from zsntta_cli.methods.live.settings import Tent
 from zsntta_cli.settings import EncoderChoice
 
 PROMPT, NAMES = "a photo of a {}.", ["cat", "dog", "tree", "house", "fish"]
@@ -51,7 +51,7 @@ def live_data(encoder, count):
 
 def test_a_step_of_tent_is_that_of_autocast(encoders):
     """Against the step as one writes it: everything under autocast, and no scaler of gradients."""
-    amp, options = encoders[1], TentSettings(batch_size=8, learning_rate=1e-3, pipeline="all")
+    amp, options = encoders[1], Tent.Settings(batch_size=8, learning_rate=1e-3, pipeline="all")
     data, everything = live_data(amp, 8), np.ones(8, bool)
     before = {name: p.detach().clone() for name, p in amp.model.named_parameters()}
     with tent.adaptable(data, options) as adapting:

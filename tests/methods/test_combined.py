@@ -20,7 +20,7 @@ from zsntta_cli.methods import (
     own_code,
 )
 from zsntta_cli.methods.classifiers.tda import TDASettings
-from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.settings import ThresholdSettings
 
 PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
@@ -48,7 +48,7 @@ def test_the_table_is_the_same_whatever_it_was_asked_for(names):
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnSettings(ZsClipSettings):
+class OwnSettings(ZsClip.Settings):
     """Of a method in a script."""
 
     weight: float = 1.0

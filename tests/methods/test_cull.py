@@ -12,11 +12,11 @@ from streams import of_features
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.detectors import cull
-from zsntta_cli.methods.detectors.cull import CullSettings, Level, class_penalty, groups, otsu, rare
+from zsntta_cli.methods.detectors.cull import Cull, Level, class_penalty, groups, otsu, rare
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
-OPTIONS, LEVEL = CullSettings(), {"cull_low": 1.0}
+OPTIONS, LEVEL = Cull.Settings(), {"cull_low": 1.0}
 
 
 def stream_of(features, text, injected=None, generic=None, known=False):
@@ -58,11 +58,11 @@ def decide(data, options=OPTIONS):
     [
         (0, 0.25, False, OPTIONS),
         (1, 0.0, False, OPTIONS),
-        (2, 0.03, False, CullSettings(cull_ring=300, cull_tail=2, cull_tail_deviations=2)),
-        (3, 0.5, False, CullSettings(cull_first=40, cull_prior=1.0)),
+        (2, 0.03, False, Cull.Settings(cull_ring=300, cull_tail=2, cull_tail_deviations=2)),
+        (3, 0.5, False, Cull.Settings(cull_first=40, cull_prior=1.0)),
         (0, 0.25, True, OPTIONS),
-        (4, 0.95, True, CullSettings(**LEVEL)),
-        (5, 0.02, True, CullSettings(cull_low=5.0, cull_high=7.0, cull_many=0.01)),
+        (4, 0.95, True, Cull.Settings(**LEVEL)),
+        (5, 0.02, True, Cull.Settings(cull_low=5.0, cull_high=7.0, cull_many=0.01)),
     ],
 )
 def test_agrees_with_the_reference(seed, ratio, generic, options):
@@ -96,12 +96,12 @@ def test_agrees_with_the_reference(seed, ratio, generic, options):
 def test_an_image_that_fits_no_class_is_noise_whatever_the_stream_holds(ratio):
     features, text, labels = world(8, count=800, ratio=ratio, classes=5, dim=64)
     data = stream_of(features, text, generic=any_text(64))
-    found = decide(data, CullSettings(cull_low=2.5))
+    found = decide(data, Cull.Settings(cull_low=2.5))
     is_ood, by_itself = labels < 0, found.evidence < found.level
     assert not is_ood.any() or by_itself[is_ood].mean() > 0.9
     assert is_ood.all() or by_itself[~is_ood].mean() < 0.1
     assert found.is_noise[by_itself].all()
-    cautious = decide(data, CullSettings(cull_low=2.5, cautious=True))
+    cautious = decide(data, Cull.Settings(cull_low=2.5, cautious=True))
     np.testing.assert_array_equal(cautious.is_noise, by_itself)
     np.testing.assert_array_equal(cautious.class_index, found.class_index)
 
@@ -110,7 +110,7 @@ def test_evidence_is_how_much_likelier_one_of_the_classes_is_by_hand():
     # Logits 30 x (0.8, 0.6) less 30 x 0.5 x 0.8: the mean of exp(12) and exp(6).
     text, generic = np.eye(2, dtype=np.float32), np.array([0.5, 0.0])
     data = stream_of([[8.0, 6.0]], text, generic=generic)
-    found = decide(data, CullSettings(**LEVEL))
+    found = decide(data, Cull.Settings(**LEVEL))
     assert found.evidence[0] == pytest.approx(np.log((np.exp(12) + np.exp(6)) / 2), abs=1e-4)
 
 
@@ -126,9 +126,9 @@ def test_where_a_level_is_known_and_what_any_text_is():
     found = level(text, **known)
     assert (found.low, found.high, found.many) == (2, 3, 0.05)
     assert (found.text == generic).all()
-    found = level(text, CullSettings(cull_low=0.5), generic=generic)
+    found = level(text, Cull.Settings(cull_low=0.5), generic=generic)
     assert (found.low, found.high) == (0.5, 1.5)
-    found = level(text, CullSettings(cull_low=3, cull_high=2), generic=generic)
+    found = level(text, Cull.Settings(cull_low=3, cull_high=2), generic=generic)
     assert (found.low, found.high) == (3, 3), "the upper level is none that is lower"
     # Three classes at right angles: 100 (1 - 0) is far apart, 29 is not; one class is never.
     own = level(text, is_level_known=True)
@@ -142,9 +142,9 @@ def test_where_a_level_is_known_and_what_any_text_is():
     [((True, True), ""), ((False, True), "no generic text"), ((True, False), "cull-low")],
 )
 def test_where_equation_6_is_left_out_it_is_said(settings, said):
-    assert said in CullSettings().note(*settings)
-    assert bool(CullSettings().note(*settings)) == bool(said)
-    assert not CullSettings(cull_low=1).note(True, False)
+    assert said in Cull.Settings().note(*settings)
+    assert bool(Cull.Settings().note(*settings)) == bool(said)
+    assert not Cull.Settings(cull_low=1).note(True, False)
 
 
 def test_noise_is_by_its_own_evidence_and_unsure_by_the_others():
@@ -204,7 +204,7 @@ def test_few_classes_and_dims(classes, dim, generic):
     rng = np.random.default_rng(0)
     text = unit(rng.normal(size=(classes, dim)))
     data = stream_of(rng.normal(size=(400, dim)), text, generic=any_text(dim) if generic else None)
-    found = decide(data, CullSettings(**LEVEL))
+    found = decide(data, Cull.Settings(**LEVEL))
     assert np.isfinite(found.id_score).all()
     assert set(found.class_index) <= set(range(classes))
 

@@ -9,12 +9,12 @@ from reference.cull import cull as reference
 
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import cull
-from zsntta_cli.methods.detectors.cull import CullSettings
+from zsntta_cli.methods.detectors.cull import Cull
 from zsntta_cli.methods.detectors.cull_order import Order, errors_in_order, follow
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
-ON, OFF = CullSettings(), CullSettings(cull_order=False)
+ON, OFF = Cull.Settings(), Cull.Settings(cull_order=False)
 HARD = 0.3  # spread of images around their class's text: classes are confused
 
 

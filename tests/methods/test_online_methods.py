@@ -13,31 +13,31 @@ from streams import COUNT, assert_same, near_words, stream
 
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.detectors.adand import AdaNDSettings
-from zsntta_cli.methods.detectors.cull import CullSettings
-from zsntta_cli.methods.detectors.zs_clip import ZsClipSettings
+from zsntta_cli.methods.detectors.adand import AdaND
+from zsntta_cli.methods.detectors.cull import Cull
+from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.methods.scores import cosine_logits, zero_shot_and_detail
 from zsntta_cli.settings import ThresholdSettings
 
 QUEUE = ThresholdSettings(queue=64)
 CASES = {
-    "zs-clip": ("zs-clip", ZsClipSettings(), QUEUE),
-    "zs-clip fixed": ("zs-clip", ZsClipSettings(), ThresholdSettings(fixed=0.6)),
-    "zs-clip zero": ("zs-clip", ZsClipSettings(), ThresholdSettings(queue=2, degenerate="zero")),
-    "adand": ("adand", AdaNDSettings(update_every=32, warmup=3, learning_rate=0.01), QUEUE),
+    "zs-clip": ("zs-clip", ZsClip.Settings(), QUEUE),
+    "zs-clip fixed": ("zs-clip", ZsClip.Settings(), ThresholdSettings(fixed=0.6)),
+    "zs-clip zero": ("zs-clip", ZsClip.Settings(), ThresholdSettings(queue=2, degenerate="zero")),
+    "adand": ("adand", AdaND.Settings(update_every=32, warmup=3, learning_rate=0.01), QUEUE),
     "adand own": (
         "adand",
-        AdaNDSettings(update_every=32, warmup=2, pseudo_labels="detector"),
+        AdaND.Settings(update_every=32, warmup=2, pseudo_labels="detector"),
         QUEUE,
     ),
     "adand late": (
         "adand",
-        AdaNDSettings(update_every=32, warmup=2, late_start=True, reevaluate=False),
+        AdaND.Settings(update_every=32, warmup=2, late_start=True, reevaluate=False),
         QUEUE,
     ),
-    "adand each": ("adand", AdaNDSettings(update_every=1, warmup=1, late_start=True), QUEUE),
-    "cull": ("cull", CullSettings(cull_first=16, cull_ring=128), QUEUE),
-    "cull as it is": ("cull", CullSettings(), ThresholdSettings()),
+    "adand each": ("adand", AdaND.Settings(update_every=1, warmup=1, late_start=True), QUEUE),
+    "cull": ("cull", Cull.Settings(cull_first=16, cull_ring=128), QUEUE),
+    "cull as it is": ("cull", Cull.Settings(), ThresholdSettings()),
 }
 
 

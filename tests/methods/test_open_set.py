@@ -13,7 +13,7 @@ from towers import (
 )
 
 from zsntta_cli.methods.live.open_set import crowd_entropy, id_probability, unified_entropy
-from zsntta_cli.methods.live.settings import UnientSettings
+from zsntta_cli.methods.live.settings import UniEnt
 
 COUNT = 60
 QUICK = {"batch_size": 16, "learning_rate": 0.01}
@@ -58,7 +58,7 @@ def test_ostta_chooses_what_the_adapted_encoder_is_no_less_sure_of():
 
 def test_unified_entropy_by_hand():
     batch = batch_of([[0.9, 0.1], [0.5, 0.5]])
-    options = UnientSettings(unient_marginal=0.3, unient_ood=0.2)
+    options = UniEnt.Settings(unient_marginal=0.3, unient_ood=0.2)
     loss, likely = unified_entropy(batch, np.array([0.8, 0.3]), options)
     assert likely.tolist() == [True, False]
     assert loss.item() == pytest.approx(H[0.9] - 0.2 * H[0.5] - 0.3 * H[0.7], rel=1e-5)

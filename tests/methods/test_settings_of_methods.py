@@ -46,15 +46,15 @@ def test_what_is_out_of_range_is_said(method, values, message):
 
 def test_adands_defaults_are_the_papers():
     """Sec. 5.1, and variants of the appendix and of the released code are off."""
-    assert dataclasses.asdict(adand.AdaNDSettings()) == {
+    assert dataclasses.asdict(adand.AdaND.Settings()) == {
         "batch_size": 1, "update_every": 128, "warmup": 10, "learning_rate": 5e-4,
         "reevaluate": True, "late_start": False, "pseudo_labels": "frozen",
     }  # fmt: skip
-    assert adand.AdaNDSettings().warm_up == 1280
-    assert adand.AdaNDSettings(late_start=True).warm_up == 1281
-    assert adand.AdaNDSettings(batch_size=16, warmup=3).warm_up == 48
-    assert adand.AdaNDSettings(batch_size=16, warmup=3, late_start=True).warm_up == 64
-    assert adand.AdaNDSettings.warm_up_by == "warmup x update-every"
+    assert adand.AdaND.Settings().warm_up == 1280
+    assert adand.AdaND.Settings(late_start=True).warm_up == 1281
+    assert adand.AdaND.Settings(batch_size=16, warmup=3).warm_up == 48
+    assert adand.AdaND.Settings(batch_size=16, warmup=3, late_start=True).warm_up == 64
+    assert adand.AdaND.Settings.warm_up_by == "warmup x update-every"
 
 
 # By a method and a set: what the paper has, and what the released code has.

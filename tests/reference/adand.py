@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.detectors.adand import AdaNDSettings
+from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.threshold import GRID
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
@@ -67,7 +67,7 @@ def adand(
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Algorithm 1 with its variants, batch by batch, with torch: noise (T,) and ID scores (T,)."""
     o = settings.options
-    assert isinstance(o, AdaNDSettings)
+    assert isinstance(o, AdaND.Settings)
     layer = torch.nn.Linear(weight.shape[1], 2)
     with torch.no_grad():
         layer.weight.copy_(torch.from_numpy(weight))

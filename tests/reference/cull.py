@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from zsntta_cli.methods.base import StreamData
-from zsntta_cli.methods.detectors.cull import CullSettings
+from zsntta_cli.methods.detectors.cull import Cull
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 
 
-def cull(data: StreamData, o: CullSettings, threshold: ThresholdSettings):
+def cull(data: StreamData, o: Cull.Settings, threshold: ThresholdSettings):
     """Classes, flags, scores, thresholds (at first nan), evidence and levels of all items."""
     text = data.pool.text_features.astype(float)
     if o.cull_low is None and not data.pool.is_level_known:

@@ -25,40 +25,6 @@ from zsntta_cli.methods.method import (
 from zsntta_cli.methods.scores import cosine_logits, softmax
 from zsntta_cli.settings.options import Range, option
 
-
-@dataclass(frozen=True)
-class LogitGapSettings(MethodSettings):
-    """The settings of LogitGap."""
-
-    logitgap_share: float = option(
-        0.2, "N: number of other classes in the gap, as a share of the classes.", within=SHARE
-    )
-    logitgap_others: int | None = option(  # `official`: 88 on ImageNet and 5 on CIFAR-10
-        None, "N: number of other classes in the gap; none: by the share.", within=FROM_ONE
-    )
-
-
-@dataclass(frozen=True)
-class McmSettings(MethodSettings):
-    """The settings of MCM."""
-
-    # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
-    temperature: float | None = option(
-        None,
-        "Temperature of the softmax over cosines; none: 1 / logit scale.",
-        within=Range(least=1e-4),
-    )
-
-
-@dataclass(frozen=True)
-class ClipnSettings(MethodSettings):
-    """The settings of CLIPN."""
-
-    no_text: str = option(
-        "", "File .npy of 'no' text features (C, D), in the order of the classes."
-    )
-
-
 _CHUNK = 1024  # images at a time: it limits memory if there are many words
 Array = NDArray[np.float32]
 
@@ -126,7 +92,15 @@ class Energy(Score):
 class LogitGap(Score):
     """LogitGap, arXiv 2510.20134: the largest logit minus the mean of the next N."""
 
-    Settings = LogitGapSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        logitgap_share: float = option(
+            0.2, "N: number of other classes in the gap, as a share of the classes.", within=SHARE
+        )
+        logitgap_others: int | None = option(  # `official`: 88 on ImageNet and 5 on CIFAR-10
+            None, "N: number of other classes in the gap; none: by the share.", within=FROM_ONE
+        )
+
     cites = ("liang2025revisiting",)
 
     def scores(self, items: StreamData) -> NDArray[np.float64]:
@@ -139,7 +113,15 @@ class LogitGap(Score):
 class MCM(Score):
     """MCM, arXiv 2211.13445: the largest softmax value of cosines over a temperature."""
 
-    Settings = McmSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        # Table 5 of the ZS-NTTA paper quotes MCM's own results, for temperature 1. None: its Eq. 1.
+        temperature: float | None = option(
+            None,
+            "Temperature of the softmax over cosines; none: 1 / logit scale.",
+            within=Range(least=1e-4),
+        )
+
     cites = ("ming2022delving",)
     is_probability = True
 
@@ -156,7 +138,12 @@ class MCM(Score):
 class CLIPN(Score):
     """CLIPN, arXiv 2308.12213: it needs the features of its own "no" text encoder."""
 
-    Settings = ClipnSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        no_text: str = option(
+            "", "File .npy of 'no' text features (C, D), in the order of the classes."
+        )
+
     needs = NO_TEXT
     cites = ("wang2023clipn",)
     cost = "keeps nothing; multiplies each item with C more texts"

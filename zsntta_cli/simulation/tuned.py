@@ -19,7 +19,7 @@ from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.live.settings import BY_IMAGE, TptSettings
+from zsntta_cli.methods.live.settings import BY_IMAGE, TPT
 from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.runs import RunSettings
@@ -35,7 +35,7 @@ _ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's setti
 def keeps_answers(settings: RunSettings) -> bool:
     """Whether a run's answers do not depend on its stream, so that they are kept."""
     options = settings.options
-    is_tpt = settings.method == _TPT and isinstance(options, TptSettings)
+    is_tpt = settings.method == _TPT and isinstance(options, TPT.Settings)
     return is_tpt and options.views_by == BY_IMAGE
 
 

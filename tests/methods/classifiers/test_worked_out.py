@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streams import of_features
 
-from zsntta_cli.methods.classifiers.transductive import LAME, LAMESettings, StatA, TransCLIP
+from zsntta_cli.methods.classifiers.transductive import LAME, StatA, TransCLIP
 
 ITEMS = np.array([
     [0.9, 0.3, 0.1, 0.3], [0.7, 0.6, 0.2, 0.33], [0.5, 0.8, 0.1, 0.3], [0.6, 0.5, 0.1, -0.6],
@@ -52,7 +52,7 @@ def test_gaussians_of_five_items(name, steps):
 
 @pytest.mark.parametrize("steps", SMOOTHED)
 def test_lame_of_five_items(steps):
-    options = LAMESettings(lame_neighbours=2, lame_steps=steps)
+    options = LAME.Settings(lame_neighbours=2, lame_steps=steps)
     y = LAME(of_features(FEATURES, TEXTS, 1.0), options).solve(FEATURES, LOGITS)
     # It ends where the energy changes by 1e-8 of itself, the numbers where nothing changes.
     np.testing.assert_allclose(y[:, :2], SMOOTHED[steps], atol=1e-6 if steps < 100 else 1e-4)

@@ -4,7 +4,7 @@ import numpy as np
 from streams import of_features
 
 from zsntta_cli.methods.detectors import cma
-from zsntta_cli.methods.detectors.cma import CmaSettings
+from zsntta_cli.methods.detectors.cma import CMA
 from zsntta_cli.settings import ThresholdSettings
 
 
@@ -15,7 +15,7 @@ def run(data, options, threshold):
 def test_by_hand():
     # Logits ln 4 or 0. Two classes, twice as many texts: four of e3, or two of each of e3 and e4.
     eye, features = np.eye(4), np.eye(4)[[2, 0, 3]]
-    options, threshold = CmaSettings(cma_times=2), ThresholdSettings()
+    options, threshold = CMA.Settings(cma_times=2), ThresholdSettings()
     one = run(of_features(features, eye[:2], np.log(4), words=eye[2:3]), options, threshold)
     np.testing.assert_allclose(one.id_score, [1 / 18, 4 / 9, 1 / 6], rtol=1e-6)
     two = run(of_features(features, eye[:2], np.log(4), words=eye[2:]), options, threshold)

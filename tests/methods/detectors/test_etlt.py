@@ -3,7 +3,7 @@
 import numpy as np
 from streams import of_scores
 
-from zsntta_cli.methods.detectors.etlt import ETLT, EtltSettings
+from zsntta_cli.methods.detectors.etlt import ETLT
 from zsntta_cli.settings import ThresholdSettings
 
 ADAPTIVE = ThresholdSettings()
@@ -17,7 +17,7 @@ def run(data, options, threshold):
 def test_by_hand():
     # Two kinds of images: each gets the mean of its kind, and the split is between these.
     data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
-    decisions = run(data, EtltSettings(), ADAPTIVE)
+    decisions = run(data, ETLT.Settings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score, [0.7, 0.7, 0.7, 0.1], atol=1e-4)
     np.testing.assert_allclose(decisions.detector_threshold, 0.6, atol=1e-4)
     assert decisions.is_noise.tolist() == [False, False, False, True]
@@ -27,7 +27,7 @@ def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
     # Means 0.35 and 0.9; the 0.8 is 0.45 away, the others 0.15: without it the mean is 0.2.
     data = of_scores([[1, 0]] * 4 + [[0, 1]] * 4, [0.2, 0.2, 0.2, 0.8] + [0.9] * 4)
     all_in, robust = (
-        run(data, EtltSettings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
+        run(data, ETLT.Settings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
     )
     np.testing.assert_allclose(1 - all_in.id_score, [0.35] * 4 + [0.9] * 4, atol=1e-4)
     np.testing.assert_allclose(1 - robust.id_score, [0.2] * 4 + [0.9] * 4, atol=1e-4)
@@ -35,15 +35,15 @@ def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
 
 def test_known_noise_is_noise_and_counts_for_nothing():
     kinds, u = [[1, 0]] * 3 + [[0, 1]] * 2, [0.2, 0.3, 0.4, 0.9, 0.9]
-    plain = run(of_scores(kinds, u), EtltSettings(), ADAPTIVE)
+    plain = run(of_scores(kinds, u), ETLT.Settings(), ADAPTIVE)
     data = of_scores([*kinds, [1, 0]], [*u, 0.0], [0] * 5 + [1])
-    decisions = run(data, EtltSettings(), ADAPTIVE)
+    decisions = run(data, ETLT.Settings(), ADAPTIVE)
     np.testing.assert_allclose(decisions.id_score[:5], plain.id_score)
     assert decisions.is_noise.tolist() == [False, False, False, True, True, True]
 
 
 def test_a_fixed_threshold_is_on_the_fitted_values():
     data = of_scores([[2, 0]] * 3 + [[0, 5]], [0.2, 0.3, 0.4, 0.9])
-    fixed = run(data, EtltSettings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
+    fixed = run(data, ETLT.Settings(), ThresholdSettings(fixed=0.75))  # clean iff S >= 0.75
     assert fixed.is_noise.all()
-    assert not run(data, EtltSettings(), ThresholdSettings(fixed=0.05)).is_noise.any()
+    assert not run(data, ETLT.Settings(), ThresholdSettings(fixed=0.05)).is_noise.any()

@@ -19,35 +19,29 @@ from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class BCASettings(MethodSettings):
-    """The settings of BCA.
-
-    The values are those of another implementation; the authors' code does not confirm them.
-    """
-
-    bca_mean_least: float = option(
-        0.05, "Probability above which an item updates the mean of its class.", within=SHARE
-    )
-    bca_mean_items: float = option(
-        20_000.0, "Number of items for which the text of a class counts.", within=ABOVE_ZERO
-    )
-    bca_prior_least: float = option(
-        0.65, "Probability above which an item updates the prior.", within=SHARE
-    )
-    bca_prior_items: float = option(
-        1.0, "Number of items for which the initial prior counts.", within=FROM_ZERO
-    )
-
-
 class BCA(Adapting):
     """BCA, arXiv 2503.09248: class means and a prior of the classes move with the samples."""
 
-    Settings = BCASettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        # The values of another implementation, which the authors' code does not confirm.
+        bca_mean_least: float = option(
+            0.05, "Probability above which an item updates the mean of its class.", within=SHARE
+        )
+        bca_mean_items: float = option(
+            20_000.0, "Number of items for which the text of a class counts.", within=ABOVE_ZERO
+        )
+        bca_prior_least: float = option(
+            0.65, "Probability above which an item updates the prior.", within=SHARE
+        )
+        bca_prior_items: float = option(
+            1.0, "Number of items for which the initial prior counts.", within=FROM_ZERO
+        )
+
     cites = ("zhou2025bayesian",)
     cost = "keeps a mean of D numbers and a prior of C numbers for each class"
 
-    def __init__(self, data: StreamData, options: BCASettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         self.options, self.scale = options, float(data.pool.logit_scale)
         self.means = data.pool.text_features.astype(np.float64)
         self.prior = np.eye(len(self.means))  # of the classes, for each cluster

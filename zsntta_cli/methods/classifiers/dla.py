@@ -20,21 +20,17 @@ from zsntta_cli.methods.method import FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class DLASettings(MethodSettings):
-    """The settings of DLA."""
-
-    dla_strength: float = option(0.8, "α: strength of the lowering.", within=FROM_ZERO)
-
-
 class DLA(Adapting):
     """DLA, with ImageNet's value: the logits of often predicted classes are lowered."""
 
-    Settings = DLASettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        dla_strength: float = option(0.8, "α: strength of the lowering.", within=FROM_ZERO)
+
     cites = ("wu2026dynamic",)
     cost = "keeps two numbers for each class"
 
-    def __init__(self, data: StreamData, options: DLASettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
         classes = len(data.pool.text_features)
         self.answers = np.ones(classes)  # n: how often each class was the frozen answer, plus 1

@@ -17,24 +17,20 @@ from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class DMNSettings(MethodSettings):
-    """The settings of DMN."""
-
-    dmn_shots: int = option(50, "Images that are kept for each class.", within=FROM_ONE)
-    dmn_sharpness: float = option(
-        5.5, "β: sharpness of the weights by similarity.", within=FROM_ZERO
-    )
-
-
 class DMN(Adapting):
     """DMN-weak, with the released values: each class keeps its most certain images in a memory."""
 
-    Settings = DMNSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        dmn_shots: int = option(50, "Images that are kept for each class.", within=FROM_ONE)
+        dmn_sharpness: float = option(
+            5.5, "β: sharpness of the weights by similarity.", within=FROM_ZERO
+        )
+
     cites = ("zhang2024dual",)
     cost = "keeps dmn-shots images of each class"
 
-    def __init__(self, data: StreamData, options: DMNSettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         texts = data.pool.text_features.astype(np.float64)
         classes, dim = texts.shape
         self.options, self.scale = options, float(data.pool.logit_scale)

@@ -17,24 +17,6 @@ from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import ABOVE_ZERO, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import Range, option
 
-
-@dataclass(frozen=True)
-class DOTASettings(MethodSettings):
-    """The settings of DOTA.
-
-    The paper chooses values for each set; these are from another implementation.
-    """
-
-    dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=ABOVE_ZERO)
-    dota_shrinkage: float = option(
-        1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
-    )
-    dota_rate: float = option(
-        0.02, "ρ: weight that the Gaussians gain with each item of each class.", within=FROM_ZERO
-    )
-    dota_weight: float = option(0.1, "η: largest weight of the Gaussians.", within=FROM_ZERO)
-
-
 _START = 0.001  # initial value of all means, as in the released code
 _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a class's covariance
 
@@ -42,7 +24,20 @@ _LEAST = 1e-4  # a smaller soft label adds to counts and means, but not to a cla
 class DOTA(Adapting):
     """DOTA, arXiv 2409.19375: each class has a Gaussian, learned from the frozen soft labels."""
 
-    Settings = DOTASettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        # The paper chooses values for each set; these are from another implementation.
+        dota_variance: float = option(1e-4, "σ: initial variance of a class.", within=ABOVE_ZERO)
+        dota_shrinkage: float = option(
+            1e-3, "ε: share of the identity in the covariance.", within=Range(above=0, most=1)
+        )
+        dota_rate: float = option(
+            0.02,
+            "ρ: weight that the Gaussians gain with each item of each class.",
+            within=FROM_ZERO,
+        )
+        dota_weight: float = option(0.1, "η: largest weight of the Gaussians.", within=FROM_ZERO)
+
     cites = ("han2025dota",)
     revision = 2
     cost = (
@@ -50,7 +45,7 @@ class DOTA(Adapting):
         "again with each item"
     )
 
-    def __init__(self, data: StreamData, options: DOTASettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
         classes, dim = data.pool.text_features.shape
         self.counts = np.ones(classes)  # c

@@ -17,29 +17,24 @@ from zsntta_cli.methods.classifiers.adapting import Adapting, Floats, Sample
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, MethodSettings
 from zsntta_cli.settings.options import option
 
-
-@dataclass(frozen=True)
-class OGASettings(MethodSettings):
-    """The settings of OGA.
-
-    The values are those of its released code for all sets.
-    """
-
-    oga_shots: int = option(8, "Samples of each class in the memory.", within=FROM_ONE)
-    oga_scale: float = option(0.05, "τ: scale of the Gaussians' log densities.", within=FROM_ZERO)
-    # The released code divides sums by the capacity, even if a class has fewer samples.
-    oga_short_means: bool = option(
-        False, "Divide the sums of a class by its capacity instead of by its count."
-    )
-
-
 _NOTHING = 1e-12  # variance below which there is only rounding
 
 
 class OGA(Adapting):
     """OGA, arXiv 2501.04352: each class has a Gaussian, learned from its most certain samples."""
 
-    Settings = OGASettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        # The values are those of its released code for all sets.
+        oga_shots: int = option(8, "Samples of each class in the memory.", within=FROM_ONE)
+        oga_scale: float = option(
+            0.05, "τ: scale of the Gaussians' log densities.", within=FROM_ZERO
+        )
+        # The released code divides sums by the capacity, even if a class has fewer samples.
+        oga_short_means: bool = option(
+            False, "Divide the sums of a class by its capacity instead of by its count."
+        )
+
     cites = ("fuchs2025online",)
     revision = 2
     official = {"oga_short_means": True}
@@ -48,7 +43,7 @@ class OGA(Adapting):
         "computed again with each image that is kept"
     )
 
-    def __init__(self, data: StreamData, options: OGASettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         self.options = options
         self.text = data.pool.text_features.astype(np.float64)
         classes, dim = self.text.shape

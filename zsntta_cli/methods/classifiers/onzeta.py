@@ -21,41 +21,39 @@ from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class OnZetaSettings(MethodSettings):
-    """The settings of OnZeta.
-
-    The values are its paper's for ImageNet.
-    """
-
-    onzeta_balance: float = option(
-        1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares.", within=SHARE
-    )
-    onzeta_prior_rate: float = option(20.0, "Step size of the class weights ρ.", within=FROM_ZERO)
-    onzeta_proxy_rate: float = option(0.5, "Step size of the visual proxies w.", within=FROM_ZERO)
-    onzeta_temperature: float = option(
-        0.04, "Temperature of the visual proxies' softmax.", within=ABOVE_ZERO
-    )
-    onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=SHARE)
-    # The released code uses the length of the stream, which no online method knows. This is the
-    # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
-    onzeta_mix_items: int = option(
-        50_000,
-        "Items after which the proxies have this weight; 0: all items of the stream.",
-        within=FROM_ZERO,
-    )
-
-
 class OnZeta(Adapting):
     """OnZeta, arXiv 2408.13320: class weights and visual proxies are learned online."""
 
-    Settings = OnZetaSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        # The values are its paper's for ImageNet.
+        onzeta_balance: float = option(
+            1.0, "α: smallest share of each class, in units of 1/C; 1: equal shares.", within=SHARE
+        )
+        onzeta_prior_rate: float = option(
+            20.0, "Step size of the class weights ρ.", within=FROM_ZERO
+        )
+        onzeta_proxy_rate: float = option(
+            0.5, "Step size of the visual proxies w.", within=FROM_ZERO
+        )
+        onzeta_temperature: float = option(
+            0.04, "Temperature of the visual proxies' softmax.", within=ABOVE_ZERO
+        )
+        onzeta_mix: float = option(0.8, "β: largest weight of the visual proxies.", within=SHARE)
+        # The released code uses the length of the stream, which no online method knows. This is the
+        # size of the paper's validation set of ImageNet. 2,000 loses up to 5 points of Acc_S.
+        onzeta_mix_items: int = option(
+            50_000,
+            "Items after which the proxies have this weight; 0: all items of the stream.",
+            within=FROM_ZERO,
+        )
+
     cites = ("qian2024online",)
     revision = 2
     official = {"onzeta_mix_items": 0}
     cost = "keeps a proxy of D numbers and a weight for each class"
 
-    def __init__(self, data: StreamData, options: OnZetaSettings) -> None:
+    def __init__(self, data: StreamData, options: Settings) -> None:
         """Only if `onzeta-mix-items` is 0, the number of items of the stream matters."""
         self.options = options
         self.proxies = data.pool.text_features.astype(np.float64)  # w (C, D)

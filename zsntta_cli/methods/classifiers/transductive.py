@@ -61,15 +61,6 @@ class GaussianSettings(BlockSettings):
     block_steps: int = option(10, "Number of fits of the classes to a block.", within=FROM_ZERO)
 
 
-@dataclass(frozen=True)
-class LAMESettings(BlockSettings):
-    """The settings of LAME."""
-
-    lame_neighbours: int = option(5, "Nearest other items that influence an item.", within=FROM_ONE)
-    lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
-    lame_steps: int = option(100, "Largest number of steps for a block.", within=FROM_ONE)
-
-
 class BlockClassifier(Classifier):
     """A classifier of whole blocks of items, which keeps nothing between them."""
 
@@ -194,7 +185,14 @@ class TransCLIP(GaussianBlocks):
 class LAME(BlockClassifier):
     """LAME: the probabilities of a block are smoothed over neighbouring items."""
 
-    Settings = LAMESettings
+    @dataclass(frozen=True)
+    class Settings(BlockSettings):
+        lame_neighbours: int = option(
+            5, "Nearest other items that influence an item.", within=FROM_ONE
+        )
+        lame_strength: float = option(1.0, "λ: weight of the neighbours.", within=FROM_ZERO)
+        lame_steps: int = option(100, "Largest number of steps for a block.", within=FROM_ONE)
+
     revision = 2
     cites = ("boudiaf2022parameter",)
     cost = "keeps nothing between blocks; multiplies a block with itself, up to lame-steps times"

@@ -35,50 +35,46 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class AdaNDSettings(MethodSettings):
-    """The settings of AdaND."""
-
-    warm_up_by = "warmup x update-every"
-
-    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
-    # At batch sizes above 1 each batch is one queue.
-    update_every: int = option(
-        128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
-    )
-    warmup: int = option(  # Sec. 5.1
-        10, "N: steps before the detector decides.", within=FROM_ZERO
-    )
-    learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
-        5e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
-    )
-    reevaluate: bool = option(  # Sec. 4.1
-        True, "Decide on the items that trigger an update after the update."
-    )
-    # It concerns the first item (batch size 1) or the first batch, as in the released code.
-    late_start: bool = option(False, "Leave the first item or batch out of all steps.")
-    pseudo_labels: str = option(  # appendix
-        "frozen",
-        "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
-        choices=("frozen", "detector"),
-    )
-
-    @property
-    def queue_items(self) -> int:
-        """The number of items in an update: L at batch size 1, and else a batch."""
-        return self.update_every if self.batch_size == 1 else self.batch_size
-
-    @property
-    def warm_up(self) -> int:
-        """The number of items of stage 1, which ZS-CLIP decides: those up to the N-th step."""
-        late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
-        return self.warmup * self.queue_items + late
-
-
 class AdaND(Method):
     """AdaND, Sec. 4 and Algorithm 1: a linear noise detector learns from ZS-CLIP's decisions."""
 
-    Settings = AdaNDSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        warm_up_by = "warmup x update-every"
+
+        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+        # At batch sizes above 1 each batch is one queue.
+        update_every: int = option(
+            128, "L: items in a step, which is the length of the queue.", within=FROM_ONE
+        )
+        warmup: int = option(  # Sec. 5.1
+            10, "N: steps before the detector decides.", within=FROM_ZERO
+        )
+        learning_rate: float = option(  # Adam, no weight decay (Sec. 5.1)
+            5e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
+        )
+        reevaluate: bool = option(  # Sec. 4.1
+            True, "Decide on the items that trigger an update after the update."
+        )
+        # It concerns the first item (batch size 1) or the first batch, as in the released code.
+        late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+        pseudo_labels: str = option(  # appendix
+            "frozen",
+            "Pseudo-labels of the detector: ZS-CLIP's, or in stage 2 its own.",
+            choices=("frozen", "detector"),
+        )
+
+        @property
+        def queue_items(self) -> int:
+            """The number of items in an update: L at batch size 1, and else a batch."""
+            return self.update_every if self.batch_size == 1 else self.batch_size
+
+        @property
+        def warm_up(self) -> int:
+            """The number of items of stage 1, which ZS-CLIP decides: those up to the N-th step."""
+            late = (1 if self.batch_size == 1 else self.queue_items) if self.late_start else 0
+            return self.warmup * self.queue_items + late
+
     cites = ("cao2025noisy",)
     cost = "keeps a layer of D + 1 numbers, Adam's moments, L items and the last N_q scores"
     defaults = {"noise": "gaussian"}  # injected by the method itself; by others on request
@@ -86,9 +82,7 @@ class AdaND(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(
-        self, data: StreamData, options: AdaNDSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         """Start before the first item; of the stream only D and the seed matter."""
         self.options, self.seen = options, 0
         self.detector = LinearDetector.random(data.pool.image_features.shape[1], data.seed)  # f

@@ -18,34 +18,28 @@ from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
 
 
-@dataclass(frozen=True)
-class CmaSettings(MethodSettings):
-    """The settings of CMA."""
-
-    words: str = option("cma", WORD_LIST)
-    cma_times: int = option(
-        1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
-    )
-    cma_temperature: float | None = option(  # the released code takes 1
-        None,
-        "Temperature of the softmax over cosines; none: 1 / logit scale.",
-        within=Range(least=1e-4),
-    )
-
-
 class CMA(Method):
     """CMA, arXiv 2405.16766: neutral texts stand beside the classes in the softmax."""
 
-    Settings = CmaSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        words: str = option("cma", WORD_LIST)
+        cma_times: int = option(
+            1, "k: the neutral texts are repeated in turn to k C texts.", within=FROM_ONE
+        )
+        cma_temperature: float | None = option(  # the released code takes 1
+            None,
+            "Temperature of the softmax over cosines; none: 1 / logit scale.",
+            within=Range(least=1e-4),
+        )
+
     needs = WORDS
     cites = ("lee2025concept",)
     cost = "keeps the last N_q scores; k C texts more in the product with the texts"
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(
-        self, data: StreamData, options: CmaSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         names, neutral = data.pool.text_features, data.pool.more_text
         assert neutral is not None
         self.threshold, self.classes = OnlineThreshold(threshold), len(names)

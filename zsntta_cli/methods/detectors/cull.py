@@ -55,72 +55,6 @@ _APART = 30.0  # logits that two classes must differ by, for their mean to stand
 
 
 @dataclass(frozen=True)
-class CullSettings(MethodSettings):
-    """The settings of Cull."""
-
-    warm_up_by = "cull-first"
-    cull_first: int = option(
-        64,
-        "Items that ZS-CLIP decides at first; fewest items between updates.",
-        within=Range(least=2),
-    )
-    cull_ring: int = option(
-        1024, "M: last items from which thresholds are found.", within=Range(least=2)
-    )
-    cull_low: float | None = option(
-        None,
-        "Level in nats: an image whose classes fit less, against any text, is noise "
-        "(OpenAI's ViT: 2; others: none).",
-        within=_LEVELS,
-    )
-    cull_high: float | None = option(
-        None,
-        "The level while many images are below the lower one (default: 1 more).",
-        within=_LEVELS,
-    )
-    cull_many: float = option(
-        0.05, "Share of images below the lower level that is many.", within=SHARE
-    )
-    cull_tail: float = option(
-        6.0, "Skewness + kurtosis above which noise is rare and far.", within=ABOVE_ZERO
-    )
-    cull_tail_deviations: float = option(
-        3.0,
-        "Distance of the threshold from the median for rare noise, in deviations.",
-        within=FROM_ZERO,
-    )
-    cull_prior: float = option(
-        0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
-    )
-    cull_order: bool = option(
-        True, "Use the last classes if neighbouring items share a class more often than by chance."
-    )
-    cautious: bool = option(
-        False, "Call an image noise only if its classes fit it less than the level."
-    )
-
-    @property
-    def warm_up(self) -> int:
-        """The number of items of the first block, which ZS-CLIP decides."""
-        return self.cull_first
-
-    def note(self, has_generic: bool, is_level_known: bool) -> str:
-        """Where equation 6 is left out, or has no generic text."""
-        if self.cull_low is None and not is_level_known:
-            none = ", so with cautious=true nothing is noise" if self.cautious else ""
-            return (
-                f"has no noise level for this encoder and judges by the stream alone{none} "
-                "(--set cull-low=NATS sets one)"
-            )
-        if has_generic:
-            return ""
-        return (
-            "has no generic text of this encoder: the mean of the class texts stands for it, or if "
-            "they are too alike no image is noise by itself"
-        )
-
-
-@dataclass(frozen=True)
 class Level:
     """Equation 6: what "any text" is, and the levels of e in nats."""
 
@@ -131,7 +65,7 @@ class Level:
     many: float
 
     @classmethod
-    def of(cls, pool: Pool, options: CullSettings) -> "Level | None":
+    def of(cls, pool: Pool, options: "Cull.Settings") -> "Level | None":
         """The level for an encoder and its classes; None if equation 6 is left out."""
         low = options.cull_low if options.cull_low is not None or not pool.is_level_known else _LOW
         text = pool.generic if pool.generic is not None else _mean_of_apart(pool)
@@ -227,15 +161,76 @@ class Cull(Method):
     Injected noise is not learned; the other items are decided as if it were not in the stream.
     """
 
-    Settings = CullSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        warm_up_by = "cull-first"
+        cull_first: int = option(
+            64,
+            "Items that ZS-CLIP decides at first; fewest items between updates.",
+            within=Range(least=2),
+        )
+        cull_ring: int = option(
+            1024, "M: last items from which thresholds are found.", within=Range(least=2)
+        )
+        cull_low: float | None = option(
+            None,
+            "Level in nats: an image whose classes fit less, against any text, is noise "
+            "(OpenAI's ViT: 2; others: none).",
+            within=_LEVELS,
+        )
+        cull_high: float | None = option(
+            None,
+            "The level while many images are below the lower one (default: 1 more).",
+            within=_LEVELS,
+        )
+        cull_many: float = option(
+            0.05, "Share of images below the lower level that is many.", within=SHARE
+        )
+        cull_tail: float = option(
+            6.0, "Skewness + kurtosis above which noise is rare and far.", within=ABOVE_ZERO
+        )
+        cull_tail_deviations: float = option(
+            3.0,
+            "Distance of the threshold from the median for rare noise, in deviations.",
+            within=FROM_ZERO,
+        )
+        cull_prior: float = option(
+            0.3, "Spread of the class prior up to which it is corrected.", within=FROM_ZERO
+        )
+        cull_order: bool = option(
+            True,
+            "Use the last classes if neighbouring items share a class more often than by chance.",
+        )
+        cautious: bool = option(
+            False, "Call an image noise only if its classes fit it less than the level."
+        )
+
+        @property
+        def warm_up(self) -> int:
+            """The number of items of the first block, which ZS-CLIP decides."""
+            return self.cull_first
+
+        def note(self, has_generic: bool, is_level_known: bool) -> str:
+            """Where equation 6 is left out, or has no generic text."""
+            if self.cull_low is None and not is_level_known:
+                none = ", so with cautious=true nothing is noise" if self.cautious else ""
+                return (
+                    f"has no noise level for this encoder and judges by the stream alone{none} "
+                    "(--set cull-low=NATS sets one)"
+                )
+            if has_generic:
+                return ""
+            return (
+                "has no generic text of this encoder: the mean of the class texts stands for it, "
+                "or if they are too alike no image is noise by itself"
+            )
+
     reads_generic = True
     cites = ("zsntta",)
     cost = "keeps 4 D numbers, 20 for each of M items and 6 for each class"
     revision = 4
 
-    def __init__(
-        self, data: StreamData, options: CullSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         """Start before the first item; of the stream only the texts matter."""
         classes, dim = data.pool.text_features.shape
         self.pool, self.options, self.level = data.pool, options, Level.of(data.pool, options)

@@ -23,36 +23,30 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, option
 
-
-@dataclass(frozen=True)
-class EtltSettings(MethodSettings):
-    """The settings of ETLT."""
-
-    etlt_penalty: float = option(
-        1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
-    )
-    etlt_dropped: float = option(
-        0.0, "Share of the items, those with the largest residuals, that a second fit leaves out.",
-        within=Range(least=0, below=1),
-    )  # fmt: skip
-
-
 Floats = NDArray[np.float64]
 
 
 class ETLT(Method):
     """ETLT, arXiv 2207.08210: the noise score is regressed on the features of the whole stream."""
 
-    Settings = EtltSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        etlt_penalty: float = option(
+            1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
+        )
+        etlt_dropped: float = option(
+            0.0,
+            "Share of the items, those with the largest residuals, left out by a second fit.",
+            within=Range(least=0, below=1),
+        )
+
     offline = True
     online = False
     cites = "fan2022simple", "fan2024test"
     cost = "solves one least-squares problem on D dims over the whole stream"
     class_probability = FROZEN
 
-    def __init__(
-        self, _data: StreamData, options: EtltSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, _data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options = options
         self.fixed = None if threshold.fixed is None else OnlineThreshold(threshold).latest
 
@@ -71,7 +65,7 @@ class ETLT(Method):
         )  # fmt: skip
 
 
-def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: EtltSettings) -> Floats:
+def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: ETLT.Settings) -> Floats:
     """The fitted noise scores (T,) of features (T, D), learned from the `test` items (T,)."""
     if not test.any():
         return u

@@ -25,45 +25,36 @@ from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import Range, check, option
 
-
-@dataclass(frozen=True)
-class OoddSettings(MethodSettings):
-    """The settings of OODD."""
-
-    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
-    oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
-    oodd_neighbour: int = option(
-        5, "K: rank of the nearest item of the dictionary that counts.", within=FROM_ONE
-    )
-    oodd_temperature: float | None = option(  # the released code takes 1
-        None,
-        "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
-        within=Range(least=1e-4),
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        message = (
-            f"oodd-items is {self.oodd_items}, must be above oodd-neighbour, {self.oodd_neighbour}."
-        )
-        check(self.oodd_items > self.oodd_neighbour, message)
-
-
 _BLOCK = 256  # items whose features are read at once, or one batch
 
 
 class OODD(Method):
     """OODD, arXiv 2503.10468: items are compared with a dictionary of those of lowest ID score."""
 
-    Settings = OoddSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+        oodd_items: int = option(2048, "N: items in the dictionary.", within=Range(least=2))
+        oodd_neighbour: int = option(
+            5, "K: rank of the nearest item of the dictionary that counts.", within=FROM_ONE
+        )
+        oodd_temperature: float | None = option(  # the released code takes 1
+            None,
+            "Temperature of q, the softmax over cosines; none: 1 / logit scale.",
+            within=Range(least=1e-4),
+        )
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            items, rank = self.oodd_items, self.oodd_neighbour
+            check(items > rank, f"oodd-items is {items}, must be above oodd-neighbour, {rank}.")
+
     cites = ("yang2025oodd",)
     cost = "keeps N items of D numbers; compares each item with all of them"
     official = {"batch_size": 64, "oodd_temperature": 1.0}  # as released
     class_probability = FROZEN
 
-    def __init__(
-        self, data: StreamData, options: OoddSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options = options
         self.dictionary = Dictionary(options, data.pool.image_features.shape[1])
         self.threshold = OnlineThreshold(threshold, options.batch_size)
@@ -100,7 +91,7 @@ class OODD(Method):
 class Dictionary:
     """The N items of highest noise score; their features (N, D) have unit norm."""
 
-    def __init__(self, options: OoddSettings, dim: int) -> None:
+    def __init__(self, options: OODD.Settings, dim: int) -> None:
         self.options = options
         self.keys = np.zeros((options.oodd_items, dim), np.float32)
         self.scores = np.zeros(options.oodd_items)  # noise scores

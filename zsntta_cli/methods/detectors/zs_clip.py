@@ -14,25 +14,19 @@ from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class ZsClipSettings(MethodSettings):
-    """The settings of ZS-CLIP."""
-
-    batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
-
-
 class ZsClip(Method):
     """ZS-CLIP, Sec. 2: frozen CLIP with an online threshold on its noise score."""
 
-    Settings = ZsClipSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        batch_size: int = option(1, "Items that are decided on at once.", within=FROM_ONE)
+
     cites = "cao2025noisy", "ming2022delving", "li2023robustness"
     cost = "keeps the last N_q scores"
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(
-        self, _data: StreamData, options: ZsClipSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, _data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.threshold = OnlineThreshold(threshold, options.batch_size)
 
     def push(self, items: StreamData, learn: bool = True) -> Decisions:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.live.base import LiveData, in_batches, zero_shot_scores
-from zsntta_cli.methods.live.settings import AdaNDTentSettings
+from zsntta_cli.methods.live.settings import AdaNDTent
 from zsntta_cli.methods.live.tent import adaptable
 from zsntta_cli.settings import ThresholdSettings
 
@@ -27,7 +27,7 @@ Items = NDArray[np.int64]
 
 
 def run(
-    data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
+    data: LiveData, options: AdaNDTent.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch of Tent at a time."""
     shares = options.detector_features == "adapted"
@@ -36,7 +36,7 @@ def run(
 
 
 def _on_frozen_features(
-    data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
+    data: LiveData, options: AdaNDTent.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide by frozen features; only items that are called clean pass through the encoder."""
     decisions = AdaND(data.stream, options, threshold).push(data.stream)
@@ -56,7 +56,7 @@ def _on_frozen_features(
 
 
 def _sharing_an_encoder(
-    data: LiveData, options: AdaNDTentSettings, threshold: ThresholdSettings
+    data: LiveData, options: AdaNDTent.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide by the features of Tent's encoder, from which the detector also learns."""
     stream, stage1 = data.stream, options.warm_up

@@ -34,7 +34,7 @@ from zsntta_cli.methods.live.base import (
     norm_layers,
     zero_shot_scores,
 )
-from zsntta_cli.methods.live.settings import BatchSettings, OsttaSettings, UnientSettings
+from zsntta_cli.methods.live.settings import OSTTA, BatchSettings, UniEnt
 from zsntta_cli.methods.live.tent import adaptable
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -45,7 +45,7 @@ Loss = Callable[[torch.Tensor, torch.Tensor], tuple[torch.Tensor, Mask] | None]
 
 
 def unient(
-    data: LiveData, options: UnientSettings, threshold: ThresholdSettings
+    data: LiveData, options: UniEnt.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts by UniEnt."""
 
@@ -58,7 +58,7 @@ def unient(
 
 
 def ostta(
-    data: LiveData, options: OsttaSettings, threshold: ThresholdSettings
+    data: LiveData, options: OSTTA.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts by OSTTA."""
 
@@ -127,7 +127,7 @@ def id_probability(scores: NDArray[np.float64], seed: int = 0) -> NDArray[np.flo
 
 
 def unified_entropy(
-    logits: torch.Tensor, is_id: NDArray[np.float64], options: UnientSettings
+    logits: torch.Tensor, is_id: NDArray[np.float64], options: UniEnt.Settings
 ) -> tuple[torch.Tensor, Mask]:
     """UniEnt's loss, and the items that count as ID, given their probabilities (N,)."""
     likely = is_id >= 0.5

@@ -22,7 +22,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.live.base import Adapted, LiveData, adapting, in_batches, norm_layers
-from zsntta_cli.methods.live.settings import BY_STREAM, RositaSettings
+from zsntta_cli.methods.live.settings import BY_STREAM, ROSITA
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -32,7 +32,7 @@ _SHORTCUT = "downsample"  # of a ResNet, whose normalisation the released code l
 
 
 def run(
-    data: LiveData, options: RositaSettings, threshold: ThresholdSettings
+    data: LiveData, options: ROSITA.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, one at a time, while the encoder adapts."""
     split = CosineSplit(threshold)
@@ -106,7 +106,7 @@ class Rosita:
     """The tower and the banks, which change with each item."""
 
     def __init__(
-        self, data: LiveData, options: RositaSettings, parameters: Sequence[nn.Parameter]
+        self, data: LiveData, options: ROSITA.Settings, parameters: Sequence[nn.Parameter]
     ) -> None:
         self._data, self._options, self._text = data, options, data.text_features()
         neighbours = options.rosita_neighbours

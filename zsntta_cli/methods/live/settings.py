@@ -6,7 +6,7 @@ help page need the settings and the facts alone.
 
 from dataclasses import dataclass
 
-from zsntta_cli.methods.detectors.adand import AdaND, AdaNDSettings
+from zsntta_cli.methods.detectors.adand import AdaND
 from zsntta_cli.methods.method import (
     ABOVE_ZERO,
     BY_SCORE,
@@ -56,135 +56,6 @@ class BatchSettings(MethodSettings):
             object.__setattr__(self, "learning_rate", _LEARNING_RATE[self.optimizer])
 
 
-@dataclass(frozen=True)
-class TentSettings(BatchSettings, PipelineSettings):
-    """The settings of Tent."""
-
-
-@dataclass(frozen=True)
-class SottaSettings(PipelineSettings):
-    """The settings of SoTTA."""
-
-    memory: int = option(64, "Samples in the memory, balanced by pseudo-class.", within=FROM_ONE)
-    confidence: float = option(  # appendix
-        0.5, "Smallest ID score of a sample that enters the memory.", within=SHARE
-    )
-    update_every: int = option(
-        64, "L: items in a step, which is the length of the queue.", within=FROM_ONE
-    )
-    # Of an encoder pass: it changes the time but no decision; none: all items of a step.
-    batch_size: int | None = option(None, "Items that are decided on at once.", within=FROM_ONE)
-    # As the released code does.
-    late_start: bool = option(False, "Leave the first item or batch out of all steps.")
-    learning_rate: float = option(
-        1e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
-    )  # Adam
-    weight_decay: float = option(5e-4, "Weight decay of Adam.", within=FROM_ZERO)
-    rho: float = option(0.05, "Radius of the sharpness-aware step.", within=FROM_ZERO)
-    frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
-        "last", "Three blocks of a transformer that are not adapted.", choices=("last", "9-11")
-    )
-
-    @property
-    def at_once(self) -> int:
-        """The items between two steps, which take one pass."""
-        return self.update_every
-
-
-@dataclass(frozen=True)
-class TptSettings(PipelineSettings):
-    """The settings of TPT."""
-
-    views: int = option(
-        64, "Views of an image: the image itself and augmented ones.", within=FROM_ONE
-    )
-    keep: float = option(
-        0.1,
-        "Share of the views that is used: the most confident ones.",
-        within=Range(above=0, most=1),
-    )
-    # The paper does not use it for the ImageNet family.
-    augmix: bool = option(True, "Use AugMix for the views.")
-    learning_rate: float = option(  # AdamW, weight decay 0.01
-        5e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
-    )
-    steps: int = option(1, "Steps of tuning for each sample.", within=FROM_ONE)
-    # By the image an answer serves all streams. By the stream views also differ between seeds, as
-    # in the paper.
-    views_by: str = option(
-        BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
-        choices=(BY_IMAGE, BY_STREAM),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class UnientSettings(BatchSettings):
-    """The settings of UniEnt."""
-
-    unient_marginal: float = option(
-        0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
-    )
-    unient_ood: float = option(
-        0.5, "Weight of the entropy of the items that are called OOD.", within=FROM_ZERO
-    )
-    unient_soft: bool = option(
-        False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
-    )
-
-
-@dataclass(frozen=True)
-class OsttaSettings(BatchSettings):
-    """The settings of OSTTA."""
-
-    ostta_marginal: float = option(
-        0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
-    )
-
-
-@dataclass(frozen=True)
-class RositaSettings(MethodSettings):
-    """The settings of ROSITA."""
-
-    learning_rate: float = option(1e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO)  # SGD
-    rosita_neighbours: int = option(
-        5,
-        "Nearest features of a bank in a step; the bank keeps as many of each class.",
-        within=FROM_ONE,
-    )
-    rosita_undesired: int = option(
-        64, "Features of confident noise that are kept.", within=FROM_ONE
-    )
-    rosita_weight: float = option(0.5, "Weight of the neighbours' loss.", within=FROM_ZERO)
-
-
-@dataclass(frozen=True)
-class AdaNDTentSettings(AdaNDSettings):
-    """The settings of AdaNDTent."""
-
-    tent_batch_size: int = option(64, "Samples of the stream in a step of Tent.", within=FROM_ONE)
-    optimizer: str = option("adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE))
-    tent_learning_rate: float | None = option(
-        None, "Learning rate of Tent's optimiser.", within=ABOVE_ZERO, shown="1e-4, of SGD 2.5e-4"
-    )
-    detector_features: str = option(
-        "frozen",
-        "Features of the detector: the frozen encoder's, or those that Tent adapts.",
-        choices=("frozen", "adapted"),
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.detector_features == "adapted":  # in whole batches of the detector
-            whole = self.tent_batch_size % self.batch_size == 0
-            check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
-        object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
-
-    @property
-    def tent(self) -> BatchSettings:
-        """The settings of Tent."""
-        return BatchSettings(self.tent_batch_size, self.optimizer, self.tent_learning_rate)
-
-
 class ByProbability(Live):
     """A live method whose ID score is the largest probability, that of the class it names."""
 
@@ -195,7 +66,10 @@ class ByProbability(Live):
 class Tent(ByProbability):
     """Tent, arXiv 2006.10726: normalisation layers are adapted by the entropy of each batch."""
 
-    Settings = TentSettings
+    @dataclass(frozen=True)
+    class Settings(BatchSettings, PipelineSettings):
+        pass
+
     place = "tent"
     imagenet = _SGD
     cites = ("wang2021tent",)
@@ -205,7 +79,35 @@ class Tent(ByProbability):
 class SoTTA(ByProbability):
     """SoTTA, arXiv 2310.10074: sharpness-aware entropy steps on a memory of confident samples."""
 
-    Settings = SottaSettings
+    @dataclass(frozen=True)
+    class Settings(PipelineSettings):
+        memory: int = option(
+            64, "Samples in the memory, balanced by pseudo-class.", within=FROM_ONE
+        )
+        confidence: float = option(  # appendix
+            0.5, "Smallest ID score of a sample that enters the memory.", within=SHARE
+        )
+        update_every: int = option(
+            64, "L: items in a step, which is the length of the queue.", within=FROM_ONE
+        )
+        # Of an encoder pass: it changes the time but no decision; none: all items of a step.
+        batch_size: int | None = option(None, "Items that are decided on at once.", within=FROM_ONE)
+        # As the released code does.
+        late_start: bool = option(False, "Leave the first item or batch out of all steps.")
+        learning_rate: float = option(
+            1e-4, "Learning rate of the optimiser.", within=ABOVE_ZERO
+        )  # Adam
+        weight_decay: float = option(5e-4, "Weight decay of Adam.", within=FROM_ZERO)
+        rho: float = option(0.05, "Radius of the sharpness-aware step.", within=FROM_ZERO)
+        frozen_blocks: str = option(  # the released code's are 9-11 of a ViT-L too
+            "last", "Three blocks of a transformer that are not adapted.", choices=("last", "9-11")
+        )
+
+        @property
+        def at_once(self) -> int:
+            """The items between two steps, which take one pass."""
+            return self.update_every
+
     place = "sotta"
     official = {"late_start": True, "frozen_blocks": "9-11"}
     cites = ("gong2023sotta",)
@@ -215,7 +117,29 @@ class SoTTA(ByProbability):
 class TPT(ByProbability):
     """TPT, arXiv 2209.07511: the prompt is tuned on views of each sample, then reset."""
 
-    Settings = TptSettings
+    @dataclass(frozen=True)
+    class Settings(PipelineSettings):
+        views: int = option(
+            64, "Views of an image: the image itself and augmented ones.", within=FROM_ONE
+        )
+        keep: float = option(
+            0.1,
+            "Share of the views that is used: the most confident ones.",
+            within=Range(above=0, most=1),
+        )
+        # The paper does not use it for the ImageNet family.
+        augmix: bool = option(True, "Use AugMix for the views.")
+        learning_rate: float = option(  # AdamW, weight decay 0.01
+            5e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
+        )
+        steps: int = option(1, "Steps of tuning for each sample.", within=FROM_ONE)
+        # By the image an answer serves all streams. By the stream views also differ between seeds,
+        # as in the paper.
+        views_by: str = option(
+            BY_IMAGE, "Views are drawn anew for each image, or for each stream.",
+            choices=(BY_IMAGE, BY_STREAM),
+        )  # fmt: skip
+
     place = "tpt"
     imagenet = {"augmix": False}
     cites = ("shu2022test",)
@@ -225,7 +149,21 @@ class TPT(ByProbability):
 class ROSITA(Live):
     """ROSITA, arXiv 2406.00481: one step for each sure image, by its class and its neighbours."""
 
-    Settings = RositaSettings
+    @dataclass(frozen=True)
+    class Settings(MethodSettings):
+        learning_rate: float = option(
+            1e-3, "Learning rate of the optimiser.", within=ABOVE_ZERO
+        )  # SGD
+        rosita_neighbours: int = option(
+            5,
+            "Nearest features of a bank in a step; the bank keeps as many of each class.",
+            within=FROM_ONE,
+        )
+        rosita_undesired: int = option(
+            64, "Features of confident noise that are kept.", within=FROM_ONE
+        )
+        rosita_weight: float = option(0.5, "Weight of the neighbours' loss.", within=FROM_ZERO)
+
     place = "rosita"
     cites = ("sreenivas2025effectiveness",)
     cost = (
@@ -237,7 +175,18 @@ class ROSITA(Live):
 class UniEnt(ByProbability):
     """UniEnt, arXiv 2404.06065: a mixture splits a batch; ID entropy falls, OOD entropy rises."""
 
-    Settings = UnientSettings
+    @dataclass(frozen=True)
+    class Settings(BatchSettings):
+        unient_marginal: float = option(
+            0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
+        )
+        unient_ood: float = option(
+            0.5, "Weight of the entropy of the items that are called OOD.", within=FROM_ZERO
+        )
+        unient_soft: bool = option(
+            False, "UniEnt+: each item counts as both ID and OOD, by its probabilities."
+        )
+
     place = "open_set:unient"
     imagenet = _SGD
     cites = ("gao2024unified",)
@@ -247,7 +196,12 @@ class UniEnt(ByProbability):
 class OSTTA(ByProbability):
     """OSTTA, arXiv 2308.06879: entropy is lowered where the adapted model is more confident."""
 
-    Settings = OsttaSettings
+    @dataclass(frozen=True)
+    class Settings(BatchSettings):
+        ostta_marginal: float = option(
+            0.5, "Weight of the entropy of the mean prediction.", within=FROM_ZERO
+        )
+
     place = "open_set:ostta"
     imagenet = _SGD
     cites = ("lee2023towards",)
@@ -257,7 +211,38 @@ class OSTTA(ByProbability):
 class AdaNDTent(Live):
     """Tent behind AdaND's detector (appendix, plug-and-play): the settings of both."""
 
-    Settings = AdaNDTentSettings
+    @dataclass(frozen=True)
+    class Settings(AdaND.Settings):
+        tent_batch_size: int = option(
+            64, "Samples of the stream in a step of Tent.", within=FROM_ONE
+        )
+        optimizer: str = option(
+            "adam", "Optimiser of the adaptation.", choices=tuple(_LEARNING_RATE)
+        )
+        tent_learning_rate: float | None = option(
+            None,
+            "Learning rate of Tent's optimiser.",
+            within=ABOVE_ZERO,
+            shown="1e-4, of SGD 2.5e-4",
+        )
+        detector_features: str = option(
+            "frozen",
+            "Features of the detector: the frozen encoder's, or those that Tent adapts.",
+            choices=("frozen", "adapted"),
+        )
+
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            if self.detector_features == "adapted":  # in whole batches of the detector
+                whole = self.tent_batch_size % self.batch_size == 0
+                check(whole, _UNEVEN.format(self.tent_batch_size, self.batch_size))
+            object.__setattr__(self, "tent_learning_rate", self.tent.learning_rate)
+
+        @property
+        def tent(self) -> BatchSettings:
+            """The settings of Tent."""
+            return BatchSettings(self.tent_batch_size, self.optimizer, self.tent_learning_rate)
+
     place = "adand_tent"
     defaults = AdaND.defaults
     imagenet = _SGD

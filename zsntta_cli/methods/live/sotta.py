@@ -32,7 +32,7 @@ from zsntta_cli.methods.live.base import (
     norm_layers,
     zero_shot_scores,
 )
-from zsntta_cli.methods.live.settings import SottaSettings
+from zsntta_cli.methods.live.settings import SoTTA
 from zsntta_cli.methods.live.tuned import adapts_on
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -47,7 +47,7 @@ _TOP_STAGES = ("layer4.", "stages.3.")
 
 
 def run(
-    data: LiveData, options: SottaSettings, threshold: ThresholdSettings
+    data: LiveData, options: SoTTA.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item; the items between two steps are decided together."""
     online = OnlineThreshold(threshold)
@@ -72,7 +72,7 @@ def run(
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
 
 
-def _between_steps(total: int, options: SottaSettings) -> list[NDArray[np.int64]]:
+def _between_steps(total: int, options: SoTTA.Settings) -> list[NDArray[np.int64]]:
     """The items up to each step, and those after the last one."""
     first = options.update_every + options.late_start
     items = np.arange(total)
@@ -139,7 +139,7 @@ class SharpnessStep:
     def __init__(
         self,
         data: LiveData,
-        options: SottaSettings,
+        options: SoTTA.Settings,
         parameters: Sequence[nn.Parameter],
         text: torch.Tensor,
     ) -> None:

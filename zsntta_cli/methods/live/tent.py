@@ -29,7 +29,7 @@ from zsntta_cli.methods.live.base import (
     norm_layers,
     zero_shot_scores,
 )
-from zsntta_cli.methods.live.settings import BatchSettings, TentSettings
+from zsntta_cli.methods.live.settings import BatchSettings, Tent
 from zsntta_cli.methods.live.tuned import adapts_on
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -38,7 +38,7 @@ _MOMENTUM = 0.0  # of BatchNorm's running statistics, which are not used
 
 
 def run(
-    data: LiveData, options: TentSettings, threshold: ThresholdSettings
+    data: LiveData, options: Tent.Settings, threshold: ThresholdSettings
 ) -> Generator[Decisions]:
     """Decide on every item, a batch at a time, while the encoder adapts."""
     size = options.batch_size

@@ -28,7 +28,7 @@ from zsntta_cli.methods.live.base import (
     mean_entropy,
     zero_shot_scores,
 )
-from zsntta_cli.methods.live.settings import TptSettings
+from zsntta_cli.methods.live.settings import TPT
 from zsntta_cli.methods.live.tuned import TunedStream
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.settings import ThresholdSettings
@@ -37,7 +37,9 @@ from zsntta_cli.settings.prompts import class_prompts
 _LARGE_ON_CPU = 16  # views in a pass: 1.3 times as fast as 63 for a ViT-B/16, as layers stay cached
 
 
-def run(data: LiveData, options: TptSettings, threshold: ThresholdSettings) -> Generator[Decisions]:
+def run(
+    data: LiveData, options: TPT.Settings, threshold: ThresholdSettings
+) -> Generator[Decisions]:
     """Decide on every item; yield the items up to each one on which the prompt is tuned."""
     stream = TunedStream(
         data.stream, options, threshold, data.answers, data.truly_clean, data.match_bias
@@ -64,7 +66,7 @@ def answer_of(logits: torch.Tensor) -> Answers:
 class PromptTuning:
     """Classify a sample by a prompt that is tuned on its views and then reset."""
 
-    def __init__(self, data: LiveData, options: TptSettings) -> None:
+    def __init__(self, data: LiveData, options: TPT.Settings) -> None:
         self._data, self._options = data, options
         self._tokens, self._context = prompt_context(data.encoder, data.prompt, data.class_names)
         self._initial_text = data.text_features()

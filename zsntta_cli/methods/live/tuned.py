@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import COLUMNS, Answers, is_known, unknown
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.live.settings import TptSettings
+from zsntta_cli.methods.live.settings import TPT
 from zsntta_cli.methods.match import match
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
@@ -59,7 +59,7 @@ class TunedStream:
     def __init__(
         self,
         stream: StreamData,
-        options: TptSettings,
+        options: TPT.Settings,
         threshold: ThresholdSettings,
         answers: StreamAnswers | None = None,
         truly_clean: NDArray[np.bool_] | None = None,

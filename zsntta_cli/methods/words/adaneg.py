@@ -24,44 +24,35 @@ from zsntta_cli.methods.base import Decisions, StreamData
 from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, GAP, SHARE, WORDS, Method
 from zsntta_cli.methods.scores import cosine_logits, entropy, softmax, unit
 from zsntta_cli.methods.threshold import OnlineThreshold, is_surely_id, is_surely_noise
-from zsntta_cli.methods.words.neglabel import NegLabel, NegLabelSettings, Vocabulary, grouped
+from zsntta_cli.methods.words.neglabel import NegLabel, Vocabulary, grouped
 from zsntta_cli.methods.words.vocabulary import Array, item_blocks
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class AdaNegSettings(NegLabelSettings):
-    """The settings of AdaNeg.
-
-    The score by texts tells which images are sure by an online threshold; `official` fixes it.
-    """
-
-    groups: int = option(
-        5, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
-    )
-    grouping: str = grouped("random")
-    adaneg_shots: int = option(10, "L: images of each word in the memory.", within=FROM_ONE)
-    adaneg_text: float = option(0.1, "λ: weight of the score by texts.", within=FROM_ZERO)
-    adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet
-        None, "Fixed threshold on the score by texts; none: the adaptive one.", within=SHARE
-    )
-    gap: float = option(0.5, GAP, within=SHARE)
-
-
 class AdaNeg(Method):
     """AdaNeg, arXiv 2410.20149: NegLabel's score on proxies that the stream's images adapt."""
 
-    Settings = AdaNegSettings
+    @dataclass(frozen=True)
+    class Settings(NegLabel.Settings):
+        groups: int = option(
+            5, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
+        )
+        grouping: str = grouped("random")
+        adaneg_shots: int = option(10, "L: images of each word in the memory.", within=FROM_ONE)
+        adaneg_text: float = option(0.1, "λ: weight of the score by texts.", within=FROM_ZERO)
+        adaneg_sure: float | None = option(  # the released code's is 0.5 on ImageNet
+            None, "Fixed threshold on the score by texts; none: the adaptive one.", within=SHARE
+        )
+        gap: float = option(0.5, GAP, within=SHARE)
+
     needs = WORDS
     cites = ("zhang2024adaneg",)
     cost = "keeps up to adaneg-shots images of each class and of each word"
     official = {**NegLabel.official, "adaneg_shots": 9, "adaneg_sure": 0.5}
     is_probability = True
 
-    def __init__(
-        self, data: StreamData, options: AdaNegSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options, self.vocabulary = options, Vocabulary.of(data.pool, options)
         self.memory = Memory(self.vocabulary.text, options.adaneg_shots)
         self.text_threshold, self.threshold = OnlineThreshold(threshold), OnlineThreshold(threshold)

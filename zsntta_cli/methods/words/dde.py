@@ -39,35 +39,6 @@ from zsntta_cli.methods.words.vocabulary import (
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
-
-@dataclass(frozen=True)
-class DdeSettings(WordSettings):
-    """The settings of DDE.
-
-    The settings are its paper's; `official` has its released code's. The paper chooses the number
-    of words and the gate for each set. These are ImageNet's, but with 100 words for other sets.
-    """
-
-    batch_size: int = option(256, "Items that are decided on at once.", within=FROM_ONE)
-    dde_words: int = option(
-        100, "M̂: number of the most activated words that count.", within=FROM_ONE
-    )
-    dde_gate: float = option(0.5, "g: an item is surely ID only if the names' share of the "
-    "softmax is above (1 + g) / 2.",
-                             within=SHARE)  # fmt: skip
-    dde_exclusion: float = option(
-        0.5, "β: weight of the Gaussians of second choices.", within=FROM_ZERO
-    )
-    dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
-    dde_cells: str = option(
-        "exact", "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.",
-        choices=("exact", "grid"),
-    )  # fmt: skip
-    dde_cache: int = option(
-        5_000, "Number of the last images of either kind in the cache.", within=FROM_ONE
-    )
-
-
 _FIRST_NOISE = 15  # words in place of the paper's noise images
 _SURELY_NOISE = 0.10  # share of the names below which an item is surely noise, as released
 _MOMENTUM = 0.95  # weight of the mean activations beside those of a batch
@@ -123,7 +94,29 @@ class ClassGaussians:
 class DDE(Method):
     """DDE, arXiv 2606.25758: words that noise activates, and Gaussians of the classes."""
 
-    Settings = DdeSettings
+    @dataclass(frozen=True)
+    class Settings(WordSettings):
+        # The paper chooses the number of words and the gate for each set. These are ImageNet's, but
+        # with 100 words for other sets.
+        batch_size: int = option(256, "Items that are decided on at once.", within=FROM_ONE)
+        dde_words: int = option(
+            100, "M̂: number of the most activated words that count.", within=FROM_ONE
+        )
+        dde_gate: float = option(
+            0.5, "g: an item is surely ID if the names' share is above (1 + g) / 2.", within=SHARE
+        )
+        dde_exclusion: float = option(
+            0.5, "β: weight of the Gaussians of second choices.", within=FROM_ZERO
+        )
+        dde_doubled: bool = option(False, "Use each word twice, as the released code does.")
+        dde_cells: str = option(
+            "exact", "Possible thresholds: between any two scores, or at 0, 0.01 … 0.99.",
+            choices=("exact", "grid"),
+        )  # fmt: skip
+        dde_cache: int = option(
+            5_000, "Number of the last images of either kind in the cache.", within=FROM_ONE
+        )
+
     needs = WORDS
     imagenet = {"dde_words": 500}
     cites = ("zhu2026dual",)
@@ -141,9 +134,7 @@ class DDE(Method):
     }
     is_probability = True
 
-    def __init__(
-        self, data: StreamData, options: DdeSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options, self.fixed = options, threshold.fixed is not None
         self.threshold = _Threshold(options, threshold)
         names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
@@ -222,7 +213,7 @@ def _moved(mean: Floats, shown: Array) -> Floats:
 class _Threshold:
     """The thresholds on noise scores: each batch has one, from the last N_q scores."""
 
-    def __init__(self, options: DdeSettings, threshold: ThresholdSettings) -> None:
+    def __init__(self, options: DDE.Settings, threshold: ThresholdSettings) -> None:
         self.is_exact = options.dde_cells == "exact" and threshold.fixed is None
         self.grid = OnlineThreshold(threshold, options.batch_size)
         self.most, self.scores = threshold.queue, np.empty(0)  # of the queue

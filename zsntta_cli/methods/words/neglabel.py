@@ -26,40 +26,7 @@ def grouped(default: str) -> Any:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class NegLabelSettings(WordSettings):
-    """The settings of NegLabel.
-
-    The settings are its paper's; `official` has its released code's.
-    """
-
-    groups: int = option(
-        100, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
-    )
-    grouping: str = grouped("ranked")
-    # By the mean a group has the weight of C words, whatever its size.
-    group_mass: str = option(
-        "sum",
-        "Softmax mass of a group of words: their sum, or C times their mean.",
-        choices=("sum", "mean"),
-    )
-
-
-@dataclass(frozen=True)
-class CspSettings(NegLabelSettings):
-    """The settings of CSP, which differ in their defaults."""
-
-    words: str = option("csp", WORD_LIST)
-    mined_share: float | None = option(
-        0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
-    )
-    too_near: float | None = option(
-        0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
-    )
-    grouping: str = grouped("random")
-
-
-def groups(count: int, options: NegLabelSettings) -> list[NDArray[np.intp]]:
+def groups(count: int, options: "NegLabel.Settings") -> list[NDArray[np.intp]]:
     """The columns of each group: by distance, or shuffled groups of one size without the rest."""
     number = min(options.groups, count)
     if options.grouping == "ranked":
@@ -78,7 +45,7 @@ class Vocabulary:
     by_mean: bool  # a group has the weight of C words, whatever its size
 
     @classmethod
-    def of(cls, pool: Pool, options: NegLabelSettings) -> "Vocabulary":
+    def of(cls, pool: Pool, options: "NegLabel.Settings") -> "Vocabulary":
         """Make the vocabulary of a pool's names and mined words."""
         names, far = names_and_words(pool)[0], mined_words(pool, options)
         parts = groups(len(far), options)
@@ -110,7 +77,19 @@ class Vocabulary:
 class NegLabel(Method):
     """NegLabel, arXiv 2403.20078: the class names against words that are far from them."""
 
-    Settings = NegLabelSettings
+    @dataclass(frozen=True)
+    class Settings(WordSettings):
+        groups: int = option(
+            100, "Number of groups of negative words, whose scores are averaged.", within=FROM_ONE
+        )
+        grouping: str = grouped("ranked")
+        # By the mean a group has the weight of C words, whatever its size.
+        group_mass: str = option(
+            "sum",
+            "Softmax mass of a group of words: their sum, or C times their mean.",
+            choices=("sum", "mean"),
+        )
+
     needs = WORDS
     cites = ("jiang2024negative",)
     cost = "keeps the last N_q scores; multiplies each item with M words too"
@@ -119,9 +98,7 @@ class NegLabel(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(
-        self, data: StreamData, options: NegLabelSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.vocabulary = Vocabulary.of(data.pool, options)
         self.threshold = OnlineThreshold(threshold)
 
@@ -135,7 +112,17 @@ class NegLabel(Method):
 class CSP(NegLabel):
     """CSP, arXiv 2410.08611: NegLabel's score with its own words and phrases."""
 
-    Settings = CspSettings
+    @dataclass(frozen=True)
+    class Settings(NegLabel.Settings):
+        words: str = option("csp", WORD_LIST)
+        mined_share: float | None = option(
+            0.15, "Share of each list that is mined, instead of M.", within=Range(above=0, most=1)
+        )
+        too_near: float | None = option(
+            0.95, "Cosine to an ID name above which a word is mined last.", within=SHARE
+        )
+        grouping: str = grouped("random")
+
     cites = ("chen2024conjugated",)
     cost = "keeps the last N_q scores; multiplies each item with the mined words too"
     revision = 1

@@ -36,32 +36,25 @@ from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.settings.options import option
 
 
-@dataclass(frozen=True)
-class TanlSettings(WordSettings):
-    """The settings of TANL.
-
-    The images of the stream so far choose them: the paper's α = 1.
-    """
-
-    tanl_candidates: str = option(
-        "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
-    )
-    tanl_words: int = option(
-        1000, "B: number of the most activated words that count.", within=FROM_ONE
-    )
-    tanl_step: int = option(  # the released command goes through 2, 1 and 0
-        2, "γ: additional words in each of the averaged scores; 0: one score.", within=FROM_ZERO
-    )
-    tanl_ring: int = option(
-        300, "L: number of the last images of either kind in the memory.", within=FROM_ONE
-    )
-    gap: float = option(0.5, GAP, within=SHARE)
-
-
 class TANL(Method):
     """TANL, arXiv 2603.25250: the words that noise activates more than ID images do."""
 
-    Settings = TanlSettings
+    @dataclass(frozen=True)
+    class Settings(WordSettings):
+        tanl_candidates: str = option(
+            "all", "Words that may be activated: all, or those mined.", choices=("all", "mined")
+        )
+        tanl_words: int = option(
+            1000, "B: number of the most activated words that count.", within=FROM_ONE
+        )
+        tanl_step: int = option(  # the released command goes through 2, 1 and 0
+            2, "γ: additional words in each of the averaged scores; 0: one score.", within=FROM_ZERO
+        )
+        tanl_ring: int = option(
+            300, "L: number of the last images of either kind in the memory.", within=FROM_ONE
+        )
+        gap: float = option(0.5, GAP, within=SHARE)
+
     needs = WORDS
     cites = ("zhang2026activation",)
     cost = "keeps the activations of all words by the last L images of each kind"
@@ -70,9 +63,7 @@ class TANL(Method):
     is_probability = True
     class_probability = FROZEN
 
-    def __init__(
-        self, data: StreamData, options: TanlSettings, threshold: ThresholdSettings
-    ) -> None:
+    def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options, self.threshold = options, OnlineThreshold(threshold)
         names, words = names_and_words(data.pool)
         if options.tanl_candidates == "mined":
