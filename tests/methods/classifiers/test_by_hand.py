@@ -7,12 +7,12 @@ from streams import of_features
 from zsntta_cli.methods import CLASSIFIERS
 from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.adapting import Sample
-from zsntta_cli.methods.classifiers.bca import BCASettings
-from zsntta_cli.methods.classifiers.dla import DLASettings
-from zsntta_cli.methods.classifiers.dmn import DMNSettings
-from zsntta_cli.methods.classifiers.dota import DOTASettings
-from zsntta_cli.methods.classifiers.oga import OGASettings
-from zsntta_cli.methods.classifiers.onzeta import OnZetaSettings
+from zsntta_cli.methods.classifiers.bca import BCA
+from zsntta_cli.methods.classifiers.dla import DLA
+from zsntta_cli.methods.classifiers.dmn import DMN
+from zsntta_cli.methods.classifiers.dota import DOTA
+from zsntta_cli.methods.classifiers.oga import OGA
+from zsntta_cli.methods.classifiers.onzeta import OnZeta
 
 
 def classes(module, features, options, scale):
@@ -29,9 +29,9 @@ def test_onzetas_weights_even_the_classes_out():
     # q = (3/4, 1/4): ρ = 4 ln 9 · (0, 1/4), and then q is in proportion (3, 9).
     options = {"onzeta_prior_rate": 4 * np.log(9), "onzeta_mix": 0.0}
     twice = [[1, 0], [1, 0]]
-    assert classes(onzeta, twice, OnZetaSettings(**options), np.log(3)) == [0, 1]
+    assert classes(onzeta, twice, OnZeta.Settings(**options), np.log(3)) == [0, 1]
     # Half of equal shares is 1/4, which class 1 has.
-    half = OnZetaSettings(onzeta_balance=0.5, **options)
+    half = OnZeta.Settings(onzeta_balance=0.5, **options)
     assert classes(onzeta, twice, half, np.log(3)) == [0, 0]
 
 
@@ -40,7 +40,7 @@ def test_onzetas_proxies_follow_the_images():
     # (1, 0) - 4.5 v, at a negative one.
     items = [[0.6, 0.8], [0.8, 0.6]]
     for rate, expected in ((10.0, [1, 1]), (0.0, [1, 0])):
-        options = OnZetaSettings(
+        options = OnZeta.Settings(
             onzeta_proxy_rate=rate, onzeta_temperature=1.0, onzeta_mix=1.0, onzeta_mix_items=1
         )
         assert classes(onzeta, items, options, 1000.0) == expected
@@ -51,7 +51,7 @@ def test_dla_lowers_the_class_that_was_answered():
     # class 0 has exp(-1.225 α / 3) of what class 1 keeps: 0.960 for α = 0.1, 0.721 for α = 0.8.
     items = [[1, 0], [0.75, 0.66]]
     for strength, expected in ((0.0, [0, 0]), (0.1, [0, 0]), (0.8, [0, 1])):
-        assert classes(dla, items, DLASettings(dla_strength=strength), np.log(3)) == expected
+        assert classes(dla, items, DLA.Settings(dla_strength=strength), np.log(3)) == expected
 
 
 def test_dmn_keeps_the_surest_images_of_a_class():
@@ -60,7 +60,7 @@ def test_dmn_keeps_the_surest_images_of_a_class():
     items = [[0.28, 0.96], [0.68, 0.733], [0.7072, 0.707]]
     sharpness = {"dmn_sharpness": 0.0}
     for shots in (1, 2):
-        options = DMNSettings(dmn_shots=shots, **sharpness)
+        options = DMN.Settings(dmn_shots=shots, **sharpness)
         likeness = dmn_likeness(items, shots)
         assert classes(dmn, items, options, 100.0)[2] == int(likeness[1] > likeness[0])
 
@@ -76,17 +76,17 @@ def test_bcas_prior_is_moved_by_sure_items():
     # r = (0.8, 0.2): P_0 = ((1, 0) + (0.8, 0.2)) / 2 = (0.9, 0.1). Then r = (0.54, 0.46) gives
     # f = (0.486, 0.514).
     items = [[1, 0], [0.7625, 0.6470]]
-    assert classes(bca, items, BCASettings(), np.log(4)) == [0, 1]
-    assert classes(bca, items, BCASettings(bca_prior_least=0.8001), np.log(4)) == [0, 0]
+    assert classes(bca, items, BCA.Settings(), np.log(4)) == [0, 1]
+    assert classes(bca, items, BCA.Settings(bca_prior_least=0.8001), np.log(4)) == [0, 0]
 
 
 def test_bcas_means_are_moved_by_their_items():
     # μ_1 = (0, 1) + (0.6, 0.8), at cosine 0.822 with the second item; μ_0 at 0.8.
     items = [[0.6, 0.8], [0.8, 0.6]]
     options = {"bca_prior_least": 1.0}
-    assert classes(bca, items, BCASettings(bca_mean_items=1.0, **options), 5.0) == [1, 1]
-    assert classes(bca, items, BCASettings(**options), 5.0) == [1, 0]
-    unsure = BCASettings(bca_mean_items=1.0, bca_mean_least=0.99, **options)
+    assert classes(bca, items, BCA.Settings(bca_mean_items=1.0, **options), 5.0) == [1, 1]
+    assert classes(bca, items, BCA.Settings(**options), 5.0) == [1, 0]
+    unsure = BCA.Settings(bca_mean_items=1.0, bca_mean_least=0.99, **options)
     assert classes(bca, items, unsure, 5.0) == [1, 0]
 
 
@@ -97,8 +97,8 @@ def test_ogas_means_are_of_two_samples_or_the_text():
     cases = [({"oga_scale": 1.0}, 1), ({"oga_scale": 0.5}, 0)]
     cases.append(({"oga_scale": 1.0, "oga_short_means": True}, 0))
     for options, third in cases:
-        assert classes(oga, items, OGASettings(**options), 1.0) == [1, 1, third]
-    assert classes(oga, items[1:], OGASettings(oga_scale=1.0), 1.0) == [1, 0]  # text 1: at 0.8
+        assert classes(oga, items, OGA.Settings(**options), 1.0) == [1, 1, third]
+    assert classes(oga, items[1:], OGA.Settings(oga_scale=1.0), 1.0) == [1, 0]  # text 1: at 0.8
 
 
 def of_class(c, x, entropy=0.1):
@@ -108,7 +108,7 @@ def of_class(c, x, entropy=0.1):
 
 def test_ogas_memory_keeps_the_lowest_entropies():
     data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
-    classifier = oga.OGA(data, OGASettings(oga_shots=2))
+    classifier = oga.OGA(data, OGA.Settings(oga_shots=2))
     offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
     entered = [classifier._enter(of_class(0, [x], entropy)) for entropy, x in offers]
     assert entered == [False, True, True, False, True]
@@ -121,7 +121,7 @@ def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
     # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6, so
     # that Σ has (n - 1) Σ = 2.25 - 1/12 = 13/6 and trace 13/12: Λ = 1 / (13/6 + 13/12) = 4/13.
     data = of_features(np.ones((1, 1)), np.array([[0.5], [0.7]]), 1.0)
-    classifier = oga.OGA(data, OGASettings(oga_shots=3))
+    classifier = oga.OGA(data, OGA.Settings(oga_shots=3))
     for c, x in ((0, 1.0), (1, 2.0), (1, 4.0)):
         classifier.scores(of_class(c, [x]), learn=True)
     assert classifier.precision.item() == 1.0  # no class has more than two samples
@@ -130,7 +130,7 @@ def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
 
 
 def test_dota_by_hand():
-    options = DOTASettings(dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5)
+    options = DOTA.Settings(dota_variance=0.1, dota_shrinkage=0.5, dota_rate=0.3, dota_weight=0.5)
     classifier = dota.DOTA(of_features(np.eye(2), np.ones((1, 2)), 1.0), options)
     items = [Sample(x, np.zeros(1), np.ones(1), 0.0, 0) for x in np.eye(2)]
     scores = [classifier.scores(item, learn=True).item() for item in items]
