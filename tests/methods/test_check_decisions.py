@@ -42,11 +42,6 @@ def test_anything_else_is_refused_by_its_field_and_first_item(changed, said):
     assert str(error.value).startswith(f"mine returns {said}")
 
 
-def test_what_is_no_decisions_is_refused():
-    with pytest.raises(SettingsError, match="mine returns a tuple, must return Decisions"):
-        check_decisions((RIGHT.class_index, RIGHT.is_noise), "mine", 3, 3)
-
-
 def test_a_method_sees_a_stream_and_not_the_pool_that_its_images_are_from():
     """The pool has ID rows first; in what a method gets no row and no length tells of that."""
     rng = np.random.default_rng(0)

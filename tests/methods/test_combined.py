@@ -1,12 +1,9 @@
 """A classifier behind any detector: found by its two names, its settings those of both."""
 
-import contextlib
 import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 from made import own_method
 from streams import stream
 
@@ -22,29 +19,6 @@ from zsntta_cli.methods import (
 from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.detectors.zs_clip import ZsClip
 from zsntta_cli.settings import ThresholdSettings
-
-PARTS = st.sampled_from([*METHODS, *CLASSIFIERS, "", "magic"])
-NAMES = st.one_of(
-    PARTS, st.text(max_size=8), st.builds("{}+{}".format, PARTS, PARTS),
-    st.lists(PARTS, min_size=3, max_size=4).map("+".join),
-)  # fmt: skip
-
-
-@example(names=["tda+tda"])
-@given(names=st.lists(NAMES, max_size=6))
-def test_the_table_is_the_same_whatever_it_was_asked_for(names):
-    """Asked for anything in any way: it lists what it listed, in the same order."""
-    before = dict(METHODS)
-    for name in names:
-        with contextlib.suppress(KeyError):
-            assert METHODS[name] == METHODS[name]
-        with contextlib.suppress(SettingsError):
-            check_method(name)
-        assert (name in METHODS) == (name in before)
-        method_place(name)
-    assert len(METHODS) == len([*METHODS]) == len(before)
-    assert dict(METHODS) == before
-    assert [*METHODS] == [*before]
 
 
 @dataclasses.dataclass(frozen=True)

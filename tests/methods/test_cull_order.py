@@ -61,16 +61,6 @@ def test_errors_by_hand():
     assert errors_in_order(np.array([0, 1] * 4)) == pytest.approx(1 - np.sqrt(13))
 
 
-@pytest.mark.parametrize("classes", [2, 24, 1000])
-def test_shuffled_classes_are_hardly_ever_called_ordered(classes):
-    rng = np.random.default_rng(classes)
-    shares = rng.dirichlet(np.ones(classes))
-    found = [errors_in_order(rng.choice(classes, 300, p=shares)) for _ in range(200)]
-    assert np.mean(np.array(found) > 4) < 0.05
-    assert abs(np.mean(found)) < 0.3
-    assert np.std(found) < 1.2
-
-
 # --- the last classes
 
 

@@ -85,15 +85,6 @@ def test_a_detector_scores_as_a_replay_and_goes_on_from_a_pickle(method, bias):
     assert judged.score.shape == (5,)
 
 
-def test_one_class_of_a_sigmoid_model_is_told_by_its_bias():
-    one = replace(data(classes=1, injected=0), index=np.arange(200))
-    detector = OnlineDetector(
-        one.pool.text_features, 20.0, "zs-clip", score="match", logit_bias=-5.0
-    )
-    found = detector.update(one.pool.image_features).score
-    np.testing.assert_allclose(found, matched(one, -5.0).noise_score, atol=1e-6)
-
-
 def import_cats(zsntta, tmp_path, *more):
     """Forty images of one class, imported."""
     generator = np.random.default_rng(0)

@@ -8,7 +8,6 @@ from streams import decide
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Text
 from zsntta_cli.datasets.names import DATASET, WORDS
-from zsntta_cli.errors import StoreError
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.scores import zero_shot
 from zsntta_cli.settings import ThresholdSettings
@@ -124,13 +123,6 @@ def test_each_list_has_its_prompt_and_a_word_counts_once(root):
     assert np.array_equal(more.more_names, text(root, "cifar10", NOUN_PROMPT))
 
 
-def test_without_a_preset_all_have_the_runs_prompt(root):
-    more = Simulator(root)._library.more_text(run_of())
-    assert more.more_names is None
-    assert np.array_equal(more.more_text[:40], text(root, "words-nouns", DEFAULT_PROMPT))
-    assert np.array_equal(more.more_text[40:], text(root, "words-adjectives", DEFAULT_PROMPT)[1:])
-
-
 def test_the_record_tells_runs_on_other_text_features_apart(root):
     values = {"mined_share": 0.5, "groups": 2}
     records = [
@@ -143,24 +135,6 @@ def test_the_record_tells_runs_on_other_text_features_apart(root):
     ]
     assert len({record.digests["more_text"] for record in records}) == 3
     assert records[0].detection != records[1].detection
-
-
-@pytest.mark.parametrize(
-    ("name", "prompts", "line"),
-    [
-        ("cifar10", [DEFAULT_PROMPT],
-         "the prompt 'the nice {}' is not cached for 'cifar10' (cached: 'a photo of a {}.'): type "
-         "zsntta cache import cifar10 --encoder e --features FILE"),
-        ("words-adjectives", [DEFAULT_PROMPT],
-         "type zsntta extract --words adjectives.txt --features-dir"),
-    ],
-)  # fmt: skip
-def test_missing_text_features_name_the_command_that_makes_them(root, name, prompts, line):
-    kind = DATASET if name == "cifar10" else WORDS
-    write(root, name, kind, 20 * (kind == DATASET), ["a", "b"], prompts)
-    with pytest.raises(StoreError) as error:
-        Simulator(root).run(run_of("official"))
-    assert line in str(error.value)
 
 
 # --- what extract embeds ------------------------------------------------------------------------

@@ -98,33 +98,3 @@ def test_the_split_and_its_means_by_hand(hundredths, queue):
             np.testing.assert_allclose([below, above], [np.mean(low), np.mean(high)])
         else:
             assert np.isnan([below, above]).all()
-
-
-def test_a_fixed_threshold_is_on_the_cosine_or_on_one_less_it():
-    for on, expected in (("id-score", 0.3), ("noise-score", 0.7)):
-        split = rosita.CosineSplit(ThresholdSettings(fixed=0.3, fixed_on=on))
-        assert np.isnan(split(0.9)[1:]).all()
-        threshold, below, above = split(0.1)
-        assert threshold == pytest.approx(expected)
-        assert (below, above) == (pytest.approx(0.1), pytest.approx(0.9))
-
-
-def test_a_bank_forgets_the_oldest_and_finds_the_nearest():
-    text = torch.eye(3)
-    bank = rosita.Bank(3, text)
-    assert len(bank) == 0
-    for i, feature in enumerate(
-        torch.nn.functional.normalize(
-            torch.tensor([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1]])
-        )
-    ):
-        bank.add(feature[None], torch.tensor([i]))
-    assert len(bank) == 3  # 2, 3 and 4
-    values, classes = bank.nearest(torch.tensor([[0.0, 0.6, 0.8]]), 2)
-    assert classes.tolist() == [4, 2]
-    np.testing.assert_allclose(values, [1.4 / 2**0.5, 0.8], rtol=1e-6)
-    values, classes = bank.nearest(torch.tensor([[1.0, 0, 0]]), 9)
-    assert classes.tolist()[0] == 3
-    assert len(values) == 3
-    bank.add(torch.tensor([[1.0, 0, 0]]), torch.tensor([7]))
-    assert sorted(bank.nearest(text[:1], 3)[1].tolist()) == [3, 4, 7]

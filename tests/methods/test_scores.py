@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli.methods.scores import cosine_logits, mcm, softmax, zero_shot
+from zsntta_cli.methods.scores import cosine_logits, zero_shot
 
 TEXT = np.eye(2, dtype=np.float32)
 
@@ -15,12 +15,6 @@ def test_cosines_by_hand_whatever_the_norm():
 def test_a_zero_feature_has_no_opinion():
     result = zero_shot(np.zeros((1, 2), np.float16), TEXT, 100)
     assert result.noise_score[0] == 0.5
-
-
-def test_mcm_is_the_largest_softmax():
-    logits = np.random.default_rng(0).normal(0, 9, (50, 7)).astype(np.float32)
-    np.testing.assert_allclose(mcm(logits), softmax(logits).max(axis=1), rtol=1e-6)
-    np.testing.assert_allclose(softmax(logits).sum(axis=1), 1, rtol=1e-6)
 
 
 def test_zero_shot_by_hand():

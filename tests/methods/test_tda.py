@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from streams import of_features
 
 from zsntta_cli.methods.classifiers import tda
-from zsntta_cli.methods.classifiers.tda import Cache, TDASettings
+from zsntta_cli.methods.classifiers.tda import TDASettings
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 from zsntta_cli.simulation.runs import RunSettings
@@ -93,21 +93,6 @@ def test_blocks_equal_single_samples(classes, items, distinct, scale, options, b
     with mock.patch.object(tda, "_BLOCK", block):
         class_index = tda.TDA(data, options).classify(data, offered)
     assert_best(class_index, reference(data, options, offered))
-
-
-def test_a_cache_by_hand():
-    cache = Cache(classes=2, dim=2, shots=1, alpha=2.0, beta=5.0)
-    features = np.array([[1, 0], [0.6, 0.8], [0, 1], [0.6, 0.8]], np.float32)
-    label, entropy = np.array([0, 0, 0, 1], np.int32), np.array([0.5, 0.7, 0.3, 0.1], np.float32)
-    one_hot = label[:, None] == np.arange(2)
-    logits = cache.adapt(features, label, entropy, one_hot, np.ones(4, np.bool_))
-    expected = [
-        [2, 0],  # its own key, A = 1
-        [2 * np.exp(-2), 0],  # more entropy than the one key there may be: A = 0.6 with that
-        [2, 0],  # less entropy: replaces it
-        [2 * np.exp(-1), 2],  # A = 0.8 with the new one, and its own in class 1
-    ]
-    np.testing.assert_allclose(logits, expected, rtol=1e-6)
 
 
 def test_three_neighbours_outvote_the_frozen_model_by_hand():

@@ -5,11 +5,10 @@ import pytest
 from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS
-from zsntta_cli.methods.classifiers import bca, dla, dmn, dota, oga, onzeta
+from zsntta_cli.methods.classifiers import bca, dla, dota, oga, onzeta
 from zsntta_cli.methods.classifiers.adapting import Sample
 from zsntta_cli.methods.classifiers.bca import BCA
 from zsntta_cli.methods.classifiers.dla import DLA
-from zsntta_cli.methods.classifiers.dmn import DMN
 from zsntta_cli.methods.classifiers.dota import DOTA
 from zsntta_cli.methods.classifiers.oga import OGA
 from zsntta_cli.methods.classifiers.onzeta import OnZeta
@@ -52,24 +51,6 @@ def test_dla_lowers_the_class_that_was_answered():
     items = [[1, 0], [0.75, 0.66]]
     for strength, expected in ((0.0, [0, 0]), (0.1, [0, 0]), (0.8, [0, 1])):
         assert classes(dla, items, DLA.Settings(dla_strength=strength), np.log(3)) == expected
-
-
-def test_dmn_keeps_the_surest_images_of_a_class():
-    # The mean of class 1's text and memory: with both images (0.48, 1.14) in direction, with the
-    # surer one alone (0.28, 1.96); the last item, of class 0 by a hair, is nearer to the first.
-    items = [[0.28, 0.96], [0.68, 0.733], [0.7072, 0.707]]
-    sharpness = {"dmn_sharpness": 0.0}
-    for shots in (1, 2):
-        options = DMN.Settings(dmn_shots=shots, **sharpness)
-        likeness = dmn_likeness(items, shots)
-        assert classes(dmn, items, options, 100.0)[2] == int(likeness[1] > likeness[0])
-
-
-def dmn_likeness(items, shots):
-    """Cosines of the last item with both classes' means, of the rows that they keep."""
-    memory = {0: [[1, 0], items[2]], 1: [[0, 1], *items[: min(shots, 2)]]}
-    means = [np.sum(rows, axis=0) for rows in memory.values()]
-    return [np.dot(mean, items[2]) / np.linalg.norm(mean) for mean in means]
 
 
 def test_bcas_prior_is_moved_by_sure_items():

@@ -39,14 +39,6 @@ def test_words_too_near_a_name_are_mined_last():
     assert mine_negatives(words, NAMES, 4, 1.0, too_near=0.7).tolist() == [3, 2, 0, 1]
 
 
-def test_csp_leaves_out_synonyms_as_long_as_there_are_others():
-    data = beside([[5, 0, 0]], [[1, 0, 0], [0, 0, 1], [0, 0, -1], [1, 0, 0]])
-    found = decide("csp", data, ONE, mined_share=0.5, groups=1)[0]
-    assert found.id_score[0] == pytest.approx((np.exp(2) + 1) / (np.exp(2) + 3), rel=1e-6)
-    found = decide("csp", data, ONE, mined_share=1.0, groups=1)[0]
-    assert found.id_score[0] == pytest.approx((np.exp(2) + 1) / (3 * np.exp(2) + 3), rel=1e-6)
-
-
 # --- AdaNeg -------------------------------------------------------------------------------------
 
 
