@@ -12,7 +12,7 @@ from streams import of_features
 
 from zsntta_cli import OnlineDetector
 from zsntta_cli.methods.detectors import cull
-from zsntta_cli.methods.detectors.cull import Cull, Level, class_penalty, groups, otsu, rare
+from zsntta_cli.methods.detectors.cull import Cull, class_penalty, groups, otsu, rare
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.settings import ThresholdSettings
 
@@ -116,25 +116,28 @@ def test_evidence_is_how_much_likelier_one_of_the_classes_is_by_hand():
 
 def level(text, options=OPTIONS, scale=100.0, **pool):
     data = of_features(np.zeros((0, text.shape[1])), text, scale)
-    return Level.of(replace(data.pool, **pool), options)
+    return cull.Cull(replace(data, pool=replace(data.pool, **pool)), options, ThresholdSettings())
 
 
 def test_where_a_level_is_known_and_what_any_text_is():
     text, generic = np.eye(3), np.full(3, 0.2, np.float32)
-    known = {"generic": generic, "is_level_known": True}
-    assert level(text) is level(text, generic=generic) is None
-    found = level(text, **known)
-    assert (found.low, found.high, found.many) == (2, 3, 0.05)
-    assert (found.text == generic).all()
+    assert level(text).any_text is level(text, generic=generic).any_text is None
+    found = level(text, generic=generic, is_level_known=True)
+    assert (found.low, found.high) == (2, 3)
+    assert found.any_text is found.generic is generic
     found = level(text, Cull.Settings(cull_low=0.5), generic=generic)
     assert (found.low, found.high) == (0.5, 1.5)
     found = level(text, Cull.Settings(cull_low=3, cull_high=2), generic=generic)
     assert (found.low, found.high) == (3, 3), "the upper level is none that is lower"
     # Three classes at right angles: 100 (1 - 0) is far apart, 29 is not; one class is never.
     own = level(text, is_level_known=True)
-    np.testing.assert_allclose(own.text, 1 / 3)
-    assert level(text, scale=29.0, is_level_known=True) is None
-    assert level(text[:1], is_level_known=True) is None
+    np.testing.assert_allclose(own.any_text, 1 / 3)
+    assert own.generic is None
+    for alike in (
+        level(text, scale=29.0, is_level_known=True),
+        level(text[:1], is_level_known=True),
+    ):
+        assert np.isnan([alike.low, alike.high]).all()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ where the level of the encoder is known:
     3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
     4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `groups`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
-    6  e = log mean_c exp(l_c), noise iff e < level            `Level`, `Items.of`
+    6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
 
 An image is flagged iff e < level or s > tau. It is decided by itself and by what was learned before
 its block, so items may come one by one. A block and not an item is learned at once because
@@ -24,9 +24,7 @@ those by which it was decided.
 """
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,29 +52,13 @@ _LEVELS = Range(least=-1000, most=1000)  # nats: beyond any difference of logits
 _APART = 30.0  # logits that two classes must differ by, for their mean to stand for any text
 
 
-@dataclass(frozen=True)
-class Level:
-    """Equation 6: what "any text" is, and the levels of e in nats."""
+def any_text(pool: Pool) -> Features | None:
+    """What stands for any text (D,): the encoder's generic text, or the mean of the classes' own.
 
-    generic: Features | None  # (D,) the encoder's generic text, which all logits are less of
-    text: Features  # (D,) that, or the mean of the classes' own
-    low: float
-    high: float  # while more than `many` of the ring are below `low`
-    many: float
-
-    @classmethod
-    def of(cls, pool: Pool, options: "Cull.Settings") -> "Level | None":
-        """The level for an encoder and its classes; None if equation 6 is left out."""
-        low = options.cull_low if options.cull_low is not None or not pool.is_level_known else _LOW
-        text = pool.generic if pool.generic is not None else _mean_of_apart(pool)
-        if low is None or text is None:
-            return None
-        high = low + 1 if options.cull_high is None else max(options.cull_high, low)
-        return cls(pool.generic, text, low, high, options.cull_many)
-
-
-def _mean_of_apart(pool: Pool) -> Features | None:
-    """The mean (D,) of the class texts, if they are apart enough to stand for any text."""
+    None: there is no generic text, and the classes are too alike.
+    """
+    if pool.generic is not None:
+        return pool.generic
     classes, mean = len(pool.text_features), pool.text_features.mean(0)
     if classes < 2:
         return None
@@ -86,7 +68,7 @@ def _mean_of_apart(pool: Pool) -> Features | None:
 
 @dataclass(frozen=True)
 class Items:
-    """B images as the detector sees them; logits less the generic text's, if a level is known."""
+    """B images as the detector sees them; logits are less the generic text's in equation 6."""
 
     features: Features  # (B, D) unit norm (a zero feature stays zero)
     doubt: Floats  # (B, 3) u = 1 - MCM, h = entropy / log C, g = minus the largest logit
@@ -95,31 +77,6 @@ class Items:
     likely: Floats  # (B,) softmax probability of the largest logit
     evidence: Floats  # (B,) e, nan without equation 6
     zero_shot_noise: Flags  # (B,) whether ZS-CLIP calls it noise
-
-    @classmethod
-    def of(cls, data: StreamData, part: slice, zero_shot: Floats, level: Level | None) -> Self:
-        """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
-        pool, detail, u = data.pool, data.detail(part), data.noise_score[part]
-        features = unit(data.features(part))
-        likely = 1 - pool.zero_shot.noise_score[data.index[part]].astype(np.float64)
-        logits, evidence = detail.top_logits, np.full(len(u), np.nan)
-        if level:
-            any_text = np.float32(pool.logit_scale) * np.vecdot(features, level.text)
-            evidence = (logits[:, 0] - any_text) - np.log(likely * len(pool.text_features))
-            logits = logits if level.generic is None else logits - any_text[:, None]
-        doubt = np.column_stack([u, detail.entropy, -logits[:, 0]])
-        columns = features, doubt, logits, detail.top_classes, likely, evidence
-        return cls(*columns, u > zero_shot)
-
-    @classmethod
-    def joined(cls, pieces: "Sequence[Items]") -> Self:
-        """The items of consecutive pieces, in order."""
-        columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
-        return cls(*map(np.concatenate, columns))
-
-    def part(self, items: Flags) -> "Items":
-        """Some of the items."""
-        return Items(*(column[items] for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -233,7 +190,16 @@ class Cull(Method):
     def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         """Start before the first item; of the stream only the texts matter."""
         classes, dim = data.pool.text_features.shape
-        self.pool, self.options, self.level = data.pool, options, Level.of(data.pool, options)
+        self.pool, self.options = data.pool, options
+        # Equation 6, which is left out without a level or a text that stands for any.
+        known = _LOW if self.pool.is_level_known else np.nan
+        low = known if options.cull_low is None else options.cull_low
+        self.any_text = None if np.isnan(low) else any_text(self.pool)
+        self.low = np.nan if self.any_text is None else low
+        high = self.low + 1 if options.cull_high is None else options.cull_high
+        self.high = float(np.maximum(high, self.low))
+        # The generic text, of which all logits are less.
+        self.generic = None if self.any_text is None else self.pool.generic
         self.zero_shot, self.order = OnlineThreshold(threshold), Order(classes, options.cull_ring)
         # What was learned: D + C + M numbers, each array replaced and none changed.
         self.seen, self.logits_seen = 0, 0
@@ -242,8 +208,9 @@ class Cull(Method):
         self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
         self.ring = np.zeros((0, 6))  # of the last M: views, ZS-CLIP's flag, whether e < low
         self.rule: Rule | None = None  # None: ZS-CLIP decides
-        # The items that wait until they are learned together, and which of them were flagged.
-        self.waiting: tuple[tuple[Items, Flags], ...] = ()
+        # The items that wait until they are learned together, which of them count, and which were
+        # flagged.
+        self.waiting: tuple[tuple[Items, Flags, Flags], ...] = ()
         self.missing = options.cull_first  # items until then
 
     @property
@@ -261,7 +228,7 @@ class Cull(Method):
         """Decide on the next items, and learn at the end of each block."""
         if not learn:
             zero_shot = np.full(len(items), self.zero_shot.latest)
-            seen = Items.of(items, slice(None), zero_shot, self.level)
+            seen = self._seen(items, slice(None), zero_shot)
             return self._decide(seen, np.zeros(len(items), bool), zero_shot)[0]
         is_test = ~items.injected
         # An injected item gets the zero-shot threshold of the test item before it.
@@ -280,18 +247,29 @@ class Cull(Method):
 
     def _push_part(self, data: StreamData, part: slice, zero_shot: Floats) -> Decisions:
         """Decide on the items of a block, or of the rest of it."""
-        items, is_test = Items.of(data, part, zero_shot, self.level), ~data.injected[part]
+        items, is_test = self._seen(data, part, zero_shot), ~data.injected[part]
         decisions, flagged = self._decide(items, is_test, zero_shot)
-        if not is_test.all():
-            assert decisions.is_noise is not None
-            decisions = replace(decisions, is_noise=decisions.is_noise | ~is_test)
-            items, flagged = items.part(is_test), flagged[is_test]
-        if len(flagged):
-            self.waiting += ((items, flagged),)
-        self.missing -= len(flagged)
+        if is_test.any():
+            self.waiting += ((items, is_test, flagged),)
+        self.missing -= int(is_test.sum())
         if not self.missing:
             self._learn()
-        return decisions
+        assert decisions.is_noise is not None
+        return replace(decisions, is_noise=decisions.is_noise | ~is_test)
+
+    def _seen(self, data: StreamData, part: slice, zero_shot: Floats) -> Items:
+        """Consecutive items of a stream, by ZS-CLIP's thresholds (B,) for them."""
+        pool, detail, u = data.pool, data.detail(part), data.noise_score[part]
+        features = unit(data.features(part))
+        likely = 1 - pool.zero_shot.noise_score[data.index[part]].astype(np.float64)
+        logits, evidence = detail.top_logits, np.full(len(u), np.nan)
+        if self.any_text is not None:
+            other = np.float32(pool.logit_scale) * np.vecdot(features, self.any_text)
+            evidence = (logits[:, 0] - other) - np.log(likely * len(pool.text_features))
+            logits = logits if self.generic is None else logits - other[:, None]
+        doubt = np.column_stack([u, detail.entropy, -logits[:, 0]])
+        columns = features, doubt, logits, detail.top_classes, likely, evidence
+        return Items(*columns, u > zero_shot)
 
     def _decide(self, items: Items, enters: Flags, zero_shot: Floats) -> tuple[Decisions, Flags]:
         """Decide on B items by the rule, or as ZS-CLIP does; the flags are those before caution.
@@ -302,8 +280,7 @@ class Cull(Method):
         if rule:
             score, tau, level = rule.score(items), np.full(count, rule.threshold), rule.level
         else:
-            score, tau = items.doubt[:, 0], zero_shot
-            level = self.level.low if self.level else np.nan
+            score, tau, level = items.doubt[:, 0], zero_shot, self.low
         score = np.fmax(score, tau + (level - items.evidence))  # fmax: equation 6 may be left out
         flagged = score > tau
         named = self.order.name(self._logits_of(items), items.top_classes, enters & ~flagged)
@@ -320,8 +297,10 @@ class Cull(Method):
 
     def _learn(self) -> None:
         """Learn a block of items and the decisions on them, which only equation 5 uses."""
-        pieces, flags = zip(*self.waiting, strict=True)
-        items, clean = Items.joined(pieces), ~np.concatenate(flags)
+        pieces, *masks = zip(*self.waiting, strict=True)
+        is_test, flagged = map(np.concatenate, masks)
+        columns = zip(*(vars(piece).values() for piece in pieces), strict=True)
+        items, clean = Items(*(np.concatenate(c)[is_test] for c in columns)), ~flagged[is_test]
         if self.options.cull_order:
             self.order.learn(self._logits_of(items)[clean], items.top_classes[clean])
         x, y = items.features, items.doubt
@@ -336,8 +315,8 @@ class Cull(Method):
         np.add.at(self.mass, items.top_classes[clean], mass[clean])
         self.seen += len(y)
         views = self._views() if self.rule is None else self.rule.views
-        low = items.evidence < (self.level.low if self.level else np.nan)
-        shown = np.column_stack([views(items), items.zero_shot_noise, low])
+        is_low = items.evidence < self.low
+        shown = np.column_stack([views(items), items.zero_shot_noise, is_low])
         self.ring = np.concatenate([self.ring, shown])[-self.options.cull_ring :]
         self.rule = self._rule()
         self.waiting = ()
@@ -346,8 +325,8 @@ class Cull(Method):
     def _logits(self, features: Features) -> Floats:
         """The logits (B, C) of unit features, less that of the generic text."""
         logits = (features @ self.pool.text_features.T).astype(np.float64)
-        if self.level and self.level.generic is not None:
-            logits -= (features @ self.level.generic)[:, None]
+        if self.generic is not None:
+            logits -= (features @ self.generic)[:, None]
         logits *= np.float32(self.pool.logit_scale)
         return logits
 
@@ -381,10 +360,7 @@ class Cull(Method):
             median = float(np.median(s))
             far = median + o.cull_tail_deviations * _MAD * float(np.median(np.abs(s - median)))
             tau += is_rare * max(far - tau, 0.0)
-        level = np.nan
-        if self.level:
-            is_many = float(self.ring[:, 5].mean()) > self.level.many
-            level = self.level.high if is_many else self.level.low
+        level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
         penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
         return Rule(self._views(), mean, weights / spread, tau, level, penalty)
 
