@@ -29,8 +29,7 @@ from zsntta_cli.methods.method import (
 
 __all__ = [
     "BY_SCORE", "CLASSIFIERS", "FROZEN", "METHODS", "NO_TEXT", "WORDS", "Classifier", "Live",
-    "Method", "MethodSettings", "Pair", "check_method", "detector_of", "find_method",
-    "method_place", "own_code",
+    "Method", "MethodSettings", "Pair", "check_method", "find_method", "method_place", "own_code",
 ]  # fmt: skip
 
 
@@ -105,13 +104,6 @@ def own_code(name: str) -> tuple[type, ...]:
     else:
         parts = place, None
     return tuple(part for part in parts if isinstance(part, type))
-
-
-def detector_of(name: str) -> str:
-    """The method whose score decides: "adand" for "adand+tda", and "mine" for "mine+tda"."""
-    detector, _, classifier = name.rpartition("+")
-    is_pair = name not in METHODS and (detector in METHODS or classifier in CLASSIFIERS)
-    return detector if detector and is_pair else name
 
 
 def method_place(name: str) -> tuple[int, int, str]:

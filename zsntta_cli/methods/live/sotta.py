@@ -14,7 +14,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -56,7 +56,9 @@ def run(
     layers = adapted_layers(data.encoder.model.visual, options.frozen_blocks)
     with adapting(data.encoder, list(layers.values())) as parameters:
         step = SharpnessStep(data, options, parameters, text)
-        for items, images in data.batches(_between_steps(len(data), options)):
+        first = np.arange(min(options.update_every + options.late_start, len(data)))
+        others = in_batches(np.arange(len(first), len(data)), options.update_every)
+        for items, images in data.batches([first, *others]):  # up to each step, and after the last
             with torch.no_grad():
                 passes = torch.split(images, options.batch_size or len(images))
                 features = torch.cat([data.encoder.image_features(part) for part in passes])
@@ -70,13 +72,6 @@ def run(
             if len(items) >= options.update_every:
                 step(memory.samples)
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
-
-
-def _between_steps(total: int, options: SoTTA.Settings) -> list[NDArray[np.int64]]:
-    """The items up to each step, and those after the last one."""
-    first = options.update_every + options.late_start
-    items = np.arange(total)
-    return [items[:first], *in_batches(items[first:], options.update_every)]
 
 
 def adapted_layers(tower: nn.Module, frozen_blocks: str = "last") -> dict[str, nn.Module]:
@@ -102,8 +97,7 @@ def _block(name: str) -> int | None:
     return int(match[1]) if match and "stages." not in name else None
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(NamedTuple):
     """A sample in the memory."""
 
     item: int  # in the stream

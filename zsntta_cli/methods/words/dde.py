@@ -126,17 +126,17 @@ class DDE(Method):
         "multiplies each item with M words too"
     )
     official = {
-        "word_prompts": "speech",
-        "mined_share": 0.15,
-        "dde_exclusion": 0.0,
-        "dde_doubled": True,
+        "word_prompts": "speech", "mined_share": 0.15, "dde_exclusion": 0.0, "dde_doubled": True,
         "dde_cells": "grid",
-    }
+    }  # fmt: skip
     is_probability = True
 
     def __init__(self, data: StreamData, options: Settings, threshold: ThresholdSettings) -> None:
         self.options, self.fixed = options, threshold.fixed is not None
-        self.threshold = _Threshold(options, threshold)
+        self.is_exact = options.dde_cells == "exact" and not self.fixed
+        self.grid = OnlineThreshold(threshold, options.batch_size)
+        self.queue, self.scores = threshold.queue, np.empty(0)  # the last N_q noise scores
+        self.latest = 0.5  # the exact threshold, until there are two scores
         names, words = names_and_words(data.pool)[0], mined_words(data.pool, options)
         self.text, self.classes = np.concatenate([names, words]), len(names)
         self.copies = 2 if options.dde_doubled else 1
@@ -159,9 +159,18 @@ class DDE(Method):
             injected = items.injected[part]
             u[part] = self._noise_scores(items.features(part), injected, learn)
             class_index[part] = self._classes(Frozen.of(items, part), ~injected & learn)
-            own[part] = self.threshold(u[part], learn)
+            own[part] = self._thresholds(u[part], learn)
         is_noise = u > own if self.fixed else u >= own
         return Decisions(class_index, is_noise, 1 - u, detector_threshold=own)
+
+    def _thresholds(self, u: Floats, learn: bool) -> Floats:
+        """The thresholds (B,) of a batch of noise scores (B,), which enter the queue."""
+        if not self.is_exact:
+            return self.grid(u, learn)
+        if learn:
+            self.scores = np.concatenate([self.scores, u])[-self.queue :]
+            self.latest = best_split(self.scores, self.latest)
+        return np.full(len(u), self.latest)
 
     def _noise_scores(self, raw: Array, injected: Mask, learn: bool) -> Floats:
         """The noise scores (B,) of a batch, whose sure items enter the caches."""
@@ -196,10 +205,8 @@ class DDE(Method):
         for gaussians, chosen in zip(self.gaussians, ranked, strict=False):
             gaussians.learn(x[learned], chosen, p[learned, chosen])
         weight = min(_RATE * self.gaussians[0].mean_count, _MOST_WEIGHT)
-        for factor, gaussians in zip(
-            (1, -self.options.dde_exclusion), self.gaussians, strict=False
-        ):
-            logits = logits + weight * factor * gaussians.log_densities(x)
+        for sign, gaussians in zip((1, -self.options.dde_exclusion), self.gaussians, strict=False):
+            logits = logits + weight * sign * gaussians.log_densities(x)
         return np.asarray(logits.argmax(axis=1))
 
 
@@ -210,39 +217,16 @@ def _moved(mean: Floats, shown: Array) -> Floats:
     return _MOMENTUM * mean + (1 - _MOMENTUM) * shown.mean(axis=0, dtype=np.float64)
 
 
-class _Threshold:
-    """The thresholds on noise scores: each batch has one, from the last N_q scores."""
-
-    def __init__(self, options: DDE.Settings, threshold: ThresholdSettings) -> None:
-        self.is_exact = options.dde_cells == "exact" and threshold.fixed is None
-        self.grid = OnlineThreshold(threshold, options.batch_size)
-        self.most, self.scores = threshold.queue, np.empty(0)  # of the queue
-        self.latest = 0.5  # until there are two scores
-
-    def __call__(self, u: Floats, learn: bool) -> Floats:
-        """The thresholds (B,) of a batch of noise scores (B,), which enter the queue."""
-        if not self.is_exact:
-            return self.grid(u, learn)
-        if learn:
-            self.scores = np.concatenate([self.scores, u])[-self.most :]
-            self.latest = best_split(self.scores, self.latest)
-        return np.full(len(u), self.latest)
-
-
 def best_split(scores: Floats, latest: float) -> float:
     """The lowest score of the upper group, for the least variance within both groups.
 
     It is `latest` if all scores are equal, or if there is only one.
     """
-    values = np.sort(scores)
-    center = values.mean()
-    first, square = np.cumsum(values - center), np.cumsum((values - center) ** 2)
-    below = np.arange(1, len(values))
-    above = len(values) - below
-    within = (square[:-1] - first[:-1] ** 2 / below) + (
-        square[-1] - square[:-1] - (first[-1] - first[:-1]) ** 2 / above
-    )
-    within[values[1:] == values[:-1]] = np.inf
-    if not len(within) or not np.isfinite(within).any():
+    values, count = np.sort(scores), len(scores)
+    below = np.arange(1, count)
+    # The variance between the groups, which is then largest, but for a factor.
+    between = np.cumsum(values - values.mean())[:-1] ** 2 / (below * (count - below))
+    is_split = values[1:] > values[:-1]
+    if not is_split.any():
         return latest
-    return float(values[1:][within.argmin()])
+    return float(values[1:][np.where(is_split, between, -1).argmax()])
