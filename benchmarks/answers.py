@@ -18,7 +18,7 @@ import numpy as np
 import typer
 
 from zsntta_cli.extraction.plan import ExtractPlan, extract
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session
 from zsntta_cli.simulation.runs import build_run
@@ -44,7 +44,7 @@ def main(
         root = Path(folder)
         plan = ExtractPlan(("shapes", "glyphs"), limit=images, noise=("none",))
         settings = ExtractSettings(device=device, features_dir=root)
-        list(extract(plan, EncoderChoice("tiny"), settings, Silent()))
+        list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
         simulator = Simulator(root, session)
         with patch("zsntta_cli.simulation.tuned.kept_answers", lambda *_: None):
             lived = [simulator.replay(run) for run in runs]

@@ -22,7 +22,7 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.images import ImageSet
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.extraction.extractor import Extractor
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 
@@ -72,7 +72,7 @@ def main() -> None:
     def extract() -> None:
         with tempfile.TemporaryDirectory() as root:
             settings = ExtractSettings(options.batch_size, features_dir=Path(root))
-            extractor = Extractor(choice, settings, Silent())
+            extractor = Extractor(choice, settings, Reporter())
             extractor.encoder = encoder
             extractor.dataset(images)
 

@@ -183,7 +183,7 @@ def drawn(tmp_path_factory):
     from zsntta_cli.datasets.drawn.builtin import render
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.sources import batches
-    from zsntta_cli.progress import Silent
+    from zsntta_cli.progress import Reporter
 
     root = tmp_path_factory.mktemp("drawn")
     for name, count in (("shapes", 54), ("glyphs", 6)):
@@ -193,7 +193,7 @@ def drawn(tmp_path_factory):
             path = root / "pictures" / (kind if name == "shapes" else "x") / f"{place[-5:]}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             images.image(i).save(path)
-    encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Silent())
+    encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Reporter())
     for items in batches([str(root / "pictures")]):
         assert not [one.error for one in encoding.images(items) if one.error]
     encoding.texts(render("shapes").class_names, PROMPT)

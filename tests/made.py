@@ -17,7 +17,7 @@ import pytest
 from zsntta_cli.errors import ZsnttaError
 from zsntta_cli.methods import METHODS, Method
 from zsntta_cli.methods.method import MethodSettings
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 
 FIXTURES = Path(__file__).parent / "fixtures"
 ZSNTTA = Path(sys.executable).with_name("zsntta")  # the entry point as it is installed
@@ -42,7 +42,7 @@ CONFIG = {
 }  # fmt: skip
 
 
-class Notes(Silent):
+class Notes(Reporter):
     """A reporter that remembers, and tells when it was told something."""
 
     def __init__(self):

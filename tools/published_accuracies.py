@@ -103,13 +103,13 @@ def of_the_embedded_encoder() -> Iterator[Row]:
     from zsntta_cli.cache.accuracy import zero_shots
     from zsntta_cli.cache.store import read
     from zsntta_cli.extraction.plan import ExtractPlan, extract
-    from zsntta_cli.progress import Silent
+    from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
     plan = ExtractPlan(("shapes", "digits"), noise=("none",), partners=False)
     with tempfile.TemporaryDirectory() as folder:
         settings = ExtractSettings(device="cpu", features_dir=Path(folder))
-        for extracted in extract(plan, EncoderChoice("tiny"), settings, Silent()):
+        for extracted in extract(plan, EncoderChoice("tiny"), settings, Reporter()):
             for shot in zero_shots(read(extracted.path)):
                 name, accuracy = extracted.path.stem, f"{100 * shot.accuracy:.2f}"
                 yield Row("tiny", "embedded", name, shot.images, shot.template, accuracy, OURS)

@@ -62,7 +62,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         target = Path(os.path.realpath(path))
         folder = Path(tempfile.gettempdir()) if special else target.parent
         folder.mkdir(parents=True, exist_ok=True)
-        with scratch_file(folder) as temporary:
+        with scratch(folder) as temporary:
             yield temporary
             if special:
                 with temporary.open("rb") as content, path.open("wb", buffering=0) as sink:
@@ -95,61 +95,30 @@ def check_target(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def scratch_file(folder: Path, mode: int = 0o666) -> Iterator[Path]:
-    """Make a new file in a folder, and remove it at the end, unless it was renamed.
+def scratch(folder: Path, is_folder: bool = False) -> Iterator[Path]:
+    """Make a new file or folder in a folder, and remove it at the end, unless it was renamed.
 
-    Files that killed writers left there are removed first. `mode` has the permissions that the file
-    has from its first moment, less what the umask takes.
+    It is locked while its writer lives. What killed writers left there is removed first.
     """
     sweep(folder)
-    with _temporary(folder, mode) as path:
-        yield path
-
-
-@contextlib.contextmanager
-def _temporary(folder: Path, mode: int = 0o666) -> Iterator[Path]:
-    """Make a new file that is locked while its writer lives; remove it unless it was renamed."""
-    path, descriptor = _create_temporary(folder, mode)
+    path, descriptor = _locked(folder, is_folder)
     try:
         yield path
     finally:
-        path.unlink(missing_ok=True)
+        shutil.rmtree(path, ignore_errors=True) if is_folder else path.unlink(missing_ok=True)
         os.close(descriptor)
 
 
-def _create_temporary(folder: Path, mode: int) -> tuple[Path, int]:
+def _locked(folder: Path, is_folder: bool) -> tuple[Path, int]:
+    """A new file or folder that nobody else can sweep, and its descriptor."""
     while True:
         path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
-        with contextlib.suppress(OSError):  # without locks here, nobody can sweep the file either
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # Another process may have swept the file in the moment before it was locked.
-        if path.exists():
-            return path, descriptor
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def scratch_folder(folder: Path) -> Iterator[Path]:
-    """Make a new folder in a folder, and remove it at the end unless it was renamed."""
-    sweep(folder)
-    path, descriptor = _create_folder(folder)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(descriptor)
-
-
-def _create_folder(folder: Path) -> tuple[Path, int]:
-    while True:
-        path = folder / f"{_PREFIX}{secrets.token_hex(8)}{_SUFFIX}"
-        path.mkdir()
-        with contextlib.suppress(OSError):
-            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            with contextlib.suppress(OSError):
+        path.mkdir() if is_folder else path.touch(exist_ok=False)
+        with contextlib.suppress(FileNotFoundError):  # it was swept before it was opened
+            descriptor = os.open(path, os.O_RDONLY)
+            with contextlib.suppress(OSError):  # without locks here, nobody can sweep it either
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if path.exists():  # not swept before it was locked
+            if path.exists():  # it was not swept before it was locked
                 return path, descriptor
             os.close(descriptor)
 

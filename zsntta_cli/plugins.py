@@ -9,18 +9,14 @@ import contextlib
 import re
 import sys
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from zsntta_cli.errors import SettingsError, ZsnttaError, first_line, short
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 
 @dataclass
@@ -42,7 +38,7 @@ class _Table:
             SettingsError: a line is refused; the message names it and says why.
         """
         for name, line in self.lines.items():
-            if name in self.before and self.before[name] is line:
+            if self.before.get(name) is line:
                 continue
             if name in self.before:
                 raise SettingsError(
@@ -97,6 +93,9 @@ def _adding(whose: str) -> Iterator[None]:
 def load_script(script: Path) -> Mapping[str, list[str]]:
     """Execute a script once, as a module, and return the names that it adds to each table.
 
+    It imports from its own folder first. Afterwards the folder stays at the end of sys.path, as the
+    script's functions may import later.
+
     Raises:
         SettingsError: the script fails, or adds a wrong line; the message says where.
     """
@@ -111,42 +110,30 @@ def load_script(script: Path) -> Mapping[str, list[str]]:
     if path.suffix != ".py" or not path.is_file():
         raise SettingsError(f"plugin is {short(str(script))}, must be a Python file that is there.")
     name = f"zsntta_plugin_{len(_added)}_{re.sub(r'[^a-zA-Z0-9]', '_', path.stem)}"
-    _loading.append(path)
-    try:
-        with _adding(path.name):
-            _execute(name, path)
-    except BaseException:
-        sys.modules.pop(name, None)
-        raise
-    finally:
-        _loading.clear()
-    _added[path] = {
-        what: [name for name in table.lines if name not in table.before]
-        for what, table in _tables.items()
-    }
-    return _added[path]
-
-
-def _execute(name: str, path: Path) -> None:
-    """Execute a script as the module `name`, which imports from its own folder first.
-
-    Afterwards the folder stays at the end of sys.path, as the script's functions may import later.
-    """
     spec = spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[name] = module_from_spec(spec)
     sys.path.insert(0, folder := str(path.parent))
+    _loading.append(path)
     try:
-        spec.loader.exec_module(module)
-    except SettingsError:
-        raise
-    except (Exception, SystemExit) as error:
+        with _adding(path.name):
+            spec.loader.exec_module(module)
+    except BaseException as error:
+        sys.modules.pop(name, None)
+        if isinstance(error, SettingsError) or not isinstance(error, Exception | SystemExit):
+            raise
         raise SettingsError(f"{path.name}{_place(error, path)}: {_words(error)}.") from error
     finally:
+        _loading.clear()
         sys.path.remove(folder)
         if folder not in sys.path:
             sys.path.append(folder)
+    _added[path] = {
+        what: [name for name in table.lines if name not in table.before]
+        for what, table in _tables.items()
+    }
+    return _added[path]
 
 
 def _place(error: BaseException, path: Path) -> str:
@@ -165,7 +152,7 @@ def _words(error: BaseException) -> str:
     return kind if words == kind else f"{kind}: {words}"
 
 
-@contextlib.contextmanager
+@contextmanager
 def worded_errors() -> Iterator[None]:
     """Turn what a script's method raises into one line; errors of other code stay as they are.
 
@@ -221,39 +208,22 @@ def script_with(method: str) -> str:
 
 def load_declared(tell: Callable[[str], object] = warnings.warn) -> None:
     """Add the lines that installed distributions declare, once; `tell` why some are left out."""
-    waiting = []
-    for table in _tables.values():
-        if not table.is_asked:
-            table.is_asked = True  # before any of them loads what may ask again
-            waiting.append(table)
+    waiting = [table for table in _tables.values() if not table.is_asked]
+    for table in waiting:
+        table.is_asked = True  # before any of them loads what may ask again
     if not waiting:
         return
     from importlib.metadata import entry_points
 
     declared = entry_points()  # of all distributions: it takes 4 ms
     for table in waiting:
-        if points := list(declared.select(group=table.group)):
-            for problem in _add_declared(table, points):
-                tell(f"{problem}.")
-
-
-def _add_declared(table: _Table, points: "Sequence[EntryPoint]") -> Iterator[str]:
-    """Add the entry points of a table, and say why some are left out."""
-    times = Counter(point.name for point in points)
-    for point in points:
-        whose = _whose(point)
-        if times[point.name] > 1:
-            yield f"{whose} is left out: several distributions add the {table.what} '{point.name}'"
-        elif point.name in table.lines:
-            yield f"{whose} is left out: there is a {table.what} of this name"
-        else:
+        for point in declared.select(group=table.group):
+            by = f" of {point.dist.name}" if point.dist else ""
+            whose = f"the entry point '{short(point.name)}'{by}"
             try:
                 with _adding(whose):
                     table.lines[point.name] = point.load()
-            except Exception as error:
-                yield f"{whose} is left out ({_words(error)})"
-
-
-def _whose(point: "EntryPoint") -> str:
-    by = f" of {point.dist.name}" if point.dist else ""
-    return f"the entry point '{short(point.name)}'{by}"
+            except SettingsError as error:
+                tell(f"left out: {error}")
+            except Exception as error:  # of a stranger's module
+                tell(f"{whose} is left out ({_words(error)}).")

@@ -5,7 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from zsntta_cli.errors import printable
@@ -26,24 +26,6 @@ class Advance(Protocol):
 
     def __call__(self, images: int, status: str = "") -> None:
         """Advance the progress by `images` images; `status` is a short text beside it."""
-
-
-class Reporter(Protocol):
-    """An object to which long work reports its progress and its notes."""
-
-    def note(self, text: str) -> None:
-        """Show a note."""
-
-    def track(self, name: str, total: int, unit: str = "images") -> AbstractContextManager[Advance]:
-        """Show progress; the function that is given advances it, by images or another `unit`."""
-
-    def waiting(
-        self, doing: Callable[[], str], share: Callable[[], float] | None = None
-    ) -> AbstractContextManager[None]:
-        """Say what is being done, if it takes long and no progress is shown.
-
-        `share` gives the share of the work that is done, in [0, 1], to estimate the time left.
-        """
 
 
 def time_text(seconds: float) -> str:
@@ -78,29 +60,29 @@ def columns() -> int:
     return int(said) if said.isascii() and said.isdigit() else 0
 
 
-class Silent:
-    """A reporter that shows nothing."""
+class Reporter:
+    """An object to which long work reports its progress and its notes; this one shows nothing."""
 
-    def note(self, _text: str) -> None:
-        """Show nothing."""
+    def note(self, text: str) -> None:
+        """Show a note."""
 
     @contextmanager
-    def track(self, _name: str, _total: int, _unit: str = "") -> Iterator[Advance]:
-        """Show no progress."""
-        yield self._advance
-
-    def _advance(self, images: int, status: str = "") -> None:
-        del images, status
+    def track(self, _name: str, _total: int, _unit: str = "images") -> Iterator[Advance]:
+        """Show progress; the function that is given advances it, by images or another unit."""
+        yield lambda _images, _status="": None
 
     @contextmanager
     def waiting(
         self, _doing: Callable[[], str], _share: Callable[[], float] | None = None
     ) -> Iterator[None]:
-        """Say nothing."""
+        """Say what is being done, if it takes long and no progress is shown.
+
+        The share of the work that is done, in [0, 1], tells how much time is left.
+        """
         yield
 
 
-class ConsoleReporter:
+class ConsoleReporter(Reporter):
     """A reporter that shows progress and notes on stderr."""
 
     def __init__(self) -> None:
@@ -190,11 +172,6 @@ class ConsoleReporter:
 
         return advance
 
-    @property
-    def _bar_width(self) -> int:
-        """The width of the bar in characters: the other columns take 72, and matter more."""
-        return max(4, min(40, self._console.width - 72))
-
     @contextmanager
     def _bar(self, name: str, total: int, unit: str) -> Iterator[Advance]:
         from rich.progress import (
@@ -206,8 +183,9 @@ class ConsoleReporter:
         )
 
         columns = (
-            TextColumn("{task.description}"), BarColumn(self._bar_width), MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(max(4, min(40, self._console.width - 72))),  # the other columns take 72
+            MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
             TextColumn("{task.fields[status]}"),
         )  # fmt: skip
         with Progress(*columns, console=self._console, transient=True) as progress:

@@ -9,7 +9,7 @@ import glob
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from zsntta_cli import datasets
@@ -20,7 +20,7 @@ from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.images import numbered
 from zsntta_cli.datasets.names import DATASET, SKIPPED, WORDS, SetName
 from zsntta_cli.errors import StoreError, first_line, first_of, short
-from zsntta_cli.files import scratch_folder, whole_file
+from zsntta_cli.files import scratch, whole_file
 from zsntta_cli.settings.prompts import set_of
 
 _KIND = "dataset"  # the hub's type of the repository
@@ -42,17 +42,6 @@ images; the images that they were made from have terms of their own.
 zsntta cache pull {repository}
 ```
 """
-
-
-@dataclass(frozen=True)
-class PushPlan:
-    """The sets to publish, and the features folder that they are in."""
-
-    root: Path
-    names: Sequence[str] = ()  # empty: all sets
-    encoder: str | None = None
-    without_ids: bool = False  # sample ids, which are mostly file names, become numbers
-    may: bool = False  # the user has read the terms that do not allow this to everybody
 
 
 @contextmanager
@@ -123,10 +112,20 @@ def _take(file: Path, root: Path, note: Callable[[str], None]) -> tuple[Features
     return features, True
 
 
-def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
-    """Publish feature files beside those that a repository has; return them, and the commit.
+def push(
+    repository: str,
+    root: Path,
+    names: Sequence[str] = (),
+    encoder: str | None = None,
+    *,
+    without_ids: bool = False,
+    may: bool = False,
+) -> tuple[list[Path], str]:
+    """Publish feature files of `root` beside those that a repository has; return them, the commit.
 
-    The repository is made if need be.
+    Published are some sets, or all, of an encoder, or of all; with their sample ids or numbers in
+    place of these. `may`: the user has read the terms that do not allow it to everybody. The
+    repository is made if need be.
 
     Raises:
         StoreError: there are none, the terms of some do not let everybody pass them on, sample ids
@@ -134,17 +133,16 @@ def push(repository: str, plan: PushPlan) -> tuple[list[Path], str]:
     """
     from huggingface_hub import HfApi
 
-    paths, api = find(plan.root, plan.names, plan.encoder), HfApi()
+    paths, api = find(root, names, encoder), HfApi()
     if not paths:
         raise StoreError(
-            f"there are no features in {plan.root / (plan.encoder or '')}: type zsntta extract "
-            "--dataset NAME"
+            f"there are no features in {root / (encoder or '')}: type zsntta extract --dataset NAME"
         )
-    if not plan.may:
+    if not may:
         _check_terms([path.stem for path in paths])
-    with scratch_folder(plan.root) as staging:
+    with scratch(root, is_folder=True) as staging:
         for path in paths:
-            _write_copy(path, staging / path.parent.name / path.name, plan.without_ids)
+            _write_copy(path, staging / path.parent.name / path.name, without_ids)
         with _asking(repository):
             api.create_repo(repository, repo_type=_KIND, exist_ok=True)
             if not api.file_exists(repository, "README.md", repo_type=_KIND):

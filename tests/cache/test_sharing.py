@@ -14,7 +14,7 @@ from web_hub import REVISION, local_hub
 from zsntta_cli.cache import store
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import StoreError
-from zsntta_cli.sharing import PushPlan, pull, push
+from zsntta_cli.sharing import pull, push
 
 REPOSITORY = "someone/features"
 SETS = {"pets", "birds", "sky", "sand", "noise-gaussian", "words-nouns"}
@@ -60,7 +60,7 @@ def hub(serve, features):
 
 
 def pushed(root, names=(), **values):
-    return push(REPOSITORY, PushPlan(root, names, may=True, **values))
+    return push(REPOSITORY, root, names, may=True, **values)
 
 
 def pulled(root, names=(), encoder=None, at=""):
@@ -185,9 +185,9 @@ def test_a_second_push_keeps_the_first_and_the_card(uploads, features):
 
 def test_sets_that_not_everybody_may_pass_on_are_named(uploads, features):
     with pytest.raises(StoreError, match=r"the terms of .*pets \(not known\).*--i-may"):
-        push(REPOSITORY, PushPlan(features))
+        push(REPOSITORY, features)
     assert not uploads.exists()
-    push(REPOSITORY, PushPlan(features, ("noise-gaussian",)))  # of our own making
+    push(REPOSITORY, features, ("noise-gaussian",))  # of our own making
 
 
 def test_without_ids_no_name_is_in_any_byte(serve, uploads, tmp_path):

@@ -235,16 +235,10 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     )  # fmt: skip
     code, _, stderr = typed("simulate", *PAIR, "--method", "zs-clip", PYTHONPATH=str(installed))
     assert code == 0
-    several = "is left out: several distributions add the method 'installed'."
-    for words in (
-        f"note: the entry point 'installed' of own-things {several}",
-        f"note: the entry point 'installed' of other {several}",
-        "note: the entry point 'adand' of other is left out: there is a method of this name.",
-        "note: the entry point 'lost' of other is left out (ModuleNotFoundError: No module named "
-        "'nothing_there').",
-    ):
-        assert f"{words}\n" in stderr
-    assert "'three' of other is left out (SettingsError: " in stderr
+    assert "note: left out: the entry point 'installed' of o" in stderr
+    assert "the entry point 'adand' of other adds the method 'adand', and there is one" in stderr
+    assert "'lost' of other is left out (ModuleNotFoundError: No module named" in stderr
+    assert "the entry point 'three' of other adds the method 'three': 3 is no class" in stderr
 
 
 def test_a_method_that_raises_is_one_line_with_its_place(typed, tmp_path):

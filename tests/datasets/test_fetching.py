@@ -18,7 +18,7 @@ from zsntta_cli.datasets import download
 from zsntta_cli.datasets.catalogue import CATALOGUE, DatasetEntry, Download
 from zsntta_cli.datasets.known_sets import folder_set
 from zsntta_cli.errors import DatasetError
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 
 CONTENT = random.Random(1).randbytes(300_000)
 
@@ -38,7 +38,7 @@ def entry(served, file="photos.bin", checksum=None, unpacks="", layout=None):
 
 
 def fetch(served, root, **how):
-    return download.fetch("photos", entry(served, **how), root, Silent())
+    return download.fetch("photos", entry(served, **how), root, Reporter())
 
 
 # --- One file ---
@@ -323,7 +323,7 @@ def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, na
     files = tuple(replace(file, checksum=checksum) for file in CATALOGUE[name].files)
     known = replace(CATALOGUE[name], images=1, files=files)
     with serving(content=content) as served:
-        download.fetch(name, known, tmp_path, Silent(), served.address)
+        download.fetch(name, known, tmp_path, Reporter(), served.address)
     assert known.place(tmp_path)
     assert {path.rpartition("/")[2] for path in served.paths} == {
         file.address.rpartition("/")[2] for file in files

@@ -12,7 +12,7 @@ import pytest
 from replayed import grid
 
 from zsntta_cli.errors import EncoderError, SettingsError
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import Keeper, Keeping, kept_before
@@ -28,7 +28,7 @@ def live_runs(root, method="tent", **axes):
     return Grid([method], TINY, ["shapes"], ["glyphs"], axes=axes).runs(root)
 
 
-class Stopping(Silent):
+class Stopping(Reporter):
     """A reporter that stops a run, as Ctrl-C does, after so many batches."""
 
     def __init__(self, after):
@@ -50,7 +50,7 @@ def session(tiny):
     """A live session on the loaded encoder, with a reporter of its own."""
 
     def make(reporter=None):
-        made = live_session(LiveSettings(device="cpu", workers=1), reporter or Silent())
+        made = live_session(LiveSettings(device="cpu", workers=1), reporter or Reporter())
         made._encoders[TINY] = tiny
         return made
 

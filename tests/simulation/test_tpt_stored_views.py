@@ -15,7 +15,7 @@ from made import PROMPT
 from zsntta_cli.cache import store, unfinished
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.methods.live import tpt
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
 from zsntta_cli.simulation import live_session, tuned
 from zsntta_cli.simulation.runs import build_run
@@ -33,7 +33,7 @@ def tpt_run(ood_set="glyphs", **values):
 def extract_tiny(root, limit, names=("shapes", "glyphs")):
     plan = ExtractPlan(names, limit=limit, noise=("gaussian",), noise_count=4, partners=False)
     settings = ExtractSettings(8, 1, overwrite=True, device="cpu", features_dir=root)
-    list(extract(plan, EncoderChoice("tiny"), settings, Silent()))
+    list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
 
 
 def ask(root, run=None, live=session):
@@ -171,7 +171,7 @@ def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
 
     monkeypatch.setattr(unfinished, "write_whole", full)
     notes, run = [], tpt_run()
-    reporter = Silent()
+    reporter = Reporter()
     reporter.note = notes.append
     replay = Simulator(root, partial(live_session, LIVE, reporter)).replay(run)
     assert_equal_items(replay, live(root, run))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,17 +32,11 @@ from zsntta_cli.cache.identity import (
 )
 from zsntta_cli.cache.store import Features, Text, faults, row_norms
 from zsntta_cli.datasets.images import numbered
-from zsntta_cli.datasets.names import (
-    DATASET,
-    NOISE,
-    OWN_NAMES,
-    SetName,
-    is_own_name,
-    noise_name,
-)
+from zsntta_cli.datasets.names import DATASET, NOISE, OWN_NAMES, SetName, is_own_name, noise_name
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, first_line, short
-from zsntta_cli.files import check_target, whole_file, writing
+from zsntta_cli.files import check_target, whole_file
 from zsntta_cli.settings import NOISE_TYPES
+from zsntta_cli.settings.options import LARGEST_SCALE, is_bias, is_scale
 from zsntta_cli.settings.prompts import prompt_template
 
 _SCALE = 100.0  # CLIP's own at the end of its training
@@ -161,6 +155,11 @@ class ImportPlan:
         for what, value in (("name", SetName.parse(self.name).base), ("encoder", self.encoder)):
             if not is_own_name(value):
                 raise SettingsError(f"{what} is '{short(value)}', must be {OWN_NAMES}.")
+        if self.logit_scale is not None and not is_scale(self.logit_scale):
+            most = f"above 0 and at most {LARGEST_SCALE:g}"
+            raise SettingsError(f"logit-scale is {self.logit_scale}, must be {most}.")
+        if self.logit_bias is not None and not is_bias(self.logit_bias):
+            raise SettingsError(f"logit-bias is {self.logit_bias}, must be a number, about -13.")
         if SetName.parse(self.name).kind != DATASET and not self.is_noise:
             pools = ", ".join(_POOLS)
             raise SettingsError(f"name is '{self.name}', must be a data set's or one of: {pools}.")
@@ -205,13 +204,12 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
     if wrong := faults(new, every_row=True):
         raise StoreError(f"{plan.features} cannot be used: {'; '.join(wrong)}.")
     for other in described(root, plan.encoder):
-        if other.path == path:
-            continue
-        check_same(
-            other.path, {**other.identity, "dims": other.dim}, {**new.identity, "dims": new.dim},
-            (*SAME_ENCODER, "dims"),
-            then="give this one another name with --encoder NAME, or the same --logit-scale",
-        )  # fmt: skip
+        if other.path != path:
+            check_same(
+                other.path, {**other.identity, "dims": other.dim},
+                {**new.identity, "dims": new.dim}, (*SAME_ENCODER, "dims"),
+                then="give this one another name with --encoder NAME, or the same --logit-scale",
+            )  # fmt: skip
     with locked(path, note):
         if path.exists() and not plan.overwrite:
             raise StoreError(
@@ -224,46 +222,43 @@ def import_features(plan: ImportPlan, root: Path, note: Note) -> Features:
 
 def _gathered(plan: ImportPlan, path: Path, note: Note) -> tuple[Features, tuple[str, ...]]:
     """The features of a plan's files, and their sample ids."""
-    files = [file for file in (plan.features, plan.labels, plan.class_names, plan.text) if file]
-    contents = {file: read_arrays(file) for file in files}
-    own, beside = contents[plan.features], plan.text or plan.features
-    rows = _pick(own, _FEATURES, plan.features)
-    labels = _find(contents, _LABELS, plan.labels, plan.features)
-    names = _find(contents, _NAMES, plan.class_names, beside, plan.features)
-    texts, generic = ([], (None, "")) if plan.is_noise else _texts(plan, contents, rows.shape[1:])
-    if names is not None:
-        class_names = _lines(names, "class names", plan.class_names or plan.features)
-    else:
-        class_names = tuple(f"class {i}" for text in texts[:1] for i in range(len(text.features)))
-        if class_names:
-            note(f"no class names: called '{class_names[0]}' … '{class_names[-1]}'")
-    if plan.is_noise:
-        labels, class_names = None, ()
-    elif labels is None:
-        note("no labels: can be an OOD set only")
-    labels = np.full(rows.shape[:1], -1) if labels is None else labels
-    _check_shapes(plan, rows, labels, class_names, texts)
+    own, where = read_arrays(plan.features), plan.text or plan.features
+    of_text = read_arrays(plan.text) if plan.text else own
+    rows = _array_of(own, _FEATURES, plan.features)
+    if rows.ndim != 2 or not rows.size or not _is_float(rows):
+        _refuse(plan.features, "the features", rows, "(N, D) of floating-point numbers")
+    dim = rows.shape[1:]
+    texts, generic = ([], None) if plan.is_noise else _texts(plan, of_text, where, dim)
+    source = of_text.get("generic_source", np.array(IMPORTED)).ravel()
+    of_words = "" if generic is None else _lines(source, "source", where)[0]
+    class_names = _class_names(plan, [of_text, own], texts, note)
+    for text in texts:
+        if text.features.shape != (len(class_names), *dim) or not _is_float(text.features):
+            what = f"text features for {len(class_names)} classes"
+            _refuse(where, what, text.features, "(C, D): a row for each class")
+    labels = _labels(plan, own, len(rows), len(class_names), note)
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
     ids = _lines(own["sample_ids"], "sample ids", plan.features) if "sample_ids" in own else ()
     if ids and len(ids) != len(rows):
         raise StoreError(f"{plan.features} has {len(ids):,} sample ids for {len(rows):,} rows.")
-    encoder = _encoder(own["encoder"], plan.features) if "encoder" in own else None
-    if encoder is not None:
-        model = short(str(encoder.get("model")))
+    identity = plan.identity(_encoder(own["encoder"], plan.features) if "encoder" in own else None)
+    if "encoder" in own:
+        model = short(str(identity.get("model")))
         note(f"{plan.features.name} says that its features are of {model}")
+    files = [file for file in (plan.features, plan.labels, plan.class_names, plan.text) if file]
     features = Features(
-        path, NOISE if plan.is_noise else DATASET, plan.name, plan.identity(encoder),
+        path, NOISE if plan.is_noise else DATASET, plan.name, identity,
         {"images": len(rows), "imported": [file.name for file in files]},
-        rows, labels.astype(np.int32), class_names,
-        {text.template: replace(text, features=_unit(text.features)) for text in texts}, *generic,
-        _is_normalized(rows, plan.normalized, own.get("normalized"), note),
+        rows, labels, class_names,
+        {text.template: replace(text, features=_unit(text.features)) for text in texts},
+        generic, of_words, _is_normalized(rows, plan.normalized, own.get("normalized"), note),
     )  # fmt: skip
     return features, ids or tuple(numbered(len(rows)))
 
 
-def _pick(content: Content, keys: tuple[str, ...], path: Path) -> Array:
-    """Pick the array under the first of `keys` that is there, or the only array if it has no key.
+def _array_of(content: Content, keys: tuple[str, ...], path: Path) -> Array:
+    """The array under the first of `keys` that is there, or the only array if it has no key.
 
     Raises:
         StoreError: there is no such array.
@@ -276,89 +271,76 @@ def _pick(content: Content, keys: tuple[str, ...], path: Path) -> Array:
     raise StoreError(f"{path} holds {held}, must hold {wanted}: save it under that name.")
 
 
-def _find(
-    contents: Mapping[Path, Content], keys: tuple[str, ...], named: Path | None, *fallbacks: Path
-) -> Array | None:
-    """Find an array in the file named for it, or in the first fallback that has it."""
-    if named:
-        return _pick(contents[named], keys, named)
-    arrays = (contents[path].get(key) for path in fallbacks for key in keys)
-    return next((array for array in arrays if array is not None and array.size), None)
+def _first(keys: tuple[str, ...], *contents: Content) -> Array | None:
+    """The first array under one of `keys` in some contents; None where all are empty."""
+    arrays = (content[key] for content in contents for key in keys if key in content)
+    return next((array for array in arrays if array.size), None)
+
+
+def _refuse(file: Path, what: str, array: Array, wanted: str) -> NoReturn:
+    raise StoreError(f"{file}: {what} are {array.dtype} {array.shape}, must be {wanted}.")
 
 
 def _texts(
-    plan: ImportPlan, contents: Mapping[Path, Content], dim: tuple[int, ...]
-) -> tuple[list[Text], tuple[NDArray[np.float32] | None, str]]:
+    plan: ImportPlan, content: Content, where: Path, dim: tuple[int, ...]
+) -> tuple[list[Text], NDArray[np.float32] | None]:
     """The text features of the plan's prompt, or of an export's templates; and the generic text."""
-    where = plan.text or plan.features
-    content, array = contents[where], _find(contents, _TEXT, plan.text, plan.features)
-    generic = _generic(content, where, dim)
+    generic, feature = content.get("generic_text"), None
+    if generic is not None:
+        if generic.shape != dim or not _is_float(generic):
+            _refuse(where, "'generic_text' in it", generic, f"{dim}, as a row of the features")
+        with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
+            feature = np.ascontiguousarray(generic, np.float32)
+    array = _array_of(content, _TEXT, where) if plan.text else _first(_TEXT, content)
     if array is None:
-        return [], generic
+        return [], feature
     if "templates" not in content or plan.prompt is not None:
-        return [Text(plan.template, array)], generic
+        return [Text(plan.template, array)], feature
     templates = _lines(content["templates"], "templates", where)
     scales = content.get("logit_scales", np.full(len(templates), np.nan))
     if scales.shape != (len(templates),) or scales.dtype.kind != "f":
         raise StoreError(f"{where}: 'logit_scales' in it are not one for each of the templates.")
     own = [None if np.isnan(scale) else float(scale) for scale in scales]
-    arrays = [_pick(content, (_text_key(i),), where) for i in range(len(templates))]
-    return [Text(*text) for text in zip(templates, arrays, own, strict=True)], generic
+    arrays = [_array_of(content, (_text_key(i),), where) for i in range(len(templates))]
+    return [Text(*text) for text in zip(templates, arrays, own, strict=True)], feature
 
 
-def _generic(
-    content: Content, where: Path, dim: tuple[int, ...]
-) -> tuple[NDArray[np.float32] | None, str]:
-    """The generic text (D,) of a file, and its source."""
-    if "generic_text" not in content:
-        return None, ""
-    array, source = content["generic_text"], content.get("generic_source", np.array(IMPORTED))
-    if array.shape != dim or not _is_float(array):
-        raise StoreError(
-            f"{where}: 'generic_text' in it is {array.dtype} {array.shape}, must be {dim} of "
-            f"floating-point numbers, as a row of the features."
-        )
-    with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
-        feature = np.ascontiguousarray(array, np.float32)
-    return feature, _lines(source.ravel(), "source", where)[0]
+def _class_names(
+    plan: ImportPlan, contents: list[Content], texts: list[Text], note: Note
+) -> tuple[str, ...]:
+    """The class names (C,) of their own file, or of the others; numbers where texts have none."""
+    if plan.is_noise:
+        return ()
+    file = plan.class_names
+    names = _array_of(read_arrays(file), _NAMES, file) if file else _first(_NAMES, *contents)
+    if names is not None:
+        return _lines(names, "class names", file or plan.features)
+    class_names = tuple(f"class {i}" for text in texts[:1] for i in range(len(text.features)))
+    if class_names:
+        note(f"no class names: called '{class_names[0]}' … '{class_names[-1]}'")
+    return class_names
 
 
-def _check_shapes(
-    plan: ImportPlan, rows: Array, labels: Array, class_names: tuple[str, ...], texts: list[Text]
-) -> None:
-    """Refuse arrays that do not fit each other."""
-    dim, classes = rows.shape[1:], len(class_names)
-    wrong = [rows] * (len(dim) != 1 or not rows.size or not _is_float(rows))
-    wrong += [
-        text.features
-        for text in texts
-        if text.features.shape != (classes, *dim) or not _is_float(text.features)
-    ]
-    for array in wrong[:1]:
-        what = "the features" if array is rows else f"text features for {classes} classes"
-        file = plan.features if array is rows else plan.text or plan.features
-        raise StoreError(
-            f"{file}: {what} are {array.dtype} {array.shape}, must be (N, D) of floating-point "
-            f"numbers, for text (C, D): a row for each class."
-        )
-    most, numbers = classes - 1 if classes else _LARGEST_LABEL, labels.dtype.kind in "iu"
-    if (
-        labels.shape != rows.shape[:1]
-        or not numbers
-        or not -1 <= labels.min() <= labels.max() <= most
-    ):
-        span = f" from {labels.min()} to {labels.max()}" if labels.size else ""
-        way = ""
+def _labels(
+    plan: ImportPlan, own: Content, count: int, classes: int, note: Note
+) -> NDArray[np.int32]:
+    """The labels (N,) of their own file or that of the features, -1 for none."""
+    file = plan.labels
+    labels = _array_of(read_arrays(file), _LABELS, file) if file else _first(_LABELS, own)
+    if plan.is_noise or labels is None:
+        if not plan.is_noise:
+            note("no labels: can be an OOD set only")
+        return np.full(count, -1, np.int32)
+    most, are_whole = classes - 1 if classes else _LARGEST_LABEL, labels.dtype.kind in "iu"
+    if labels.shape != (count,) or not are_whole or not -1 <= labels.min() <= labels.max() <= most:
+        way = "" if are_whole else ": labels.astype('int32')"
         if labels.ndim == 2:
-            way = (
-                ": labels.ravel() of a column" if labels.shape[1] == 1 else ": argmax(1) of one-hot"
-            )
-        elif not numbers:
-            way = ": labels.astype('int32')"
-        raise StoreError(
-            f"{plan.labels or plan.features}: the labels are {labels.dtype} {labels.shape}{span}, "
-            f"must be whole numbers ({len(rows)},) from 0 to {most}, or -1 for none{way}."
-        )
+            is_column = labels.shape[1] == 1
+            way = f": {'labels.ravel() of a column' if is_column else 'argmax(1) of one-hot'}"
+        span = f" ({labels.min()} to {labels.max()})" if labels.size else ""
+        wanted = f"whole numbers ({count},) from 0 to {most}, or -1 for none{way}"
+        _refuse(file or plan.features, f"the labels{span}", labels, wanted)
+    return labels.astype(np.int32)
 
 
 def _is_float(array: Array) -> bool:
@@ -371,9 +353,7 @@ def _lines(array: Array, what: str, where: Path) -> tuple[str, ...]:
         array = np.char.decode(array, "utf-8", "replace")
     texts = tuple(map(str, array.tolist())) if array.ndim == 1 and array.dtype.kind == "U" else ()
     if not texts or any(map(_NO_LINE.search, texts)):
-        raise StoreError(
-            f"{where}: the {what} are {array.dtype} {array.shape}, each must be one line of text."
-        )
+        _refuse(where, f"the {what}", array, "texts of one line each")
     return texts
 
 
@@ -419,7 +399,7 @@ def export_features(
         StoreError: the target exists already, the set has no images, or the file is broken or
             cannot be written.
     """
-    if not check_target(target) and not overwrite and _has_content(target):
+    if not check_target(target) and not overwrite and target.exists() and target.stat().st_size:
         raise StoreError(
             f"{target} is there already: --overwrite replaces it, --output names another place"
         )
@@ -466,8 +446,3 @@ def only_file(root: Path, name: str, encoder: str | None) -> Path:
 
 def _text_key(index: int) -> str:
     return f"text_features_{index}" if index else "text_features"
-
-
-def _has_content(file: Path) -> bool:
-    with writing(file):
-        return file.exists() and file.stat().st_size > 0

@@ -36,8 +36,9 @@ def push(
     """
     from zsntta_cli import sharing
 
-    plan = sharing.PushPlan(features_dir, tuple(name or ()), encoder, without_ids, i_may)
-    paths, commit = sharing.push(repository, plan)
+    paths, commit = sharing.push(
+        repository, features_dir, name or (), encoder, without_ids=without_ids, may=i_may
+    )
     for path in paths:
         say(f"{path}: published")
     say(f"to read them: zsntta cache pull {repository}@{commit}")

@@ -26,7 +26,7 @@ from filelock import FileLock, Timeout
 from zsntta_cli.datasets.catalogue import DatasetEntry, Download, Reader
 from zsntta_cli.datasets.tree import COMPRESSED
 from zsntta_cli.errors import DatasetError, first_line
-from zsntta_cli.files import scratch_folder, take_name, writing
+from zsntta_cli.files import scratch, take_name, writing
 from zsntta_cli.progress import ConsoleReporter, Reporter
 
 _MEGABYTE = 10**6
@@ -236,8 +236,8 @@ def unpack(archive: Path, folder: Path) -> None:
     """
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(folder.parent) as scratch:
-            content = scratch / folder.name
+        with scratch(folder.parent, is_folder=True) as place:
+            content = place / folder.name
             _unpack_below(archive, content)
             os.sync()
             os.rename(content, folder)

@@ -26,7 +26,7 @@ from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.encoders.text import generic_text, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.errors import EncoderError, first_line
-from zsntta_cli.progress import Advance, Reporter, Silent
+from zsntta_cli.progress import Advance, Reporter
 from zsntta_cli.settings import EncoderChoice
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class Encoding:
             encoded.append(_encoded(item, digest, kept.get(digest)))
             if encoded[i].features is None and not encoded[i].error:
                 todo.append(i)
-        reporter = self.reporter if name else Silent()
+        reporter = self.reporter if name else Reporter()
         if todo:
             with reporter.track(name, len(todo)) as advance:
                 for i, digest, image in self._read(items, todo, advance):

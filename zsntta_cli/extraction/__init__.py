@@ -40,7 +40,7 @@ def extract(
     """
     from zsntta_cli.extraction import plan
     from zsntta_cli.files import checked_path
-    from zsntta_cli.progress import Silent
+    from zsntta_cli.progress import Reporter
     from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
     for name in (*sets, *words):
@@ -54,4 +54,4 @@ def extract(
         features_dir=checked_path(features_dir, "features_dir"),
     )  # fmt: skip
     choice = EncoderChoice(model, pretrained, precision)
-    return list(plan.extract(wanted, choice, settings, reporter or Silent()))
+    return list(plan.extract(wanted, choice, settings, reporter or Reporter()))

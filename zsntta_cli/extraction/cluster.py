@@ -20,7 +20,7 @@ from zsntta_cli.extraction.connection import Connection, last_line, most_cores
 from zsntta_cli.extraction.extractor import Extracted
 from zsntta_cli.extraction.plan import ExtractPlan, extract_part
 from zsntta_cli.plugins import LoadedScripts
-from zsntta_cli.progress import Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 _RETRIES = 20  # of a part whose node was lost; one that kills its worker each time must end
@@ -120,6 +120,6 @@ def make_part(
             f"folder in which the command is typed."
         )
     try:
-        return extract_part(*job, Silent(), index, of)
+        return extract_part(*job, Reporter(), index, of)
     except ZsnttaError as error:
         return error

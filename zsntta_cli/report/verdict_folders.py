@@ -21,7 +21,7 @@ from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
 from zsntta_cli.detection.sources.item import Item
 from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
 from zsntta_cli.errors import StoreError, printable, short
-from zsntta_cli.files import scratch_folder, sync, take_name, writing
+from zsntta_cli.files import scratch, sync, take_name, writing
 from zsntta_cli.progress import Reporter
 
 LIST = "verdicts.csv"
@@ -94,7 +94,7 @@ class Copies(RowSink):
         target = Path(os.path.realpath(self.root))
         with writing(self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with scratch_folder(target.parent) as folder:
+            with scratch(target.parent, is_folder=True) as folder:
                 rows = self._copied(folder)
                 if rows:
                     _write_list(folder / LIST, rows)

@@ -25,7 +25,7 @@ from zsntta_cli.errors import EncoderError, SettingsError, StoreError, ZsnttaErr
 from zsntta_cli.extraction.connection import Connection, last_line, most_cores
 from zsntta_cli.methods import METHODS
 from zsntta_cli.plugins import LoadedScripts
-from zsntta_cli.progress import Reporter, Silent
+from zsntta_cli.progress import Reporter
 from zsntta_cli.results.store import Keeper, Keeping, kept_before
 from zsntta_cli.settings import ENGINES, LOCAL, RAY, LiveSettings, ratio_text
 from zsntta_cli.settings.options import check, check_choice
@@ -114,7 +114,7 @@ def run_all(
             Ray.
         EncoderError: a process died; no cluster.
     """
-    reporter = reporter or Silent()
+    reporter = reporter or Reporter()
     records = {} if found is None else found
     records |= kept_before(root, runs, keeping) if keeping else {}
     if records:

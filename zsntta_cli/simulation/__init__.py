@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 def live_session(settings: "LiveSettings", reporter: "Reporter | None" = None) -> "LiveSession":
     """A session for live methods; it imports torch."""
     from zsntta_cli.encoders.clip import wait_passively
-    from zsntta_cli.progress import Silent
+    from zsntta_cli.progress import Reporter
 
     wait_passively()
     from zsntta_cli.simulation.live import LiveSession
 
-    return LiveSession(settings, reporter or Silent())
+    return LiveSession(settings, reporter or Reporter())
 
 
 @dataclass(frozen=True)
