@@ -215,7 +215,7 @@ def test_what_does_not_fit(arrays, parts):
 
 def test_labels_too_large_without_class_names():
     path = savez(features=RAW, labels=LABELS.astype(np.uint64) + 2**31)
-    not_imported("to 2147483650) are uint64 (4,), must be whole numbers (4,) from 0 to 2147483647", features=path)
+    not_imported("to 2147483650) are uint64 (4,), must be whole numbers", features=path)
 
 
 @pytest.mark.parametrize("name", ["cifar10-c:fog:1", "cifar100-c:all:5", "imagenet-c:snow:3"])

@@ -238,7 +238,7 @@ def test_what_cannot_be_had_of_distributions_is_left_out_and_noted(typed, instal
     assert "note: left out: the entry point 'installed' of o" in stderr
     assert "the entry point 'adand' of other adds the method 'adand', and there is one" in stderr
     assert "'lost' of other is left out (ModuleNotFoundError: No module named" in stderr
-    assert "the entry point 'three' of other adds the method 'three': 3 is no class" in stderr
+    assert "the entry point 'three' of other adds the method 'three': " in stderr
 
 
 def test_a_method_that_raises_is_one_line_with_its_place(typed, tmp_path):
