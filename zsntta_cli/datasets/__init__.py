@@ -53,24 +53,27 @@ def _own(name: SetName, data_root: Path) -> "ImageSet":
     from zsntta_cli.datasets.class_names import names_of_folders
     from zsntta_cli.datasets.known_sets import folder_set
 
-    if name.hub and not name.hub.startswith(HF):
-        return hub.web_repository(name.base, name.hub, data_root)
-    name.check_own(is_known=name.base in CATALOGUE)
-    if name.hub:
-        return names_of_folders(hub.hub_images(name.base, name.hub))
-    assert name.path is not None
+    is_repository = bool(name.hub) and not name.hub.startswith(HF)
+    if not is_repository:
+        name.check_own(is_known=name.base in CATALOGUE)
     base, path = name.base, name.path
     try:
+        if is_repository:
+            return hub.web_repository(base, name.hub, data_root)
+        if path is None:
+            return names_of_folders(hub.hub_images(base, name.hub))
         if lists.is_list(path):
             return names_of_folders(lists.list_set(base, path, name.label))
-        tars = shards.shard_paths(base, path)
+        tars = shards.shard_paths(path)
         if tars or name.label or (not path.is_dir() and shards.is_shard(tree.files_in(path))):
             return names_of_folders(shards.web_dataset(base, tars or [path], name.label))
         images = names_of_folders(folder_set(base, path))
-        if path.is_dir() and (unused := lists.unused_list(base, path)):
+        if path.is_dir() and (unused := lists.unused_list(path)):
             way = f"{unused} has labels that are not read: --dataset {base}={unused} takes them"
             images = replace(images, notes=[*images.notes, way])
         return images
+    except DatasetError as error:
+        raise DatasetError(f"data set '{base}': {error}") from error
     except OSError as error:
         raise DatasetError(f"data set '{base}' cannot be read ({first_line(error)}).") from error
 
@@ -154,20 +157,20 @@ def _read(entry: DatasetEntry, name: str, base: str, root: Path) -> "ImageSet":
         fetching = f"zsntta datasets get {base} fetches it from "
         packed = f" or {' and '.join(entry.packed)}" if entry.packed else ""
         raise DatasetError(
-            f"data set '{name}' is not whole in {root} ({_reason(name, error)}): wanted is "
+            f"data set '{name}' is not whole in {root} ({_reason(error)}): wanted is "
             f"{entry.layout}{packed}; {fetching if entry.files else 'it is to be had from '}"
             f"{entry.home}: "
             "name the folder of all sets with --data-root"
         ) from error
 
 
-def _reason(name: str, error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Why a known set cannot be read; of a path that is not there, what is there instead."""
     if isinstance(error, NotImplementedError):  # of scipy, whose own line is for programmers
         return "a .mat file of MATLAB 7.3: save it again with -v7"
     if not (isinstance(error, FileNotFoundError) and error.filename):
         line = str(error) if isinstance(error, DatasetError) else first_line(error)
-        return line.removeprefix(f"data set '{name}': ").removesuffix(".")
+        return line.removesuffix(".")
     path = Path(error.filename)
     above = next((parent for parent in path.parents if parent.is_dir()), None)
     names = sorted(p.name for p in above.iterdir() if p.name[0] != ".") if above else []

@@ -20,7 +20,7 @@ Told = int | str | None  # of an image's class: a number from 0, -1 and None for
 
 
 def labels_told(
-    name: str, where: object, told: Sequence[Told], names: Sequence[str] = ()
+    where: object, told: Sequence[Told], names: Sequence[str] = ()
 ) -> tuple[list[int], list[str]]:
     """Labels, -1 where none is told, and class names: `names`, or those that are told, sorted.
 
@@ -34,13 +34,11 @@ def labels_told(
     if not texts:
         return numbers, list(names) if max(numbers, default=-1) >= 0 else []
     if max(numbers) >= 0:
-        raise DatasetError(f"data set '{name}': labels in {where} are numbers and texts.")
+        raise DatasetError(f"labels in {where} are numbers and texts.")
     class_names = list(names) or sorted(texts)
     if strange := sorted(text for text in texts if class_names.count(text) != 1):
         times = "twice" if strange[0] in class_names else "not"
-        raise DatasetError(
-            f"data set '{name}': '{short(strange[0])}' in {where} is {times} among the class names."
-        )
+        raise DatasetError(f"'{short(strange[0])}' in {where} is {times} among the class names.")
     index = {text: i for i, text in enumerate(class_names)}
     return [index[label] if isinstance(label, str) else -1 for label in told], class_names
 

@@ -65,16 +65,14 @@ def cifar_c(
 
     def array(file: str) -> NDArray[Any]:
         if file not in files:
-            raise DatasetError(f"data set '{name}': {place} has no {file}.")
+            raise DatasetError(f"{place} has no {file}.")
         try:
             if place.is_dir():
                 content: NDArray[Any] = np.load(place.joinpath(*files[file].parts), mmap_mode="r")
             else:
                 content = np.load(io.BytesIO(files[file].read()))
         except (ValueError, EOFError) as error:
-            raise DatasetError(
-                f"data set '{name}': {file} in {place} is broken or no .npy file."
-            ) from error
+            raise DatasetError(f"{file} in {place} is broken or no .npy file.") from error
         size = len(content) // SEVERITIES
         rows = content[(severity - 1) * size : severity * size]
         return rows if place.is_dir() else rows.copy()  # the file is held no longer
@@ -84,7 +82,7 @@ def cifar_c(
     shape = (len(labels), 32, 32, 3) if labels.ndim == 1 else ()
     if any(block.shape != shape or block.dtype != np.uint8 for block in blocks) or not len(labels):
         raise DatasetError(
-            f"data set '{name}': its .npy files are not CIFAR-C's: labels (N,) and images "
+            f"its .npy files are not CIFAR-C's: labels (N,) and images "
             f"(N, 32, 32, 3) of bytes, {SEVERITIES} severities one after the other."
         )
     ids = [f"{corruption}/{i:05d}" for corruption in corruptions for i in range(len(labels))]

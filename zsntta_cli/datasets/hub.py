@@ -43,15 +43,14 @@ def hub_images(name: str, address: str) -> ImageSet:
     asked = dict(parse_qsl(parts[5] or "")) if parts else {}
     if not parts or not asked.keys() <= {"image", "label"}:
         raise DatasetError(
-            f"data set '{name}': {address} must be hf:ORG/NAME:SPLIT, or "
+            f"{address} must be hf:ORG/NAME:SPLIT, or "
             f"hf:ORG/NAME@REVISION:CONFIG:SPLIT?image=COLUMN&label=COLUMN."
         )
     source, revision, config, split = parts.groups()[:4]
     library = find_spec("datasets")
     if library is None or library.origin is None:  # a folder of that name is there more often
         raise DatasetError(
-            f"data set '{name}': the library datasets reads {HF}{source}: "
-            f"pip install 'zsntta[datasets]'."
+            f"the library datasets reads {HF}{source}: pip install 'zsntta[datasets]'."
         )
     import datasets
 
@@ -61,10 +60,9 @@ def hub_images(name: str, address: str) -> ImageSet:
         rows, commit = _rows(source, revision, config, split)
     except Exception as error:  # the library, and the hub below it, raise what they like
         raise DatasetError(
-            f"data set '{name}': {HF}{source} cannot be loaded ({type(error).__name__}: "
-            f"{first_line(error)})."
+            f"{HF}{source} cannot be loaded ({type(error).__name__}: {first_line(error)})."
         ) from error
-    kinds, where = rows.features, f"data set '{name}': {HF}{source}"
+    kinds, where = rows.features, f"{HF}{source}"
     images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
     images = images or [column for column, kind in kinds.items() if _may_hold_images(kind)]
     if (image := _one(where, "image", images, asked.get("image"))) is None:
@@ -75,7 +73,7 @@ def hub_images(name: str, address: str) -> ImageSet:
     columns = [*typed, *others] if "label" in asked else usual
     label = _one(where, "label", columns, asked.get("label"))
     told = rows.select_columns([label]).with_format(None)[:][label] if label else [None] * len(rows)
-    labels, class_names = labels_told(name, source, told, getattr(kinds.get(label), "names", ()))
+    labels, class_names = labels_told(source, told, getattr(kinds.get(label), "names", ()))
     stored, is_local = rows.select_columns([image]), source.startswith("/")
     stored = stored.cast_column(image, datasets.Image(decode=False))
     files = [  # as .png, which may have more than 8 bits: no name tells
@@ -208,15 +206,15 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     """
     root, where = data_root / repository, f"https://huggingface.co/datasets/{repository}"
     try:
-        tars = shards.shard_paths(name, root)
+        tars = shards.shard_paths(root)
     except DatasetError:
         tars = []
     if not tars:
-        _fetch(name, repository, root)
-        tars = shards.shard_paths(name, root)
+        _fetch(repository, root)
+        tars = shards.shard_paths(root)
     if not tars:
         raise DatasetError(
-            f"data set '{name}': {where} has no {shards.SPLIT}/{shards.COUNT}: it is no web data "
+            f"{where} has no {shards.SPLIT}/{shards.COUNT}: it is no web data "
             f"set of CLIP_benchmark's layout."
         )
     images = shards.web_dataset(name, tars)
@@ -227,7 +225,7 @@ def web_repository(name: str, repository: str, data_root: Path) -> ImageSet:
     return replace(images, facts={**images.facts, HUB: repository + commit})
 
 
-def _fetch(name: str, repository: str, root: Path) -> None:
+def _fetch(repository: str, root: Path) -> None:
     """Fetch the texts and the split of a repository, of one revision, the shards last."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]
@@ -244,6 +242,6 @@ def _fetch(name: str, repository: str, root: Path) -> None:
             )  # fmt: skip
     except Exception as error:  # the hub and what it asks through raise what they like
         raise DatasetError(
-            f"data set '{name}': https://huggingface.co/datasets/{repository} is not whole in "
+            f"https://huggingface.co/datasets/{repository} is not whole in "
             f"{root} and cannot be fetched ({type(error).__name__}: {first_line(error)})."
         ) from error

@@ -54,11 +54,11 @@ def validation(name: str, root: Path) -> ImageSet:
     """The validation set: `imagenet/val/` by wnid, which is made of the published archives once."""
     folder = root / "imagenet"
     if not (folder / "val").exists() and (folder / "ILSVRC2012_img_val.tar").is_file():
-        _sort_archive(name, folder)
+        _sort_archive(folder)
     return by_keys(name, {"": existing(folder / "val")}, names_by_wnid())
 
 
-def _sort_archive(name: str, folder: Path) -> None:
+def _sort_archive(folder: Path) -> None:
     """Make `val/` of the tar of all validation images and the devkit, by torchvision.
 
     Raises:
@@ -73,6 +73,6 @@ def _sort_archive(name: str, folder: Path) -> None:
         imagenet.parse_val_archive(folder, wnids=wnids, folder=begun.name)
         os.rename(begun, folder / "val")
     except (RuntimeError, OSError) as error:
-        raise DatasetError(f"data set '{name}': {first_line(error)}") from error
+        raise DatasetError(first_line(error)) from error
     finally:
         shutil.rmtree(begun, ignore_errors=True)

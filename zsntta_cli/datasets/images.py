@@ -122,7 +122,7 @@ def file_set(
     """
     read = FileImages(files)
     return ImageSet(
-        name, read, _checked(name, labels, class_names), [file.id for file in files], class_names,
+        name, read, _checked(labels, class_names), [file.id for file in files], class_names,
         fingerprint=",".join(str(file.size) for file in files), reading=read.reading(),
     )  # fmt: skip
 
@@ -143,19 +143,17 @@ def array_set(
         return Image.fromarray(np.ascontiguousarray(blocks[i // size][i % size]))
 
     ids = numbered(len(labels))
-    return ImageSet(
-        name, read, _checked(name, labels, class_names), ids, class_names, digest.hexdigest()
-    )
+    return ImageSet(name, read, _checked(labels, class_names), ids, class_names, digest.hexdigest())
 
 
 def _checked(
-    name: str, labels: Sequence[int] | NDArray[np.integer], class_names: Sequence[str]
+    labels: Sequence[int] | NDArray[np.integer], class_names: Sequence[str]
 ) -> NDArray[np.int32]:
     array = np.asarray(labels, np.int32)
     highest = len(class_names) - 1 if class_names else array.max(initial=-1)
     if len(array) and not -1 <= array.min() <= array.max() <= highest:
         raise DatasetError(
-            f"data set '{name}': labels run from {array.min()} to {array.max()}, but there are "
+            f"labels run from {array.min()} to {array.max()}, but there are "
             f"{len(class_names)} class names."
         )
     return array

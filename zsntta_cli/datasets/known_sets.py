@@ -57,11 +57,11 @@ def folder_set(name: str, place: Path, within: str = "") -> ImageSet:
     files = tree.images_in(place, within, left_out)
     if not files:
         words = f"; left out: {left_out.words()}" if left_out.words() else ""
-        raise DatasetError(f"data set '{name}': no image in {place}{words}.")
+        raise DatasetError(f"no image in {place}{words}.")
     classes = tree.in_order({file.parts[0] for file in files if len(file.parts) > 1})
     if classes and (beside := [file.id for file in files if len(file.parts) == 1]):
         raise DatasetError(
-            f"data set '{name}': {place} has images beside class folders, such as {beside[0]}: "
+            f"{place} has images beside class folders, such as {beside[0]}: "
             f"each must be in a folder of its class."
         )
     index = {folder: label for label, folder in enumerate(classes)}
@@ -100,14 +100,13 @@ def by_keys(
         lacking = [folder for folder, found in by_folder.items() if not found]
         if lacking:
             raise DatasetError(
-                f"data set '{name}': {len(lacking):,} of {len(by_folder):,} classes have no image "
+                f"{len(lacking):,} of {len(by_folder):,} classes have no image "
                 f"in {place}, such as {lacking[0]}"
                 f"{f'; it has {first_of(sorted(strange))}' if strange else ''}."
             )
         if strange:
             raise DatasetError(
-                f"data set '{name}': {len(strange):,} folders in {place} are no class of it, such "
-                f"as {min(strange)}."
+                f"{len(strange):,} folders in {place} are no class of it, such as {min(strange)}."
             )
         files += [file for found in by_folder.values() for file in found]
         labels += [label for label, found in enumerate(by_folder.values()) for _ in found]
@@ -125,8 +124,7 @@ def listed(
     missing = [path for path in paths if not path.is_file()]
     if missing:
         raise DatasetError(
-            f"data set '{name}': {len(missing):,} of {len(paths):,} images are missing, such as "
-            f"{missing[0]}."
+            f"{len(missing):,} of {len(paths):,} images are missing, such as {missing[0]}."
         )
     files = [tree.File(p.relative_to(base).parts, p.stat().st_size, p.read_bytes) for p in paths]
     return file_set(name, files, labels, names)
@@ -240,7 +238,7 @@ def _chosen(images: ImageSet, listed: Path, path: str) -> ImageSet:
     missing = [sample_id for sample_id in ids if sample_id not in rows]
     if missing or not ids:
         raise DatasetError(
-            f"data set '{images.name}': {len(missing):,} of {len(ids):,} images of {listed} are "
+            f"{len(missing):,} of {len(ids):,} images of {listed} are "
             f"missing{f', such as {missing[0]}' if missing else ''}."
         )
     chosen = np.array(sorted({rows[sample_id] for sample_id in ids}), np.int64)
@@ -258,7 +256,7 @@ def coop(name: str, root: Path, *, path: str, split: str, images: str) -> ImageS
     rows = [row for part in ("train", "val", "test") for row in parts[part]]
     names = dict(sorted((label, class_name) for _, label, class_name in rows))
     if list(names) != list(range(len(names))):
-        raise DatasetError(f"data set '{name}': the labels of {file} are not 0, 1, 2 and so on.")
+        raise DatasetError(f"the labels of {file} are not 0, 1, 2 and so on.")
     paths = [base / place.lstrip("/") for place, _, _ in parts["test"]]
     labels = [label for _, label, _ in parts["test"]]
     found = listed(name, existing(base), paths, labels, list(names.values()))

@@ -205,21 +205,21 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     rows = list(dict.fromkeys(read_list(path, label)))
     [(most, times)] = Counter(row.path for row in rows).most_common(1)
     if times > 1:
-        raise DatasetError(f"data set '{name}': {path} has two labels for {short(most)}.")
-    base, paths = _placed_files(name, path, [row.path for row in rows])
-    labels, class_names, notes = _labelled(name, path, rows)
+        raise DatasetError(f"{path} has two labels for {short(most)}.")
+    base, paths = _placed_files(path, [row.path for row in rows])
+    labels, class_names, notes = _labelled(path, rows)
     files = []
     for row, place in zip(rows, paths, strict=True):
         parts = tuple(part for part in Path(row.path).parts if part != "/")
         files.append(File(parts, place.stat().st_size, place.read_bytes))
     if base.absolute() != path.absolute().parent and not Path(rows[0].path).is_absolute():
-        notes = [f"{name}: the images of {path.name} are read from {base}", *notes]
+        notes = [f"the images of {path.name} are read from {base}", *notes]
     images = with_lists(file_set(name, files, labels, class_names), [path])
     told = f"list {path.name}" if max(labels) >= 0 else ""
     return replace(images, labels_from=told, notes=notes)
 
 
-def _placed_files(name: str, path: Path, paths: Sequence[str]) -> tuple[Path, list[Path]]:
+def _placed_files(path: Path, paths: Sequence[str]) -> tuple[Path, list[Path]]:
     """The first folder that has all images of a list, and their files.
 
     Above the list's folder, only paths with a folder are looked for: `1.jpg` is anywhere.
@@ -240,15 +240,13 @@ def _placed_files(name: str, path: Path, paths: Sequence[str]) -> tuple[Path, li
                 return base, list(places.values())
             missing = min(missing, [one for one in paths if one not in places], key=len)
     raise DatasetError(
-        f"data set '{name}': {len(missing):,} of {counted(len(paths), 'image')} of {path} are not "
+        f"{len(missing):,} of {counted(len(paths), 'image')} of {path} are not "
         f"there, such as {short(missing[0])}: paths are relative to the list's folder, or to one "
         f"folder beside it."
     )
 
 
-def _labelled(
-    name: str, path: Path, rows: Sequence[Row]
-) -> tuple[list[int], list[str], Sequence[str]]:
+def _labelled(path: Path, rows: Sequence[Row]) -> tuple[list[int], list[str], Sequence[str]]:
     """Labels, -1 without one, class names, those beside numbers or texts in their order, and notes.
 
     Raises:
@@ -260,13 +258,13 @@ def _labelled(
             row.label or None if n in (None, -1) else n
             for n, row in zip(numbers, rows, strict=True)
         ]
-        return *labels_told(name, path, told), []
+        return *labels_told(path, told), []
     labels = [max(number or 0, -1) for number in numbers]
     named: dict[int, str] = {}
     for label, row in zip(labels, rows, strict=True):
         if label >= 0 and row.name and named.setdefault(label, row.name) != row.name:
             raise DatasetError(
-                f"data set '{name}': in {path} the label {label} is called '{short(named[label])}' "
+                f"in {path} the label {label} is called '{short(named[label])}' "
                 f"and '{short(row.name)}'."
             )
     if not named:
@@ -280,7 +278,7 @@ def _labelled(
     return labels, [named.get(label, str(label)) for label in range(max(named) + 1)], notes
 
 
-def unused_list(name: str, folder: Path) -> Path | None:
+def unused_list(folder: Path) -> Path | None:
     """A list with labels of images that lie in a folder, which was read by its folders instead."""
     for path in sorted(folder.iterdir()):
         ending = path.suffix.lower()
@@ -292,7 +290,7 @@ def unused_list(name: str, folder: Path) -> Path | None:
         ):
             try:
                 rows = read_list(path)
-                _placed_files(name, path, [row.path for row in rows])
+                _placed_files(path, [row.path for row in rows])
             except DatasetError:
                 continue
             if any(row.label for row in rows):

@@ -55,7 +55,7 @@ def expand_braces(pattern: str) -> Iterator[str]:
         yield from expand_braces(pattern[: braces.start()] + choice + pattern[braces.end() :])
 
 
-def shard_paths(name: str, path: Path) -> list[Path]:
+def shard_paths(path: Path) -> list[Path]:
     """The tars of a pattern, or of a folder with nshards.txt, or of its split `test`; else none.
 
     Raises:
@@ -68,8 +68,8 @@ def shard_paths(name: str, path: Path) -> list[Path]:
     if folder is None and splits:
         names = sorted(folder.name for folder in splits)
         raise DatasetError(
-            f"data set '{name}': {path} has no split {SPLIT}, but {', '.join(names)}: name one, as "
-            f"{name}={path / names[0]}."
+            f"{path} has no split {SPLIT}, but {', '.join(names)}: name "
+            f"one, as NAME={path / names[0]}."
         )
     if folder is None:
         return []
@@ -77,7 +77,7 @@ def shard_paths(name: str, path: Path) -> list[Path]:
     expected = [f"{i}.tar" for i in range(int(text) if text.isdecimal() else 0)]
     if not expected or there != {*expected}:
         raise DatasetError(
-            f"data set '{name}': {folder / COUNT} must have the number of shards, 0.tar and so on: "
+            f"{folder / COUNT} must have the number of shards, 0.tar and so on: "
             f"it says '{short(text)}', and there are {len(there):,}."
         )
     return [folder / file for file in expected]
@@ -132,9 +132,9 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         DatasetError: a tar is missing or not whole, no image, or a label that is none.
     """
     left_out, where = LeftOut(), tars[0] if len(tars) == 1 else tars[0].parent
-    samples = [sample for tar in tars for sample in _samples(name, tar, label, left_out)]
+    samples = [sample for tar in tars for sample in _samples(tar, label, left_out)]
     if not samples:
-        raise DatasetError(f"data set '{name}': no image in {where}.")
+        raise DatasetError(f"no image in {where}.")
     lists = {file: _beside(tars[0], file) for file in (NAMES, TEMPLATES)}
     names, told, note = _lines(lists[NAMES]), [sample.label for sample in samples], ""
     spelt = {label for label in told if isinstance(label, str)}
@@ -146,11 +146,11 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
         if not are_names and not any(isinstance(one, int) for one in told):
             note = f"texts are captions and no classes: {len(captions):,} of {len(told):,} differ"
             told = [None] * len(told)
-    labels, class_names = labels_told(name, where, told, names)
+    labels, class_names = labels_told(where, told, names)
     others, tellers = _others(samples[0].files), {s.teller: 0 for s in samples if s.teller}
     if label and not tellers:
         raise DatasetError(
-            f"data set '{name}': no sample of {where} has a label '{label}': the files beside the "
+            f"no sample of {where} has a label '{label}': the files beside the "
             f"images have {others}."
         )
     if others and max(labels) < 0:
@@ -161,28 +161,27 @@ def web_dataset(name: str, tars: Sequence[Path], label: str = "") -> ImageSet:
     images = file_set(name, [sample.image for sample in samples], labels, class_names)
     return replace(
         with_lists(images, [path for path in lists.values() if path]),
-        templates=_templates(name, _lines(lists[TEMPLATES])),
+        templates=_templates(_lines(lists[TEMPLATES])),
         labels_from=" and ".join(tellers) if max(labels) >= 0 else "",
         left_out=", ".join(filter(None, [*words, left_out.words()])),
         notes=[note] if note else [],
     )
 
 
-def _samples(name: str, tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
+def _samples(tar: Path, label: str, left_out: LeftOut) -> Iterator[_Sample]:
     """The samples of a tar, by key."""
     for key, files in groups(files_in(tar, left_out)).items():
         images = _images_of(files)
         if len(images) > 1:
             raise DatasetError(
-                f"data set '{name}': {tar} has two images with the key {key}: {images[0].id} and "
-                f"{images[1].id}."
+                f"{tar} has two images with the key {key}: {images[0].id} and {images[1].id}."
             )
         for image in images:
             try:
                 told = _told(files, label)
             except (OSError, ValueError, RecursionError) as error:
                 raise DatasetError(
-                    f"data set '{name}': {key} in {tar} tells no label ({first_line(error)})."
+                    f"{key} in {tar} tells no label ({first_line(error)})."
                 ) from error
             parts = (tar.name.partition(".")[0], *key.split("/"))
             yield _Sample(replace(image, parts=parts), files, *told)
@@ -240,7 +239,7 @@ def _lines(path: Path | None) -> list[str]:
     return [line.strip() for line in text.rstrip().splitlines()]
 
 
-def _templates(name: str, lines: Sequence[str]) -> list[str]:
+def _templates(lines: Sequence[str]) -> list[str]:
     """Prompt templates as they are here, of lines with `{c}` for the class name.
 
     Raises:
@@ -249,7 +248,7 @@ def _templates(name: str, lines: Sequence[str]) -> list[str]:
     templates = [line.replace("{c}", "{}") for line in lines if line]
     if wrong := [template for template in templates if not _TEMPLATE.fullmatch(template)]:
         raise DatasetError(
-            f"data set '{name}': '{short(wrong[0])}' in {TEMPLATES} is no prompt template: a text "
+            f"'{short(wrong[0])}' in {TEMPLATES} is no prompt template: a text "
             f"with one {{c}} for the class name."
         )
     return templates
