@@ -1,10 +1,10 @@
 """Distributions over one stream, of the lowest seed: scores, their differences, gradients."""
 
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.comparisons import by_label, figure_of, pairs_of, rows_on, titles_of
+from zsntta_cli.report.comparisons import figure_of, lines_of, pairs_of, rows_on, titles_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.results import frame
 from zsntta_cli.simulation.record import Record
@@ -23,7 +23,8 @@ def scores(runs: Sequence[Record]) -> Figure:
         SettingsError: no run has kept scores.
     """
     panels: list[Panel] = []
-    for on_pair, first_runs in _first_runs(runs, "scores"):
+    of_pairs, notes = _first_runs(runs, "scores")
+    for on_pair, first_runs in of_pairs:
         frozen = {n: r for n, r in first_runs.items() if r.settings.method == BASELINE}
         live = [run for run in first_runs.values() if "before" in run.curves and not frozen]
         panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in live[:1]]
@@ -33,7 +34,7 @@ def scores(runs: Sequence[Record]) -> Figure:
         raise SettingsError(
             "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
         )
-    return figure_of(panels)
+    return figure_of(panels, notes)
 
 
 def difference(runs: Sequence[Record]) -> Figure:
@@ -42,9 +43,10 @@ def difference(runs: Sequence[Record]) -> Figure:
     Raises:
         SettingsError: no run is of a live method.
     """
+    of_pairs, notes = _first_runs(runs, "difference")
     panels = [
         _histogram(name + on_pair, run, "difference")
-        for on_pair, first_runs in _first_runs(runs, "difference")
+        for on_pair, first_runs in of_pairs
         for name, run in first_runs.items()
     ]
     if not panels:
@@ -52,7 +54,7 @@ def difference(runs: Sequence[Record]) -> Figure:
             "no kept run that fits is of a live method, and only these have scores before and "
             "after adaptation: zsntta simulate --method tent"
         )
-    return figure_of(panels)
+    return figure_of(panels, notes)
 
 
 def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
@@ -64,8 +66,9 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     Raises:
         SettingsError: no run has its gradients kept.
     """
-    panels, notes, axes = [], [], ("step", "gradient norm")
-    for on_pair, first_runs in _first_runs(runs, "gradients"):
+    of_pairs, notes = _first_runs(runs, "gradients")
+    panels, axes = list[Panel](), ("step", "gradient norm")
+    for on_pair, first_runs in of_pairs:
         for name, run in first_runs.items():
             title, every = name + on_pair, list[Series]()
             for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
@@ -91,17 +94,24 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     return figure_of(panels, notes)
 
 
-def _first_runs(runs: Sequence[Record], curve: str) -> Iterator[tuple[str, dict[str, Record]]]:
-    """The finished runs of the lowest seed that have a curve, by pair, as a title names it."""
+def _first_runs(
+    runs: Sequence[Record], curve: str
+) -> tuple[list[tuple[str, dict[str, Record]]], list[str]]:
+    """The finished runs of the lowest seed that have a curve, by pair, as a title names it.
+
+    If there are many settings, they are of those that most runs share, and a note says so.
+    """
     tables = frame.tables([run for run in runs if curve in run.curves])
-    titles, groups = titles_of(pairs_of(tables)), by_label(tables)
+    titles, (groups, notes) = titles_of(pairs_of(tables)), lines_of(tables)
+    of_pairs = []
     for pair, title in titles.items():
         first = {}
         for name, rows in groups.items():
             by_seed = {s: run for row in rows_on(rows, pair) for s, run in row.on(pair[1]).items()}
             if whole := {s: run for s, run in by_seed.items() if not run.unfinished}:
                 first[name] = whole[min(whole)]
-        yield f", {title}" * (len(titles) > 1), first
+        of_pairs.append((f", {title}" * (len(titles) > 1), first))
+    return of_pairs, notes
 
 
 def _histogram(title: str, run: Record, name: str) -> Panel:

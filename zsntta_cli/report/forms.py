@@ -9,7 +9,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Sheet, SheetRo
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 Rows = Sequence[dict[str, Any]]
 
@@ -98,10 +99,17 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
             if len(sheet.rows) > _MANY:
                 screen.out(_columns(sheet), highlight=False)
                 continue
-            for names in _blocks(sheet, width):
-                least = _width(sheet, names, _LEAST_LABEL)
-                screen.width = max(width, least) if names else usual
-                screen.print(_rich(sheet, names))
+            cells = {name: _cells(sheet, name) for name in sheet.columns}
+            widths = {name: max(len(name), *map(len, of)) + _FRAME for name, of in cells.items()}
+            labels = [
+                max(map(len, texts)) + _FRAME
+                for texts in zip(sheet.heads, *(row.labels for row in sheet.rows), strict=True)
+            ]
+            least = sum(min(length, _LEAST_LABEL + _FRAME) for length in labels) + _EDGE
+            for names in _blocks(widths, width - sum(labels) - _EDGE):
+                needed = max(width, least + sum(widths[name] for name in names))
+                screen.width = needed if names else usual
+                screen.print(_rich(sheet, {name: cells[name] for name in names}))
             screen.width = width
             for note in sheet.notes_on(f"A value with {_CLOSE}"):
                 screen.print(Text(printable(note)))
@@ -119,78 +127,58 @@ def _columns(sheet: Sheet) -> str:
     return "\n".join(printable("  ".join(line)) for line in zip(*columns, strict=True))
 
 
-def _blocks(sheet: Sheet, width: int) -> list[list[str]]:
+def _blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
     """The columns that stand side by side: all if they fit, else the average before the others."""
-    if _width(sheet, list(sheet.columns)) <= width:
-        return [list(sheet.columns)]
+    if sum(widths.values()) <= room:
+        return [list(widths)]
     blocks: list[list[str]] = [[]]
-    for name in sorted(sheet.columns, key=lambda name: name != AVERAGE):
-        if blocks[-1] and _width(sheet, [*blocks[-1], name]) > width:
+    for name in sorted(widths, key=lambda name: name != AVERAGE):
+        if blocks[-1] and sum(widths[n] for n in (*blocks[-1], name)) > room:
             blocks.append([])
         blocks[-1].append(name)
     return blocks
 
 
-def _width(sheet: Sheet, names: Sequence[str], longest: int = _ANY_WIDTH) -> int:
-    """The characters that some columns take beside the labels, none of these wider than so many."""
-    labels = [
-        min(longest, max(map(len, texts)))
-        for texts in zip(sheet.heads, *(row.labels for row in sheet.rows), strict=True)
-    ]
-    values = [max(len(name), *map(len, _lines(sheet, name))) for name in names]
-    return sum(n + _FRAME for n in (*labels, *values)) + _EDGE
-
-
-def _rich(sheet: Sheet, names: Sequence[str]) -> "Table":
+def _rich(sheet: Sheet, cells: Mapping[str, "Sequence[Text]"]) -> "Table":
+    """The table of some columns, by what stands in their lines."""
     from rich.table import Table
     from rich.text import Text
 
-    def styled(line: Sequence[str]) -> Text:
-        return Text(" ").join(
-            Text(value, "bold" if isinstance(value, Best) else "") for value in line
-        )
-
-    table = Table(show_header=any(sheet.heads) or bool(names))
+    table = Table(show_header=any(sheet.heads) or bool(cells))
     for i, head in enumerate(sheet.heads):
-        is_whole = not names and i == 0  # the name in a list
+        is_whole = not cells and i == 0  # the name in a list
         table.add_column(Text(printable(head)), overflow="fold", no_wrap=is_whole)
-    lines = {name: _aligned(sheet, name) for name in names}
-    for name, (heads, *_) in lines.items():
-        parts = [Text(printable(name))] * any(names) + [styled(heads)] * any(
-            head for other in names for head in sheet.columns[other]
-        )
+    has_heads = any(of[0].plain.strip() for of in cells.values())
+    for name, (heads, *_) in cells.items():
+        parts = [Text(printable(name))] * any(cells) + [heads] * has_heads
         table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
     for i, row in enumerate(sheet.rows, 1):
         if row.has_rule_above:
             table.add_section()
         labels = (Text(printable(label, kept="\n")) for label in row.labels)
-        table.add_row(*labels, *(styled(column[i]) for column in lines.values()))
+        table.add_row(*labels, *(column[i] for column in cells.values()))
     return table
 
 
-def _lines(sheet: Sheet, column: str) -> list[str]:
-    return [" ".join(line) for line in _aligned(sheet, column)]
+def _cells(sheet: Sheet, column: str) -> "list[Text]":
+    """The lines of a column, its heads first: what stands side by side is as wide everywhere.
 
+    A value has its mark behind it, or a blank where others have one: the digits stay aligned.
+    """
+    from rich.text import Text
 
-def _aligned(sheet: Sheet, column: str) -> list[list[str]]:
-    """A column's heads and its values in all rows, side by side, each as wide as its widest."""
     rows = [sheet.columns[column], *(sheet.values(row, column) for row in sheet.rows)]
-    metrics = [_with_room(values) for values in zip(*rows, strict=True)]
-    widths = [max(map(len, values)) for values in metrics]
-    return [
-        [type(v)(v.rjust(width)) for v, width in zip(row, widths, strict=True)]
-        for row in zip(*metrics, strict=True)
-    ]
-
-
-def _with_room(values: Sequence[str]) -> Sequence[str]:
-    """Values with their marks, or a blank in place of one: the digits stay aligned."""
-    if not any(isinstance(value, Marked | Close) for value in values):
-        return values
-    return [
-        v if isinstance(v, Marked) else type(v)(v + (_CLOSE if isinstance(v, Close) else " "))
-        for v in values
-    ]
+    lines: list[list[Text]] = [[] for _ in rows]
+    for values in zip(*rows, strict=True):
+        has_marks = any(isinstance(value, Marked | Close) for value in values)
+        texts = []
+        for value in values:
+            mark = _CLOSE if isinstance(value, Close) else " "
+            texts.append(value + mark * (has_marks and not isinstance(value, Marked)))
+        width = max(map(len, texts))
+        for line, value, text in zip(lines, values, texts, strict=True):
+            line.append(Text(text.rjust(width), "bold" if isinstance(value, Best) else ""))
+    return [Text(" ").join(line) for line in lines]
 
 
 # Markdown
