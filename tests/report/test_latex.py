@@ -14,19 +14,21 @@ from zsntta_cli.report.forms import draw
 from zsntta_cli.report.sheet import AVERAGE, Best, Sheet, SheetRow
 
 compiled = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-TEXTS = {  # the text of article, a text of 5.5 inches, and one of IEEE's two columns
-    "article": "",
-    "conference": r"\textwidth397pt\hsize397pt\linewidth397pt\columnwidth397pt",
-    "column": r"\textwidth252pt\hsize252pt\linewidth252pt\columnwidth252pt",
-}
+NARROW = r"\documentclass{article}\textwidth%s\hsize\textwidth\linewidth\hsize\columnwidth\hsize"
+TEXTS = {  # the text of article, a text of 5.5 inches, and one of two columns
+    "article": r"\documentclass{article}", "conference": NARROW % "397pt", "column": NARROW % "252pt",
+}  # fmt: skip
+if shutil.which("kpsewhich") and not subprocess.call(
+    ["kpsewhich", "IEEEtran.cls", "ptmr7t.tfm"], stdout=subprocess.DEVNULL
+):
+    TEXTS["ieee"] = r"\documentclass[conference]{IEEEtran}"
 
 
-def overfull(folder, *tables, size=""):
+def overfull(folder, *tables, size="article"):
     """What LaTeX says of tables that are wider or higher than their text."""
     packages = ",".join({p for t in tables for p in re.findall(r"% Needs .*{(.*)}", t)})
     text = "\n".join([
-        rf"\documentclass{{article}}\usepackage{{{packages}}}", TEXTS[size],
-        r"\begin{document}", *tables, r"\end{document}",
+        TEXTS[size], rf"\usepackage{{{packages}}}", r"\begin{document}", *tables, r"\end{document}",
     ])  # fmt: skip
     (folder / "t.tex").write_text(text, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]

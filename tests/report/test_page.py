@@ -87,15 +87,6 @@ def test_filters_choose_what_the_page_shows():
         page(GRID, filters=Filters(methods=["tent"]))
 
 
-def test_noise_that_was_injected_is_marked_at_the_method():
-    injected = {"counts": {"id": 10, "ood": 10, "noise": 3}}
-    html = made(kept_run("adand", record=injected), kept_run("zs-clip"))
-    assert "adand<sup>°</sup>" in html
-    note = "° marks a method into whose streams noise images (gaussian) were injected"
-    assert note in html
-    assert note not in made(kept_run("adand"), kept_run("zs-clip"))
-
-
 def test_what_has_to_be_known_of_a_run_and_how_it_was_made_stands_there():
     note = RunNote("warm-up", "cull", "cull decides as zs-clip does throughout.", -40)
     noted = [dataclasses.replace(run, notes=(note,)) for run in GRID]

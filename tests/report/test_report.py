@@ -55,17 +55,6 @@ def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
     assert "50.00±0.00     -     -" in text(seeds)
 
 
-def test_rows_are_what_varies_and_columns_are_ood_sets():
-    shown = text([
-        record(ood=ood, ratio=ratio, noise_every=4)
-        for ood in ("svhn", "lsun") for ratio in (0.0, 0.25)
-    ])  # fmt: skip
-    assert "Noise" in shown
-    assert "25%" in shown
-    assert "noise every" not in shown
-    assert shown.index("svhn") < shown.index("lsun") < shown.index("Average")
-
-
 def test_the_best_of_each_ratio_is_bold():
     shown = text(
         [record(acc=(0.5, 0.2, 0.3), ratio=0.25),
@@ -84,22 +73,6 @@ def test_in_a_notebook_a_table_is_a_plain_text(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # as its kernel does
     assert table([record()]) == plain
     assert "\x1b" not in plain
-
-
-def test_json_holds_what_it_takes_to_run_again():
-    [plain] = json.loads(table([record(acc=(0.5, NAN, NAN))], form="json"))
-    assert plain["accuracies"] == {"acc_s": 0.5, "acc_n": None, "acc_h": None}
-    assert plain["settings"]["stream"]["noise"] == "gaussian"
-
-
-def test_csv_is_a_line_a_run_in_the_one_schema():
-    head, *lines = csv.reader(io.StringIO(table([record(), record("zs-clip")], form="csv")))
-    assert head == [*tidy.columns()]
-    rows = [dict(zip(head, line, strict=True)) for line in lines]
-    assert [row["method"] for row in rows] == ["adand", "zs-clip"]
-    wanted = {"acc_s": "0.5", "acc_s_std": "", "seed": "0", "seeds": "0", "noise": "gaussian"}
-    wanted |= {"n_id": "10000", "complete": "True", "aggregate": "", "ood_set": "svhn"}
-    assert wanted.items() <= rows[0].items()
 
 
 def test_aggregated_rows_say_what_they_are_whatever_varies():
@@ -136,18 +109,6 @@ def test_markdown_has_the_best_of_each_column_in_bold():
         "| zs-clip | 40.00 | **50.00** | **40.00** |",
         "| adand | **50.00** | 25.00 | 33.33 |",
     ]
-
-
-def test_latex_has_means_deviations_and_the_best_in_bold():
-    records = [record(), record(seed=1), record("zs-clip", seed=1, acc=(0.4, 0.3, 0.2))]
-    latex = table([*records, record("cull", seed=1, acc=(0.3, 0.2, 0.1))], form="latex")
-    assert r"\begin{tabular}{@{}lrrr@{}}" in latex
-    assert r"\multicolumn{3}{c}{svhn}" in latex
-    assert r"$\mathrm{Acc}_\mathrm{S}$" in latex
-    assert r"adand & \textbf{50.00{\scriptsize$\pm$0.00}} & 25.00{\scriptsize$\pm$0.00} & " in latex
-    assert r"zs-clip & 40.00 & \textbf{30.00} & 20.00 \\" in latex
-    assert latex.count(r"\\") == 5
-    assert latex.splitlines()[1] == r"% Needs \usepackage{booktabs,graphicx}"
 
 
 def test_latex_of_chosen_columns_with_labels_and_a_caption():

@@ -52,18 +52,6 @@ def test_scores_take_one_run(simulate):
     assert "items are those of one run, and these options make 2" in result.stderr
 
 
-def test_scores_of_a_record_are_those_of_the_features_here(simulate, features, tmp_path):
-    first = simulate("--method", "adand", *PAIR, "--format", "json")
-    record = json.loads(first.stdout)
-    record[0]["digests"]["pets"] = "0" * 64
-    (tmp_path / "record.json").write_text(json.dumps(record))
-    again = simulate("--from", tmp_path / "record.json", "--scores", tmp_path / "items.csv")
-    assert "the features of 'pets' are not those of the record" in again.stdout
-    assert len((tmp_path / "items.csv").read_text().splitlines()) == 1 + sum(
-        record[0]["counts"].values()
-    )
-
-
 def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     command = ("--method", "zs-clip", *PAIR, "--ood", "sand", "--ratio",
                0.25, "--ratio", 0.5, "--seed", 0, "--seed", 1)  # fmt: skip
@@ -91,11 +79,3 @@ def test_aggregated_csv_and_json_have_the_cells_of_the_table(simulate):
     assert {row["acc_h_std"] for row in rows} == {""}, "one seed has no deviation"
     runs = list(csv.DictReader(io.StringIO(simulate(*command, "--format", "csv").stdout)))
     assert (len(runs), list(runs[0])) == (8, list(rows[0]))
-
-
-def test_latex_has_the_chosen_columns_and_says_what_makes_it(simulate):
-    command = ("--method", "zs-clip", *PAIR, "--format", "latex")
-    latex = simulate(*command, "--columns", "acc_h").stdout
-    assert "zs-clip &" in latex
-    assert "Method & sky \\\\\n" in latex, "one column, and one line of heads"
-    assert "\n% Made by: " in latex
