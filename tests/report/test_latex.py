@@ -16,8 +16,10 @@ from zsntta_cli.report.sheet import AVERAGE, Best, Sheet, SheetRow
 compiled = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 NARROW = r"\documentclass{article}\textwidth%s\hsize\textwidth\linewidth\hsize\columnwidth\hsize"
 TEXTS = {  # the text of article, a text of 5.5 inches, and one of two columns
-    "article": r"\documentclass{article}", "conference": NARROW % "397pt", "column": NARROW % "252pt",
-}  # fmt: skip
+    "article": r"\documentclass{article}",
+    "conference": NARROW % "397pt",
+    "column": NARROW % "252pt",
+}
 if shutil.which("kpsewhich") and not subprocess.call(
     ["kpsewhich", "IEEEtran.cls", "ptmr7t.tfm"], stdout=subprocess.DEVNULL
 ):
