@@ -9,7 +9,7 @@ from zsntta_cli.cli.output import form_of, put
 from zsntta_cli.cli.values import names
 
 if TYPE_CHECKING:
-    from zsntta_cli.simulation.runs import RunSettings
+    pass
 
 Names = list[str] | None
 
@@ -44,7 +44,7 @@ def cite(
     sets = [*(id_set or ()), *(ood_set or ())]
     methods, encoders = method or [], encoder or []
     if not (methods or sets or encoders):
-        runs = _runs(recorded, store)
+        runs = [run.settings for run in store.runs([recorded] if recorded else None)]
         methods, encoders = [run.method for run in runs], [run.encoder for run in runs]
         sets = [*(run.id_set for run in runs), *(run.ood_set for run in runs if run.ood_set)]
     methods, sets = list(dict.fromkeys(methods)), list(dict.fromkeys(sets))
@@ -52,13 +52,3 @@ def cite(
     put(bibtex(citations(methods, sets, cited)), output)
     if unknown := uncited(methods, sets):
         say(f"note: no reference is known of {', '.join(unknown)}.", err=True)
-
-
-def _runs(path: Path | None, store: StoreOptions) -> "list[RunSettings]":
-    """The runs of a file, or all kept ones."""
-    from zsntta_cli.results.exchange import read_records
-
-    if path:
-        return [recorded.settings for recorded in read_records(path)]
-    with store.open() as records:
-        return [kept.settings for kept in records.all(curves=False)]

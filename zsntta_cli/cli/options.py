@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,8 +33,10 @@ from zsntta_cli.settings.options import check, check_choice, option_name, value_
 from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
+    from zsntta_cli.results.frame import Filters
     from zsntta_cli.results.runner import Jobs
     from zsntta_cli.results.store import Keeping, RecordStore
+    from zsntta_cli.simulation.record import Record
 
 Reader = Callable[[str], list[Any]]  # of the values that a text stands for
 _DEFAULT = re.compile(r"(.*) \[([^\]]*)\]", re.DOTALL)
@@ -81,26 +84,23 @@ def _all_values(value: list[list[Any]] | None) -> list[Any] | None:
     return [*itertools.chain(*value)] if value else None
 
 
+_features = partial(option, panel="On which features")
+_how = partial(option, panel="How it runs")
+_live = partial(option, panel="Live methods")
+_chosen = partial(option, panel="Runs")
+
 EncoderName = Annotated[
     str | None,
-    option(
+    _features(
         "--encoder",
-        panel="On which features",
         help="Folder name of the encoder's features. [the model's, or all]",
         autocompletion=values.cached_encoders,
     ),
 ]
-FeaturesDir = Annotated[
-    Path, option(help="Folder of the feature files.", panel="On which features")
-]
+FeaturesDir = Annotated[Path, _features(help="Folder of the feature files.")]
 DataRoot = Annotated[Path, option(help="Folder of the data sets, to which they are downloaded.")]
 DryRun = Annotated[
-    bool,
-    option(
-        "--dry-run",
-        panel="How it runs",
-        help="Say what would be run, what is kept, what is missing.",
-    ),
+    bool, _how("--dry-run", help="Say what would be run, what is kept, what is missing.")
 ]
 
 
@@ -110,8 +110,7 @@ class ModelOptions:
 
     model: Annotated[
         str | None,
-        option(
-            panel="On which features",
+        _features(
             help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]",
             parser=values.in_known_case,
             metavar="NAME",
@@ -119,33 +118,23 @@ class ModelOptions:
     ] = None
     pretrained: Annotated[
         str | None,
-        option(
-            panel="On which features",
-            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]",
+        _features(
+            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
         ),
     ] = None
     precision: Annotated[
-        str | None,
-        option(
-            panel="On which features",
-            help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]",
-        ),
+        str | None, _features(help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]")
     ] = None
 
     @property
-    def given(self) -> list[str]:
-        """The names of the options that the line has."""
-        return [name for name, value in vars(self).items() if value is not None]
-
-    @property
-    def is_named(self) -> bool:
-        """Whether any of the options is given."""
-        return bool(self.given)
+    def given(self) -> dict[str, str]:
+        """The values of the options that the line has, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
     def names_model(self) -> bool:
         """Whether one encoder is named, and not only the precision of whichever it is."""
-        return any(value for name, value in vars(self).items() if name != "precision")
+        return bool(self.given.keys() - {"precision"})
 
     def choice(self) -> EncoderChoice:
         """The encoder that is named.
@@ -153,7 +142,7 @@ class ModelOptions:
         Raises:
             SettingsError: a folder of features and a model are both named.
         """
-        named = {name: value for name, value in vars(self).items() if value is not None}
+        named = self.given
         folder = named.pop("encoder", None)
         if folder and named:
             name, value = next(iter(named.items()))
@@ -177,33 +166,55 @@ class StoreOptions:
 
     file: Annotated[
         Path | None,
-        option(
+        _how(
             "--records",
-            panel="How it runs",
             help="File in which results are kept. [records.sqlite beside the features]",
         ),
     ] = None
     features_dir: FeaturesDir = FEATURES
 
-    @property
-    def path(self) -> Path:
-        """The file of results."""
-        return store_path(self.features_dir, self.file)
-
     def open(self, create: bool = False) -> "RecordStore":
         """Open the results; `create`: make a file for them where there is none."""
         from zsntta_cli.results.store import RecordStore
 
-        return RecordStore(self.path, create)
+        return RecordStore(store_path(self.features_dir, self.file), create)
+
+    def runs(self, files: Sequence[Path] | None, curves: bool = False) -> "list[Record]":
+        """The runs of exported files and other stores; kept ones, if named or nothing else is."""
+        from zsntta_cli.results.exchange import read_records
+        from zsntta_cli.results.store import RecordStore, is_store
+
+        own = [store_path(self.features_dir, self.file)] if self.file or not files else []
+        found: list[Record] = []
+        for path in [*own, *(files or ())]:
+            if path in own or is_store(path):
+                with RecordStore(path) as records:
+                    found += stored_runs(records, curves).values()
+            else:
+                found += read_records(path)
+        return found
+
+
+def stored_runs(records: "RecordStore", curves: bool = False) -> "dict[str, Record]":
+    """All runs of a store that can be read, by key; a note says how many cannot."""
+    from zsntta_cli.cli.command import say
+
+    runs = records.by_key(curves)
+    if broken := records.count() - len(runs):
+        say(
+            f"note: {broken:,} of {records.count():,} rows in {records.path} are left out: "
+            "damaged, or made by another version or by a method that is not loaded here. Run "
+            "them again.",
+            err=True,
+        )
+    return runs
 
 
 @dataclass(frozen=True)
 class KeepingOptions(StoreOptions):
     """Where results are kept, and whether those from before count."""
 
-    fresh: Annotated[
-        bool, option("--fresh", panel="How it runs", help="Repeat runs that are kept from before.")
-    ] = False
+    fresh: Annotated[bool, _how("--fresh", help="Repeat runs that are kept from before.")] = False
 
     def keeping(self) -> "Keeping":
         """How results are kept."""
@@ -214,20 +225,73 @@ class KeepingOptions(StoreOptions):
 
 
 @dataclass(frozen=True)
+class WantedRuns:
+    """Which kept runs are meant: several values of one option are alternatives."""
+
+    method: Annotated[
+        list[str] | None,
+        _chosen(help="Methods. [all]", reader=values.names, autocompletion=values.known_methods),
+    ] = None
+    preset: Annotated[list[str] | None, _chosen(help="Presets. [all]", reader=values.names)] = None
+    id_set: Annotated[
+        list[str] | None, _chosen("--id", help="ID sets. [all]", reader=values.names)
+    ] = None
+    ood_set: Annotated[
+        list[str] | None, _chosen("--ood", help="OOD sets. [all]", reader=values.names)
+    ] = None
+    ratio: Annotated[
+        list[Any] | None, _chosen(help="Noise ratios. [all]", reader=values.ratios)
+    ] = None
+    seed: Annotated[list[int] | None, _chosen(help="Seeds. [all]", reader=values.whole_numbers)] = (
+        None
+    )
+    encoder: Annotated[
+        list[str] | None, _chosen(help="Encoders, by their folders. [all]", reader=values.names)
+    ] = None
+    setting: Annotated[
+        list[str] | None,
+        _chosen(help="A setting as lists show it, such as warmup=10.", metavar="NAME=VALUE"),
+    ] = None
+
+    @property
+    def any(self) -> bool:
+        """Whether any of the options is given."""
+        return any(vars(self).values())
+
+    def filters(self, runs: "Iterable[Record]") -> "Filters":
+        """What the runs are chosen by.
+
+        Raises:
+            SettingsError: --setting has another form, or names a setting that neither a method here
+                nor any of the runs has.
+        """
+        from zsntta_cli.results.frame import Filters, all_settings
+
+        settings: dict[str, list[str]] = {"preset": self.preset} if self.preset else {}
+        names = dict.fromkeys((*setting_names(), "preset", "prompt"))
+        for text in self.setting or ():
+            name, equals, value = text.partition("=")
+            check(bool(equals), f"setting is '{text}', must be NAME=VALUE.")
+            name = name.replace("-", "_")
+            if name not in names:
+                names |= dict.fromkeys(name for run in runs for name in all_settings(run))
+            check_choice("setting", name, tuple(names))
+            settings.setdefault(name, []).append(value)
+        return Filters(
+            self.method or (), self.id_set or (), self.ood_set or (), self.ratio or (),
+            self.seed or (), self.encoder or (), settings,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class JobOptions:
     """What makes runs."""
 
     jobs: Annotated[
         int | None,
-        option(
-            panel="How it runs",
-            help="Processes for replays; with --engine ray, the largest number of workers. [1, "
-            "or all]",
-        ),
+        _how(help="Processes for replays; with ray, the largest number of workers. [1, or all]"),
     ] = None
-    engine: Annotated[
-        str, option(panel="How it runs", help="local; or ray, a cluster, which is at RAY_ADDRESS.")
-    ] = LOCAL
+    engine: Annotated[str, _how(help="local; or ray, a cluster, which is at RAY_ADDRESS.")] = LOCAL
 
     def chosen(self) -> "Jobs":
         """So many processes, or workers of a cluster."""
@@ -240,15 +304,12 @@ class JobOptions:
 class LiveOptions:
     """What live methods work with."""
 
-    data_root: Annotated[Path, option(help="Folder of the data sets.", panel="Live methods")] = DATA
+    data_root: Annotated[Path, _live(help="Folder of the data sets.")] = DATA
     dataset: Annotated[
-        list[str] | None,
-        option(help="NAME=PATH of a set's images.", panel="Live methods", metavar="NAME=PATH"),
+        list[str] | None, _live(help="NAME=PATH of a set's images.", metavar="NAME=PATH")
     ] = None
-    device: Annotated[str, option(help="auto, cpu, cuda, cuda:1.", panel="Live methods")] = "auto"
-    workers: Annotated[int, option(help="Threads that read images.", panel="Live methods")] = (
-        LiveSettings().workers
-    )
+    device: Annotated[str, _live(help="auto, cpu, cuda, cuda:1.")] = "auto"
+    workers: Annotated[int, _live(help="Threads that read images.")] = LiveSettings().workers
 
     def settings(self, choice: EncoderChoice | None) -> LiveSettings:
         """The settings of live methods; `choice` is an encoder that is named."""
@@ -385,31 +446,3 @@ def method_settings(
         except typer.BadParameter as error:
             raise SettingsError(f"{name}: {error.message}") from None
     return of_all, own
-
-
-def setting_filters(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Values of settings that runs are chosen by, by name: "warmup=10".
-
-    Raises:
-        SettingsError: a text of another form.
-    """
-    filters: dict[str, list[str]] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise SettingsError(f"setting is '{text}', must be NAME=VALUE.")
-        filters.setdefault(name.replace("-", "_"), []).append(value)
-    return filters
-
-
-def check_setting_names(wanted: Iterable[str], of_runs: Iterable[str]) -> None:
-    """Refuse a setting that neither a method here nor a run has.
-
-    Raises:
-        SettingsError: such a setting.
-    """
-    names = dict.fromkeys((*setting_names(), "preset", "prompt"))
-    for name in wanted:
-        if name not in names:
-            names |= dict.fromkeys(of_runs)
-        check_choice("setting", name, tuple(names))

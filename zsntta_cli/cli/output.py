@@ -16,7 +16,7 @@ from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
     from zsntta_cli.report.sheet import Sheet
-    from zsntta_cli.results.store import Keeping, RecordStore
+    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.runs import RunSettings
 
 PAGES = {".html": "html", ".htm": "html"}
@@ -140,17 +140,6 @@ def put(text: str, output: Path | None) -> None:
         write_whole(output, text.encode(errors="surrogateescape"))
     else:
         typer.echo(text, nl=False)
-
-
-def say_left_out(records: "RecordStore", read: int) -> None:
-    """Say in one note how many rows of a store were not read."""
-    if broken := records.count() - read:
-        say(
-            f"note: {broken:,} of {records.count():,} rows in {records.path} are left out: "
-            "damaged, or made by another version or by a method that is not loaded here. Run "
-            "them again.",
-            err=True,
-        )
 
 
 def say_foresight(

@@ -22,7 +22,7 @@ from typing import Any
 
 from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_locks
 from zsntta_cli.errors import StoreError, first_line, short
-from zsntta_cli.files import check_target
+from zsntta_cli.files import check_target, open_regular
 from zsntta_cli.methods import METHODS
 from zsntta_cli.results import store_path
 from zsntta_cli.simulation.record import Record
@@ -36,6 +36,18 @@ KIND = DatabaseKind(
     {"contents": "key TEXT PRIMARY KEY, sums TEXT NOT NULL, record TEXT NOT NULL, "
                  "curves TEXT NOT NULL"},
 )  # fmt: skip
+
+
+_BEGINS = b"SQLite format 3\0"
+
+
+def is_store(path: Path) -> bool:
+    """Whether a file begins as a store does; what cannot be read is for its reader to say."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            return file.read(len(_BEGINS)) == _BEGINS
+    except OSError:
+        return False
 
 
 class NoLocks(StoreError):
@@ -103,9 +115,9 @@ class RecordStore:
         """All kept runs that can be read here, in the order in which they were kept."""
         return (record for _, record in self._records("TRUE", curves=curves))
 
-    def by_key(self) -> dict[str, Record]:
-        """All kept runs that can be read here, without curves, by their keys, in order."""
-        return dict(self._records("TRUE", curves=False))
+    def by_key(self, curves: bool = False) -> dict[str, Record]:
+        """All kept runs that can be read here, by their keys, in the order of keeping."""
+        return dict(self._records("TRUE", curves=curves))
 
     def _records(
         self, where: str, values: Sequence[str] = (), curves: bool = True

@@ -194,7 +194,7 @@ def paper(
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     if published:
-        if encoder.is_named:
+        if bool(encoder.given):
             raise SettingsError(
                 "--published shows what is printed: leave --model, or another encoder, out."
             )
@@ -224,7 +224,7 @@ def paper(
     from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.simulation import LiveDevices
 
-    choice = encoder.choice() if encoder.is_named else None
+    choice = encoder.choice() if bool(encoder.given) else None
     devices = LiveDevices(live_options.settings(choice), reporter) if live else None
     measuring = Measuring(wishes, reporter, keeping, jobs.chosen(), devices)
     if everything:

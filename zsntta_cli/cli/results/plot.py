@@ -1,24 +1,15 @@
 """`zsntta plot`: a figure of kept results."""
 
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.command import say
-from zsntta_cli.cli.options import (
-    StoreOptions,
-    argument,
-    check_setting_names,
-    option,
-    setting_filters,
-)
-from zsntta_cli.cli.output import form_of, put_figure, say_left_out
-from zsntta_cli.cli.values import known_methods, names, ratios, whole_numbers
+from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option
+from zsntta_cli.cli.output import form_of, put_figure
 from zsntta_cli.errors import SettingsError
 
 if TYPE_CHECKING:
-    from zsntta_cli.simulation.record import Record
+    pass
 
 KINDS = {  # those of report.figures, which --help is not to import
     "ratio": "Acc_H, or any metric, against the noise ratio",
@@ -30,8 +21,6 @@ KINDS = {  # those of report.figures, which --help is not to import
     "gradients": "gradient norms of clean and noisy samples (live methods)",
 }
 _WIDTHS = {"column": 3.3, "page": 6.9}  # inches
-_filter = partial(option, panel="Runs")
-_names = partial(option, panel="Runs", reader=names)
 
 
 def plot(
@@ -44,24 +33,7 @@ def plot(
         argument(help="Exported results. [those in --records]", metavar="RECORDS.jsonl"),
     ] = None,
     store: StoreOptions,
-    method: Annotated[
-        list[str] | None, _names(help="Methods. [all]", autocompletion=known_methods)
-    ] = (None),
-    preset: Annotated[list[str] | None, _names(help="Presets. [all]")] = None,
-    id_set: Annotated[list[str] | None, _names("--id", help="ID sets. [all]")] = None,
-    ood_set: Annotated[list[str] | None, _names("--ood", help="OOD sets. [all]")] = None,
-    ratio: Annotated[
-        list[Any] | None,
-        option(panel="Runs", reader=ratios, help="Noise ratios. [0.5; ratio: all]"),
-    ] = None,
-    seed: Annotated[
-        list[int] | None,
-        option(panel="Runs", reader=whole_numbers, help="Seeds. [all: folded, or the lowest]"),
-    ] = None,
-    encoder: Annotated[list[str] | None, _names(help="Folders of features. [all]")] = None,
-    setting: Annotated[
-        list[str] | None, _filter(help="NAME=VALUE, such as warmup=10. [fixed=adaptive]")
-    ] = None,
+    wanted: WantedRuns,
     metric: Annotated[
         str | None,
         option(
@@ -82,11 +54,12 @@ def plot(
     The CSV has the numbers that are in the figure. What is to be known of a figure is said, and
     written beside it (figure.caption.txt).
 
-    Seeds are folded into a mean ± their standard deviation; histograms and gradients show one seed.
+    Without --ratio, figures of one ratio are of 0.5; without --setting fixed=…, of adaptive
+    thresholds. Seeds are folded into a mean ± their standard deviation; histograms and gradients
+    show one seed.
     """
     from zsntta_cli.report import figures
     from zsntta_cli.report.forms import FIGURE_ENDINGS
-    from zsntta_cli.results.frame import Filters
     from zsntta_cli.settings.options import check_choice
 
     if kind is None:
@@ -95,14 +68,8 @@ def plot(
     check_choice("kind", kind, tuple(KINDS))
     form_of(output, FIGURE_ENDINGS)
     inches = _inches(width)
-    filters = Filters(
-        method or (), id_set or (), ood_set or (), ratio or (), seed or (),
-        encoder or (), setting_filters(setting or ()) | ({"preset": preset} if preset else {}),
-    )  # fmt: skip
-    runs = _runs(files or (), store)
-    names = (name for kept in runs for name in kept.settings.flat())
-    check_setting_names(setting_filters(setting or ()), names)
-    figure = figures.plot(runs, kind, filters, metric)
+    runs = store.runs(files, curves=True)
+    figure = figures.plot(runs, kind, wanted.filters(runs), metric)
     put_figure(figure, inches, output)
 
 
@@ -120,15 +87,3 @@ def _inches(width: str) -> float:
     if not 2 <= inches <= 20:
         raise SettingsError(f"--width is '{width}', must be column, page, or inches from 2 to 20.")
     return inches
-
-
-def _runs(files: Sequence[Path], store: StoreOptions) -> "list[Record]":
-    """Record runs of exported files, or of the store."""
-    from zsntta_cli.results.exchange import read_records
-
-    if files:
-        return [kept for path in files for kept in read_records(path)]
-    with store.open() as records:
-        runs = list(records.all())
-        say_left_out(records, len(runs))
-        return runs

@@ -1,23 +1,14 @@
 """`zsntta records`: results that are kept: list, export, import, remove."""
 
 import sys
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.command import command, group, say
-from zsntta_cli.cli.options import (
-    StoreOptions,
-    argument,
-    check_setting_names,
-    option,
-    setting_filters,
-)
-from zsntta_cli.cli.output import ListForm, ListOutput, form_of, put, put_list, say_left_out
-from zsntta_cli.cli.values import names, ratios, whole_numbers
+from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option, stored_runs
+from zsntta_cli.cli.output import ListForm, ListOutput, form_of, put, put_list
 from zsntta_cli.errors import SettingsError, counted, near, short
 
 if TYPE_CHECKING:
@@ -38,62 +29,25 @@ _CELLS = {
 }
 _METRICS = ("acc_h", "auroc")  # with four a line has more than 80 columns
 _DIGITS = 8  # of a key, as it is shown
-_filter = partial(option, panel="Runs")
-_names = partial(option, panel="Runs", reader=names)
 Keys = Annotated[
     list[str] | None,
     argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
 ]
 
 
-@dataclass(frozen=True)
-class WantedRuns:
-    """What runs are chosen by: several values of one option are alternatives."""
+def _of(wanted: WantedRuns, runs: "Mapping[str, Record]") -> "dict[str, Record]":
+    """Those of some runs, by key, that are wanted; a note says which names none of them has."""
+    from zsntta_cli.results.frame import value_of
 
-    method: Annotated[list[str] | None, _names(help="Only runs of this method.")] = None
-    id_set: Annotated[list[str] | None, _names("--id", help="Only runs on this ID set.")] = None
-    ood_set: Annotated[
-        list[str] | None, _names("--ood", help="Only runs against this OOD set.")
-    ] = None
-    ratio: Annotated[
-        list[Any] | None, option(panel="Runs", reader=ratios, help="Only runs at this noise ratio.")
-    ] = None
-    seed: Annotated[
-        list[int] | None, option(panel="Runs", reader=whole_numbers, help="Only runs of this seed.")
-    ] = None
-    setting: Annotated[
-        list[str] | None, _filter(help="Only runs with this setting, NAME=VALUE, as lists show it.")
-    ] = None
-    encoder: Annotated[
-        list[str] | None, _names(help="Only runs on the features of this encoder, by its folder.")
-    ] = None
-
-    @property
-    def any(self) -> bool:
-        """Whether any of the options is given."""
-        return any(vars(self).values())
-
-    def of(self, runs: "Mapping[str, Record]") -> "dict[str, Record]":
-        """Those of some runs, by key, that are wanted; a note says which names none of them has."""
-        from zsntta_cli.results.frame import Filters, all_settings, value_of
-
-        settings = setting_filters(self.setting or ())
-        if settings:
-            names = (name for record in runs.values() for name in all_settings(record))
-            check_setting_names(settings, names)
-        filters = Filters(
-            self.method or (), self.id_set or (), self.ood_set or (),
-            self.ratio or (), self.seed or (), self.encoder or (), settings,
-        )  # fmt: skip
-        found = dict(runs)
-        for name, wanted in filters.wanted().items():
-            there = {value_of(record, name) for record in runs.values()} - {None}
-            for one in dict.fromkeys(wanted) if name not in ("ratio", "seed") else ():
-                if one not in there:
-                    what = f"{name} '{short(one)}'{near(one, sorted(there))}"
-                    say(f"note: no kept run has {what}.", err=True)
-            found = {key: r for key, r in found.items() if value_of(r, name) in wanted}
-        return found
+    found = dict(runs)
+    for name, values in wanted.filters(runs.values()).wanted().items():
+        there = {value_of(record, name) for record in runs.values()} - {None}
+        for one in dict.fromkeys(values) if name not in ("ratio", "seed") else ():
+            if one not in there:
+                what = f"{name} '{short(one)}'{near(one, sorted(there))}"
+                say(f"note: no kept run has {what}.", err=True)
+        found = {key: run for key, run in found.items() if value_of(run, name) in values}
+    return found
 
 
 @command(app, "list")
@@ -112,9 +66,8 @@ def list_runs(
     from zsntta_cli.results.tidy import columns, run_rows
 
     with store.open() as records:
-        runs = records.by_key()
-        say_left_out(records, len(runs))
-    chosen = wanted.of(runs)
+        runs = stored_runs(records)
+    chosen = _of(wanted, runs)
     rows = [{**row, "key": key} for key, row in zip(chosen, run_rows(chosen.values()), strict=True)]
     told = [{name: _told(row[name]) for cell in _CELLS.values() for name in cell} for row in rows]
     several = told[0].items() if len(rows) > 1 else ()
@@ -255,5 +208,5 @@ def _keys(records: "RecordStore", digits: "Sequence[str] | None", wanted: Wanted
     """Keys of the runs that are wanted, of those that begin with some digits."""
     from zsntta_cli.results.store import keys_that_begin
 
-    keys = list(wanted.of(records.by_key())) if wanted.any else records.keys()
+    keys = list(_of(wanted, records.by_key())) if wanted.any else records.keys()
     return keys_that_begin(keys, digits or ())
