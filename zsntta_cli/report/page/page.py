@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from zsntta_cli.errors import SettingsError, StoreError, counted
 from zsntta_cli.report.comparisons import means, ratio
-from zsntta_cli.report.figure import Figure
 from zsntta_cli.report.forms import html_table
 from zsntta_cli.report.page import TITLE
 from zsntta_cli.report.page.document import document
@@ -39,14 +38,6 @@ class ReportPage:
     left_out: Sequence[str]  # what is not on it, and why
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page."""
-
-    name: str
-    html: Markup
-
-
 def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = None) -> ReportPage:
     """A report of kept runs, of those that `filters` choose; the order of the runs does not matter.
 
@@ -61,12 +52,11 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
     tables = frame.tables(runs)
     usual = [replace(table, rows=tuple(usual_rows(table.rows))) for table in tables]
     rows = [row for table in tables for row in table.rows]
-    sections = [
-        Section("In short", _in_short(usual)),
-        Section("Results", _results(tables, usual)),
-        Section("How it was made", _made(tables)),
-    ]
-    shown = [part for part in sections if part.html]
+    sections = {
+        "In short": _in_short(usual), "Results": _results(tables, usual),
+        "How it was made": _made(tables),
+    }  # fmt: skip
+    shown = [(name, part) for name, part in sections.items() if part]
     about = _about(rows, left_out)
     html = document(__package__, "page", ["page.js"], title=title, about=about, sections=shown)
     return ReportPage(html, len(runs), sum(len(row.runs) for row in rows), left_out)
@@ -74,20 +64,18 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
 
 def _about(rows: Sequence[ResultRow], left_out: Sequence[str]) -> list[str]:
     """What the page shows and what not."""
-    names = {
-        "Methods": [row.method for row in rows],
-        "ID sets": [row.stream.id_set for row in rows],
-        "Encoders": [row.stream.encoder for row in rows],
-    }
-    lists = [f"{what}: {', '.join(dict.fromkeys(all_))}." for what, all_ in names.items()]
     records = [record for row in rows for record in row.records]
-    stopped = counted(sum(bool(record.unfinished) for record in records), "run")
-    notes = [f"Stopped before its end: {stopped}. What was stopped enters no mean."]
-    return [
-        " ".join([f"{counted(len(records), 'run')}.", *lists]),
-        *(notes if any(record.unfinished for record in records) else ()),
-        *(f"Left out: {reason}." for reason in left_out),
-    ]
+    shown: dict[str, dict[str, None]] = {"Methods": {}, "ID sets": {}, "Encoders": {}}
+    for row in rows:
+        names = row.method, row.stream.id_set, row.stream.encoder
+        for of_kind, name in zip(shown.values(), names, strict=True):
+            of_kind[name] = None
+    lists = " ".join(f"{what}: {', '.join(names)}." for what, names in shown.items())
+    lines = [f"{counted(len(records), 'run')}. {lists}"]
+    if stopped := sum(bool(record.unfinished) for record in records):
+        many = counted(stopped, "run")
+        lines.append(f"Stopped before its end: {many}. What was stopped enters no mean.")
+    return lines + [f"Left out: {reason}." for reason in left_out]
 
 
 # In short.
@@ -151,22 +139,17 @@ def _results(tables: Sequence[ResultTable], usual: Sequence[ResultTable]) -> Mar
     """For each ID set and encoder its table, a figure and, folded, what else there is."""
     parts = [_paragraphs([ACCURACIES])]
     for whole, table in zip(tables, usual, strict=True):
-        decided = _with_rows(table, [row for row in table.rows if row.decides])
-        parts += [_table(decided)] if decided.rows else []
-        parts.append(_figure(decided))
-        noisy = _with_rows(table, [row for row in table.rows if row.ratio])
+        decided = replace(table, rows=tuple(row for row in table.rows if row.decides))
+        noisy = replace(table, rows=tuple(row for row in table.rows if row.ratio))
+        others = replace(whole, rows=tuple(row for row in whole.rows if row not in table.rows))
+        parts += [_table(decided)] * bool(decided.rows) + [_figure(decided)]
         if noisy.rows:
-            scores = _table(noisy, "ood")
-            parts.append(_folded("How the scores rank ID and OOD samples", scores))
-        others = [row for row in whole.rows if row not in table.rows]
-        if others:
-            said = f"Other settings of the same methods: {counted(len(others), 'row')}"
-            parts.append(_folded(said, _table(_with_rows(whole, others))))
+            said = "How the scores rank ID and OOD samples"
+            parts.append(_folded(said, _table(noisy, "ood")))
+        if others.rows:
+            said = f"Other settings of the same methods: {counted(len(others.rows), 'row')}"
+            parts.append(_folded(said, _table(others)))
     return Markup("").join(parts)
-
-
-def _with_rows(table: ResultTable, rows: Sequence[ResultRow]) -> ResultTable:
-    return replace(table, rows=tuple(rows))
 
 
 def _table(table: ResultTable, report: str = "accuracy") -> Markup:
@@ -183,21 +166,16 @@ def _folded(summary: str, html: str) -> Markup:
 
 def _figure(table: ResultTable) -> Markup:
     """Acc_H against the noise ratio; of a single ratio the methods' means over the sets."""
-    runs = [run for row in table.rows for run in row.records if row.ratio]
-    ratios = {row.ratio for row in table.rows if row.ratio and not isinstance(row.ratio, str)}
-    name, draw = "Acc_H against the noise ratio", ratio
-    if len(ratios) < 2:
-        name, draw = "Mean accuracies", means
-    try:
-        figure = draw(runs)
-    except SettingsError:  # a method alone, or scores that decide nothing
-        return Markup("")
-    return _image(figure, f"{name}, ID: {table.id_set}, {table.encoder}")
-
-
-def _image(figure: Figure, name: str) -> Markup:
     from zsntta_cli.report.drawing import PAGE, drawn
 
+    runs = [run for row in table.rows for run in row.records if row.ratio]
+    ratios = {row.ratio for row in table.rows if row.ratio and not isinstance(row.ratio, str)}
+    what = "Acc_H against the noise ratio" if len(ratios) > 1 else "Mean accuracies"
+    try:
+        figure = ratio(runs) if len(ratios) > 1 else means(runs)
+    except SettingsError:  # a method alone, or scores that decide nothing
+        return Markup("")
+    name = f"{what}, ID: {table.id_set}, {table.encoder}"
     image = Markup(
         '<figure><img alt="{}: {}" src="data:image/svg+xml;base64,{}">'
         "<figcaption>{}.</figcaption></figure>\n{}"
@@ -258,10 +236,7 @@ def _versions(records: Sequence[Record]) -> Sheet:
     days: dict[tuple[str, ...], list[str]] = {}
     for record in records:
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
-        key = (made_by, record.device, record.revision)
-        days.setdefault(key, []).append(record.created[:10])
-    rows = [
-        SheetRow((*key, min(on), max(on), str(len(on))), {}) for key, on in sorted(days.items())
-    ]
+        days.setdefault((made_by, record.device, record.revision), []).append(record.created[:10])
+    rows = [(*key, min(on), max(on), str(len(on))) for key, on in sorted(days.items())]
     heads = ("Made by", "Device", "Revision", "First", "Last", "Runs")
-    return Sheet("Versions and devices", heads, {}, rows)
+    return Sheet("Versions and devices", heads, {}, [SheetRow(row, {}) for row in rows])
