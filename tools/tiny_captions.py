@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from open_clip.tokenizer import SimpleTokenizer
 
-from zsntta_cli.datasets.drawn.concepts import (
+from zsntta_cli.datasets.drawn.drawing import (
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
@@ -17,8 +17,8 @@ from zsntta_cli.datasets.drawn.concepts import (
     STYLES,
     SURFACES,
     Concept,
+    Drawing,
 )
-from zsntta_cli.datasets.drawn.drawing import Drawing
 from zsntta_cli.datasets.drawn.textures import BACKGROUNDS
 
 CONTEXT = 32  # tokens a caption may have

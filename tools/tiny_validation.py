@@ -14,15 +14,18 @@ from sklearn.metrics import roc_auc_score
 from tiny_captions import tokenize
 from torch.nn import functional
 
-from zsntta_cli.datasets.drawn.concepts import (
+from zsntta_cli.datasets.drawn.drawing import (
+    HELD_OUT,
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
     SHAPES,
     SURFACES,
+    TRAINING,
     Concept,
+    Distribution,
+    draw,
 )
-from zsntta_cli.datasets.drawn.drawing import HELD_OUT, TRAINING, Distribution, draw
 
 Features = NDArray[np.float32]
 

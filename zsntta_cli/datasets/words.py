@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zsntta_cli.datasets.drawn.concepts import (
+from zsntta_cli.datasets.drawn.drawing import (
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,

@@ -21,15 +21,17 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from zsntta_cli.datasets.catalogue import BUILTIN
-from zsntta_cli.datasets.drawn.concepts import (
+from zsntta_cli.datasets.drawn.drawing import (
+    HELD_OUT,
     LETTERS,
     NUMERALS,
     OTHER_SHAPES,
     SHAPES,
     SURFACES,
     Concept,
+    Distribution,
+    draw,
 )
-from zsntta_cli.datasets.drawn.drawing import HELD_OUT, Distribution, draw
 from zsntta_cli.datasets.drawn.outlines import SIZE
 from zsntta_cli.datasets.images import ImageSet, numbered
 from zsntta_cli.datasets.names import noise_name
