@@ -10,8 +10,8 @@ tools/published_accuracies.py.
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.cache.identity import IMPORTED
-from zsntta_cli.cache.store import Features, Text
+from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.settings.prompts import templates_of
 
@@ -36,9 +36,8 @@ _WEB_SETS = {
 _CAUSES = "class names, the order of labels, interpolation (bicubic), QuickGELU, the prompt"
 
 
-@dataclass(frozen=True)
-class PublishedAccuracy:
-    """One published accuracy."""
+class PublishedAccuracy(NamedTuple):
+    """One published accuracy: a row of the table."""
 
     model: str
     pretrained: str
@@ -56,43 +55,36 @@ class ZeroShotAccuracy:
     template: str
     correct: int
     images: int  # images that have a label
-    other_order: str = ""  # that labels seem to be in another order, and what it would give
-    published: PublishedAccuracy | None = None  # of the same templates and number of images
-
-    @property
-    def accuracy(self) -> float:
-        """The share of correct answers."""
-        return self.correct / self.images
+    published: float | None = None  # percent, of the same templates and number of images
+    warning: str = ""  # what may be wrong
 
     @property
     def line(self) -> str:
         """One line: zero-shot accuracy 68.41 % (published: 68.34)."""
-        published = f" (published: {self.published.accuracy:.2f})" if self.published else ""
-        return f"zero-shot accuracy {100 * self.accuracy:.2f} %{published}"
-
-    @property
-    def warning(self) -> str:
-        """What may be wrong, with the usual causes in their order; empty if nothing is."""
-        if self.other_order or self.published is None:
-            return self.other_order
-        off = 100 * self.accuracy - self.published.accuracy
-        if abs(off) <= _MOST:
-            return ""
-        return (
-            f"that is {abs(off):.1f} points {'below' if off < 0 else 'above'} the published "
-            f"accuracy ({self.published.source}); usual causes, the most frequent first: {_CAUSES}"
-        )
+        published = "" if self.published is None else f" (published: {self.published:.2f})"
+        return f"zero-shot accuracy {100 * self.correct / self.images:.2f} %{published}"
 
 
 def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
-    """The accuracy of a set's features for each prompt, beside the published one if there is any.
+    """The accuracy of a set's features for each prompt, of those images that have a label.
 
     There is none of noise, of words, and of images without labels.
     """
-    if features.kind != DATASET or not (features.labels >= 0).any():
-        return []
-    published = published_for(features.identity, features.path.stem)
-    return [judge(zero_shot(features, text), published) for text in features.texts.values()]
+    is_labelled, shots = features.labels >= 0, []
+    labels = features.labels[is_labelled]
+    for text in features.texts.values() if features.kind == DATASET and len(labels) else ():
+        answers = _answers(features.image_features, text.features)[is_labelled]
+        correct, images = int((answers == labels).sum()), len(labels)
+        warning = _other_order(labels, answers, features.class_names)
+        row = published(features.identity, features.path.stem, text.template, images)
+        if row and not warning and abs(off := 100 * correct / images - row.accuracy) > _MOST:
+            warning = (
+                f"that is {abs(off):.1f} points {'below' if off < 0 else 'above'} the published "
+                f"accuracy ({row.source}); usual causes, the most frequent first: {_CAUSES}"
+            )
+        percent = row.accuracy if row else None
+        shots.append(ZeroShotAccuracy(text.template, correct, images, percent, warning))
+    return shots
 
 
 def accuracy_lines(features: Features) -> Iterator[str]:
@@ -103,24 +95,6 @@ def accuracy_lines(features: Features) -> Iterator[str]:
         yield f"note: {path.stem}{under}: {shot.line}"
     for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
         yield f"warning: {path.parent.name}/{path.stem}: {warning}."
-
-
-def zero_shot(features: Features, text: Text) -> ZeroShotAccuracy:
-    """The accuracy under one prompt, of images of which some have labels."""
-    is_labelled, names = features.labels >= 0, features.class_names
-    labels = features.labels[is_labelled]
-    answers = _answers(features.image_features, text.features)[is_labelled]
-    shot = ZeroShotAccuracy(text.template, int((answers == labels).sum()), len(labels))
-    better = better_order(labels, answers, names)
-    if better is None:
-        return shot
-    swaps = [(i, int(better.classes[i])) for i in np.unique(labels) if better.classes[i] != i]
-    pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
-    how = f" ({better.words})" * bool(better.words)
-    return replace(shot, other_order=(
-        f"labels seem to be in another order than the class names{how}: {pairs} … would give "
-        f"{100 * better.accuracy:.1f} % in place of {100 * shot.accuracy:.1f} %"
-    ))  # fmt: skip
 
 
 def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -134,46 +108,38 @@ def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[n
     return answers
 
 
-# What is published.
-
-
 @lru_cache(maxsize=1)
-def table() -> tuple[PublishedAccuracy, ...]:
+def table() -> list[PublishedAccuracy]:
     """All published accuracies that the package holds."""
     with _TABLE.open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
-    return tuple(
-        PublishedAccuracy(model, pretrained, name, int(images), templates, float(accuracy), source)
-        for model, pretrained, name, images, templates, accuracy, source in rows
-    )
+    return [
+        PublishedAccuracy(model, weights, name, int(images), templates, float(accuracy), source)
+        for model, weights, name, images, templates, accuracy, source in rows
+    ]
 
 
-def published_for(identity: Mapping[str, Any], name: str) -> list[PublishedAccuracy]:
-    """Find the published accuracies of an encoder on a set, by its model and its weights' tag.
+def published(
+    identity: Mapping[str, Any], name: str, template: str, images: int
+) -> PublishedAccuracy | None:
+    """Find what is published of an encoder, on so many images of a set, by the same templates.
 
-    An imported encoder only has a name, which must be that of the usual folder: ViT-B-16-openai.
+    An encoder is known by its model and its weights' tag. An imported one only has a name, which
+    must be that of the usual folder: ViT-B-16-openai.
     """
     model, pretrained = str(identity.get("model")), identity.get("pretrained")
     if pretrained == "openai":
         model = model.removesuffix("-quickgelu")  # OpenAI's weights have it in any case
-    return [
-        row
-        for row in table()
-        if row.set == _WEB_SETS.get(name, name)
-        and (
-            (row.model, row.pretrained) == (model, pretrained)
-            or (pretrained == IMPORTED and model == f"{row.model}-{row.pretrained}")
-        )
-    ]
-
-
-def judge(shot: ZeroShotAccuracy, rows: Iterable[PublishedAccuracy]) -> ZeroShotAccuracy:
-    """Put the published accuracy of the same templates and images beside a zero-shot accuracy."""
-    templates = {*templates_of(shot.template)}
-    for row in rows:
-        if row.images == shot.images and {*templates_of(row.templates)} == templates:
-            return replace(shot, published=row)
-    return shot
+    of_set, templates = _WEB_SETS.get(name, name), {*templates_of(template)}
+    for row in table():
+        is_imported = pretrained == IMPORTED and model == f"{row.model}-{row.pretrained}"
+        if (
+            (row.set, row.images) == (of_set, images)
+            and ((row.model, row.pretrained) == (model, pretrained) or is_imported)
+            and {*templates_of(row.templates)} == templates
+        ):
+            return row
+    return None
 
 
 # Orders of labels under which far more answers would be right: signs of a wrong label column.
@@ -196,6 +162,20 @@ class LabelOrder(NamedTuple):
     words: str = ""  # how the order comes about; empty if that is not known
 
 
+def _other_order(labels: NDArray[np.int32], answers: NDArray[np.intp], names: Sequence[str]) -> str:
+    """Say that labels seem to be in another order, and what it would give; empty if they do not."""
+    better = better_order(labels, answers, names)
+    if better is None:
+        return ""
+    swaps = [(i, int(better.classes[i])) for i in np.unique(labels) if better.classes[i] != i]
+    pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
+    how = f" ({better.words})" * bool(better.words)
+    return (
+        f"labels seem to be in another order than the class names{how}: {pairs} … would give "
+        f"{100 * better.accuracy:.1f} % in place of {100 * (labels == answers).mean():.1f} %"
+    )
+
+
 def better_order(
     labels: NDArray[np.int32], answers: NDArray[np.intp], names: Sequence[str]
 ) -> LabelOrder | None:
@@ -203,7 +183,7 @@ def better_order(
     if (labels == answers).mean() > 1 - _LEAST_GAIN:
         return None  # no order can gain so much
     orders = [
-        LabelOrder(order, _accuracy(order, labels, answers), words)
+        LabelOrder(order, float((order[labels] == answers).mean()), words)
         for words, order in _usual_orders(names)
         if _is_better(order, labels, answers)
     ]
@@ -252,15 +232,10 @@ def _best(labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int) ->
         confusion[every, order] == confusion.max(axis=0)[order]
     )
     order = np.where(mutual & (confusion[every, order] > 0), order, every)
-    if not _is_better(order, labels[held_out], answers[held_out]):
+    labels, answers = labels[held_out], answers[held_out]
+    if not _is_better(order, labels, answers):
         return None
-    return LabelOrder(order, _accuracy(order, labels[held_out], answers[held_out]))
-
-
-def _accuracy(
-    order: NDArray[np.intp], labels: NDArray[np.int32], answers: NDArray[np.intp]
-) -> float:
-    return float((order[labels] == answers).mean())
+    return LabelOrder(order, float((order[labels] == answers).mean()))
 
 
 def _is_better(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DataRoot, DryRun, ModelOptions, option
-from zsntta_cli.cli.output import NOTHING_DONE
 from zsntta_cli.cli.values import data_sets, known_sets, names
 from zsntta_cli.datasets.names import DATASET, SetName
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
@@ -231,6 +230,7 @@ def extract(
         named = choice if model.names_model else None
         _extract_paper(plan, named, choice.precision, encoding, None if dry_run else reporter)
     elif dry_run:
+        from zsntta_cli.cli.output import NOTHING_DONE
         from zsntta_cli.extraction.plan import foresee
 
         for line in foresee(plan, choice, encoding):
@@ -265,6 +265,8 @@ def _extract_paper(
     wishes = Wishes(settings.features_dir, named, precision)
     failures = extract_for(runs_of_paper(wishes), wishes, plan, settings, reporter)
     if reporter is None:
+        from zsntta_cli.cli.output import NOTHING_DONE
+
         say(NOTHING_DONE)
         return
     _say_failures(failures, reporter)
