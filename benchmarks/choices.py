@@ -50,7 +50,6 @@ CHOICES = (
     Choice("tanl", {"queue": 20_000}),
     Choice("neglabel", {"group_mass": "mean"}),
     Choice("neglabel", {"mined_share": 0.15, "grouping": "random"}),
-    Choice("etlt", {"etlt_dropped": 0.2}),
     Choice("dde", {"dde_exclusion": 0.0}),
     Choice("dde", {"dde_gate": 0.1}),
     Choice("dde", {"dde_doubled": True}),

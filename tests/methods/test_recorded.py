@@ -28,7 +28,7 @@ CACHED = {
     "oodd": {"oodd_items": 60},
     "oodd official": {"oodd_items": 60, "batch_size": 16, "oodd_temperature": 1.0},
     "cma": {"cma_times": 2},
-    "etlt": {}, "etlt robust": {"etlt_dropped": 0.2},
+    "etlt": {},
     "neglabel": {}, "neglabel by mean": {"groups": 4, "group_mass": "mean"},
     "csp": {"mined_share": 0.5, "groups": 6}, "csp far": {"mined_share": 0.4, "too_near": 0.3},
     "adaneg": {}, "adaneg few": {"adaneg_shots": 2, "gap": 0.2, "adaneg_text": 0.7},

@@ -188,19 +188,11 @@ class PairSettings:
         """A number of items that is whole batches of one and whole blocks of the other."""
         return math.lcm(self.detector.at_once, self.classifier.at_once)
 
-    @property
-    def warm_up(self) -> int:
-        """The detector's."""
-        return self.detector.warm_up
-
-    @property
-    def warm_up_by(self) -> str:
-        """The detector's."""
-        return self.detector.warm_up_by
-
-    def note(self, has_generic: bool, is_level_known: bool) -> str:
-        """What is to be said of the detector."""
-        return self.detector.note(has_generic, is_level_known)
+    def __getattr__(self, name: str) -> Any:
+        """Warm-up and notes are the detector's."""
+        if name in ("warm_up", "warm_up_by", "note"):
+            return getattr(self.detector, name)
+        raise AttributeError(name)
 
 
 class Behind(Method):
@@ -230,14 +222,16 @@ class Pair:
     def __init__(self, detector: type[Method], classifier: type[Classifier]) -> None:
         self.detector, self.classifier = detector, classifier
         self.online = detector.online and classifier.online
-        self.offline, self.needs = detector.offline, detector.needs
-        self.reads_generic = detector.reads_generic
-        self.defaults, self.imagenet = detector.defaults, detector.imagenet
         self.official = {**classifier.official, **detector.official}
         self.revision = detector.revision + classifier.revision - 1
-        self.is_probability = detector.is_probability
         self.cites = detector.cites + classifier.cites
         self.cost = "; ".join(filter(None, (detector.cost, classifier.cost)))
+
+    def __getattr__(self, fact: str) -> Any:
+        """Every other fact is the detector's."""
+        if fact.startswith("_"):  # what copying and pickling ask for
+            raise AttributeError(fact)
+        return getattr(self.detector, fact)
 
     def fields(self) -> Mapping[str, "Field[Any]"]:
         """The fields of the settings of both, by name."""

@@ -7,7 +7,6 @@ import pytest
 from streams import of_features
 
 from zsntta_cli.methods import CLASSIFIERS, METHODS
-from zsntta_cli.methods.classifiers.transductive import ACCEPTED
 
 NAMES = ("stata", "transclip", "lame")
 SCALE = 5.0
@@ -34,19 +33,6 @@ def elsewhere(data, chosen):
     shape = int(chosen.sum()), features.shape[1]
     features[chosen] = np.random.default_rng(5).normal(size=shape)
     return of_features(features, data.pool.text_features, SCALE)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_the_detector_rejects_takes_part_unless_that_is_asked_for(name):
-    data, offered = stream(6, 90, 16), np.random.default_rng(1).random(90) < 0.6
-    offered[20:40] = False  # a block without any
-    other = elsewhere(data, ~offered)
-    found, changed = (classes(name, d, offered, block_takes=ACCEPTED) for d in (data, other))
-    assert np.array_equal(found[~offered], data.class_index[~offered])
-    assert (found[offered] != data.class_index[offered]).any()
-    assert np.array_equal(found[offered], changed[offered])
-    every = [classes(name, d, offered) for d in (data, other)]
-    assert not np.array_equal(every[0][offered], every[1][offered])
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -23,16 +23,6 @@ def test_by_hand():
     assert decisions.is_noise.tolist() == [False, False, False, True]
 
 
-def test_what_lies_far_from_the_first_fit_is_left_out_by_hand():
-    # Means 0.35 and 0.9; the 0.8 is 0.45 away, the others 0.15: without it the mean is 0.2.
-    data = of_scores([[1, 0]] * 4 + [[0, 1]] * 4, [0.2, 0.2, 0.2, 0.8] + [0.9] * 4)
-    all_in, robust = (
-        run(data, ETLT.Settings(etlt_dropped=share), ADAPTIVE) for share in (0.0, 0.125)
-    )
-    np.testing.assert_allclose(1 - all_in.id_score, [0.35] * 4 + [0.9] * 4, atol=1e-4)
-    np.testing.assert_allclose(1 - robust.id_score, [0.2] * 4 + [0.9] * 4, atol=1e-4)
-
-
 def test_known_noise_is_noise_and_counts_for_nothing():
     kinds, u = [[1, 0]] * 3 + [[0, 1]] * 2, [0.2, 0.3, 0.4, 0.9, 0.9]
     plain = run(of_scores(kinds, u), ETLT.Settings(), ADAPTIVE)

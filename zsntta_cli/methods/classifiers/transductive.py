@@ -26,7 +26,6 @@ from zsntta_cli.methods.method import FROM_ONE, FROM_ZERO, Classifier, MethodSet
 from zsntta_cli.methods.scores import softmax, unit
 from zsntta_cli.settings.options import option
 
-ALL_ITEMS, ACCEPTED = "all", "accepted"  # the items that are classified
 _LEAST = 1e-10  # smallest variance, sum of assignments, and probability
 _INNER_STEPS = 5  # assignments between two fits
 _SHARPNESS = 50.0  # divisor of the log densities
@@ -38,11 +37,6 @@ class BlockSettings(MethodSettings):
     """The settings of all classifiers of whole blocks of items."""
 
     block: int = option(64, "Items that are classified together.", within=FROM_ONE)
-    block_takes: str = option(
-        ALL_ITEMS, "Items of a block that are classified together: all, or those that the "
-        "detector accepts.",
-        choices=(ALL_ITEMS, ACCEPTED),
-    )  # fmt: skip
 
     @property
     def at_once(self) -> int:
@@ -75,14 +69,14 @@ class BlockClassifier(Classifier):
         """The probabilities (N, C) of items, from their unit features (N, D) and logits (N, C)."""
 
     def classify(self, items: StreamData, offered: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Classify T items block by block; items that are left out have the frozen model's class.
+        """Classify T items block by block, whatever the detector calls them.
 
-        The detector calls those that are `offered` (T,) clean. Injected noise is always left out.
+        Injected noise is left out, and has the frozen model's class.
         """
-        is_included = ~items.injected if self.options.block_takes == ALL_ITEMS else offered
+        del offered
         class_index = items.class_index.copy()
         for part in blocks(len(items), self.options.block):
-            rows = np.flatnonzero(is_included[part])
+            rows = np.flatnonzero(~items.injected[part])
             if len(rows):
                 frozen = Frozen.of(items, part)
                 probability = self.solve(frozen.features[rows], frozen.logits[rows])

@@ -6,8 +6,7 @@ ETLT sees all items before it decides on any: it is a reference for online metho
 
 Our choices are features of unit norm, an intercept, a very small ridge penalty, which allows more
 dims than items, and one split for the stream. Injected noise enters neither fit nor split, as in
-cull. The robust step of RTL (CVPR 2024) is an option: a second fit leaves out the share of items
-with the largest residuals. RTL's lasso over principal components is not implemented.
+cull.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from zsntta_cli.methods.method import ABOVE_ZERO, FROZEN, Method, MethodSettings
 from zsntta_cli.methods.scores import unit
 from zsntta_cli.methods.threshold import OnlineThreshold
 from zsntta_cli.settings import ThresholdSettings
-from zsntta_cli.settings.options import Range, option
+from zsntta_cli.settings.options import option
 
 Floats = NDArray[np.float64]
 
@@ -34,15 +33,10 @@ class ETLT(Method):
         etlt_penalty: float = option(
             1e-12, "Ridge penalty of the least squares, in mean eigenvalues.", within=ABOVE_ZERO
         )
-        etlt_dropped: float = option(
-            0.0,
-            "Share of the items, those with the largest residuals, left out by a second fit.",
-            within=Range(least=0, below=1),
-        )
 
     offline = True
     online = False
-    cites = "fan2022simple", "fan2024test"
+    cites = ("fan2022simple",)
     cost = "solves one least-squares problem on D dims over the whole stream"
     class_probability = FROZEN
 
@@ -56,8 +50,10 @@ class ETLT(Method):
         `items` are the whole stream, so that nothing is learned for later ones.
         """
         del learn
-        test, x = ~items.injected, unit(items.features(slice(None))).astype(float)
-        v = fitted(x, items.noise_score, test, self.options)
+        test, v = ~items.injected, items.noise_score
+        if test.any():
+            x = unit(items.features(slice(None))).astype(float)
+            v = least_squares(x, v, test, self.options.etlt_penalty)
         value = split(v[test]) if self.fixed is None else self.fixed
         return Decisions(
             items.class_index, (v > value) | items.injected, 1 - v,
@@ -65,20 +61,7 @@ class ETLT(Method):
         )  # fmt: skip
 
 
-def fitted(x: Floats, u: Floats, test: NDArray[np.bool_], options: ETLT.Settings) -> Floats:
-    """The fitted noise scores (T,) of features (T, D), learned from the `test` items (T,)."""
-    if not test.any():
-        return u
-    v = _least_squares(x, u, test, options.etlt_penalty)
-    if options.etlt_dropped:
-        residual = np.where(test, np.abs(u - v), np.inf)
-        kept = max(1, round((1 - options.etlt_dropped) * test.sum()))
-        nearest = np.argsort(residual, kind="stable")[:kept]
-        v = _least_squares(x, u, np.isin(np.arange(len(u)), nearest), options.etlt_penalty)
-    return v
-
-
-def _least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: float) -> Floats:
+def least_squares(x: Floats, u: Floats, is_fitted: NDArray[np.bool_], penalty: float) -> Floats:
     """The values (T,) of a regression of some items' scores on their features and a constant."""
     center, mean = x[is_fitted].mean(axis=0), u[is_fitted].mean()
     centered = x - center
