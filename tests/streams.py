@@ -13,7 +13,8 @@ def of_features(features, text, scale, injected=None, words=None, sizes=(), seed
     """Each of the images once, in order; none of them known noise unless it is said."""
     features, text = np.asarray(features, np.float32), np.asarray(text, np.float32)
     more = None if words is None else np.asarray(words, np.float32)
-    pool = Pool(features, text, scale, zero_shot(features, text, scale), more, sizes)
+    scores = zero_shot(features, text, scale)
+    pool = Pool(features, text, scale, scores, more_text=more, more_sizes=sizes)
     return _once(pool, injected, seed)
 
 
@@ -59,7 +60,8 @@ def near_words(seed, items=220, classes=5, sizes=(40, 15), injected=True, distin
     index = np.arange(items) if distinct is None else rng.integers(count, size=items)
     if distinct is None:
         images[known] = rng.normal(size=(known.sum(), dim)) + 2
-    pool = Pool(images, names, 12.0, zero_shot(images, names, 12.0), words, sizes)
+    scores = zero_shot(images, names, 12.0)
+    pool = Pool(images, names, 12.0, scores, more_text=words, more_sizes=sizes)
     return StreamData(pool, index, known, seed)
 
 

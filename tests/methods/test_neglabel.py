@@ -30,7 +30,8 @@ def pool_of(*lists, names=None):
     words = np.array([word for words in lists for word in words], np.float32)
     frozen = zero_shot(IMAGES, TEXT, SCALE)
     sizes = tuple(map(len, lists))
-    return Pool(IMAGES, TEXT, SCALE, frozen, words, sizes, names)
+    more = {"more_text": words, "more_sizes": sizes, "more_names": names}
+    return Pool(IMAGES, TEXT, SCALE, frozen, **more)
 
 
 # --- NegLabel: what is mined --------------------------------------------------------------------

@@ -13,7 +13,8 @@ SCALE = 2.0
 
 
 def scores(method, more_text=None, **values):
-    pool = Pool(IMAGES, TEXT, SCALE, zero_shot(IMAGES, TEXT, SCALE), more_text)
+    frozen = zero_shot(IMAGES, TEXT, SCALE)
+    pool = Pool(IMAGES, TEXT, SCALE, frozen, more_text=more_text)
     data = StreamData(pool, np.array([3, 0, 1, 2, 0]), np.zeros(5, bool))
     decisions = made.decisions(data, build_run(method, "", "", None, "", **values))
     assert (decisions.is_noise is None) == (method != "neglabel")

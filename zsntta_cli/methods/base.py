@@ -20,14 +20,15 @@ from zsntta_cli.methods.scores import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MoreText:
-    """The texts that a method reads besides the class names: some fields of a pool."""
+    """The texts that a method reads besides the class names."""
 
     more_text: NDArray[np.float32] | None = None  # (W, D)
-    more_sizes: tuple[int, ...] = ()  # rows of each word list
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names in another prompt
-    generic: NDArray[np.float32] | None = None  # (D,)
+    more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
+    more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
+    generic: NDArray[np.float32] | None = None  # (D,) the encoder's generic text, norm below 1
+    # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
     is_level_known: bool = False
 
     @cached_property
@@ -41,20 +42,14 @@ class MoreText:
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class Pool(MoreText):
     """P images and the zero-shot classifier."""
 
     image_features: NDArray[np.float32] | Rows  # (P, D) raw output of the encoder
     text_features: NDArray[np.float32]  # (C, D) unit norm
     logit_scale: float
     zero_shot: ZeroShot  # frozen CLIP's classes and noise scores of the P images
-    more_text: NDArray[np.float32] | None = None  # (W, D) other texts that a method needs
-    more_sizes: tuple[int, ...] = ()  # rows of each word list in `more_text`, if there are several
-    more_names: NDArray[np.float32] | None = None  # (C, D) class names in the words' prompt
     known_detail: ZeroShotDetail | None = None  # if it was computed with the scores
-    generic: NDArray[np.float32] | None = None  # (D,) the encoder's generic text, norm below 1
-    # Whether the encoder's logits stand as far above those of any text as OpenAI's do.
-    is_level_known: bool = False
     _whole: "tuple[Pool, NDArray[np.int64]] | None" = None  # a larger pool, and its rows of these
 
     def __deepcopy__(self, memo: object) -> "Pool":

@@ -202,9 +202,9 @@ class _Drawn:
         images[rows] = self.features
         needs, pool = METHODS[run.method].needs, Pool.scored(images, self.text, _SCALE)
         if needs == WORDS:
-            pool = pool.beside(MoreText(self.words, (_WORDS,)))
+            pool = pool.beside(MoreText(more_text=self.words, more_sizes=(_WORDS,)))
         elif needs == NO_TEXT:
-            pool = pool.beside(MoreText(self.no_text))
+            pool = pool.beside(MoreText(more_text=self.no_text))
         shown = slice(self.shown)
         return decide_from_cache(run, stream_data(run, pool, rows[shown], self.injected[shown]))
 

@@ -142,7 +142,7 @@ class Library:
             return self._words(encoder, tuple(prompts.items()), id_set, beside)
         if needs == NO_TEXT:
             names = self.text(encoder, prompt, id_set)
-            return MoreText(_read_no_text(settings.flat()["no_text"], names.shape))
+            return MoreText(more_text=_read_no_text(settings.flat()["no_text"], names.shape))
         if METHODS[settings.method].reads_generic:
             return self._generic(encoder, prompt, id_set)
         return None
@@ -195,7 +195,8 @@ class Library:
             seen.update(words)
         names = self.text(encoder, beside, id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
-        return MoreText(parts[0] if len(parts) == 1 else np.concatenate(parts), sizes, names)
+        joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return MoreText(more_text=joined, more_sizes=sizes, more_names=names)
 
     def _only_words(self, settings: RunSettings) -> str:
         """The list or built-in set that is meant: wordnet, or else the only one that is cached.
