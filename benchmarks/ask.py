@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from zsntta_cli import OnlineDetector, Verdicts
+from zsntta_cli import Detector, Verdicts
 from zsntta_cli.cache import store
 from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.store import Features
-from zsntta_cli.detection.questions import Questions
 from zsntta_cli.simulation.metrics import harmonic_mean
 
 
@@ -74,10 +73,13 @@ def drawn(
     return Folder(text[chosen], np.concatenate(shown).astype(np.float32), labels)
 
 
-def figures(folder: Folder, verdicts: Verdicts) -> tuple[float, float]:
-    """Acc_H (Acc_S without noise) and the share of clean images that are flagged."""
+def figures(folder: Folder, verdicts: Verdicts, asked: NDArray[np.int64]) -> tuple[float, float]:
+    """Acc_H (Acc_S without noise) and the share of clean images that are flagged.
+
+    Images of the numbers that were `asked` about are as they were answered, which is right.
+    """
     labels, flagged = folder.labels, verdicts.margin > 0
-    flagged = np.where(verdicts.judged, verdicts.noise, flagged)
+    flagged[asked] = labels[asked] < 0
     is_clean = labels >= 0
     accuracy = (~flagged & (verdicts.class_index == labels))[is_clean].mean()
     if not is_clean.all():
@@ -86,18 +88,16 @@ def figures(folder: Folder, verdicts: Verdicts) -> tuple[float, float]:
 
 
 def after(
-    folder: Folder, detector: OnlineDetector, first: Verdicts, count: int, seed: int
+    folder: Folder, detector: Detector, first: Verdicts, count: int, seed: int
 ) -> list[tuple[float, float]]:
     """The figures after so many questions, all of them answered rightly, and once more learned."""
-    questions = Questions(first)
-    for _ in range(count):
-        for number in questions.next():
-            questions.answer(number, bool(folder.labels[number] >= 0))
-    asked = [*questions.truths]
+    _, different = np.unique(folder.features, axis=0, return_index=True)  # copies are asked once
+    order = np.argsort(abs(first.margin), kind="stable")
+    asked = order[np.isin(order, different)][:count]
     learned = copy.deepcopy(detector)
     learned.feedback(folder.features[asked], folder.labels[asked] < 0)
-    again = learned.decide_all(folder.features, seed=seed).as_judged(questions.truths)
-    return [figures(folder, questions.verdicts()), figures(folder, again)]
+    again = learned.decide_all(folder.features, seed=seed)
+    return [figures(folder, first, asked), figures(folder, again, asked)]
 
 
 def main() -> None:
@@ -114,9 +114,9 @@ def main() -> None:
         for ood in oods if ratio else oods[:1]:
             for seed in range(given.draws):
                 folder = drawn(given, id_set, ood, ratio, seed)
-                detector = OnlineDetector(
+                detector = Detector(
                     folder.text, id_set.identity["logit_scale"], normalized=id_set.normalized,
-                    generic_text=id_set.generic, is_level_known=is_level_known(id_set.identity),
+                    generic=id_set.generic, is_level_known=is_level_known(id_set.identity),
                     cull_low=given.low,
                 )  # fmt: skip
                 first = detector.decide_all(folder.features, seed=seed)

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
-from zsntta_cli.detection.classes.examples import class_features
+from zsntta_cli.detection.photos import class_features
 from zsntta_cli.methods.scores import unit
 
 RATIOS = (0, 0.01, 0.05, 0.1, 0.25, 0.5)
@@ -78,7 +78,7 @@ def stream(own: int, others: int, ratio: float, generator: np.random.Generator) 
 
 def cell(method: str, classes: Classes, rows: np.ndarray, labels: np.ndarray) -> Cell:
     """What a method gives on features (N, D) with labels (N,), -1 for noise."""
-    detector = OnlineDetector(classes.features, classes.scale, method)
+    detector = Detector(classes.features, classes.scale, method=method)
     verdicts = detector.update(rows)
     is_clean, flagged = labels >= 0, verdicts.flagged
     right = ~flagged & (verdicts.class_index == labels)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.settings import ThresholdSettings
@@ -48,8 +48,9 @@ def replayed(method: str, data: StreamData) -> float:
 
 def pushed(data: StreamData, items: int = 3_000) -> list[float]:
     """Mean microseconds of a push of a single item, of each method."""
-    known = {"generic_text": data.pool.generic, "is_level_known": True}
-    detectors = [OnlineDetector(data.pool.text_features, 100.0, name, **known) for name in PAIR]
+    known = {"generic": data.pool.generic, "is_level_known": True}
+    text = data.pool.text_features
+    detectors = [Detector(text, 100.0, method=name, **known) for name in PAIR]
     seconds = [0.0, 0.0]
     for row in np.split(data.pool.image_features[:items], items):
         for i, detector in enumerate(detectors):

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 from uneven import uneven_rows
 
-from zsntta_cli import OnlineDetector, Verdicts
+from zsntta_cli import Detector, Verdicts
 from zsntta_cli.cache import store
 from zsntta_cli.cache.identity import is_level_known
 from zsntta_cli.cache.store import Features
@@ -85,8 +85,8 @@ def decided(given: argparse.Namespace, of: Features, folder: Folder, method: str
     """Verdicts of a method that knows nothing else."""
     scale = of.identity["logit_scale"]
     own = {"cull_low": given.low} if method == "cull" and given.low is not None else {}
-    detector = OnlineDetector(
-        folder.text, scale, method, normalized=of.normalized, generic_text=of.generic,
+    detector = Detector(
+        folder.text, scale, method=method, normalized=of.normalized, generic=of.generic,
         is_level_known=is_level_known(of.identity), **own,
     )  # fmt: skip
     if given.online:

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 from zsntta_cli.cache import store
 
 
@@ -51,7 +51,7 @@ def worlds(given: argparse.Namespace, seed: int):
             oods = (store.read(given.folder / f"{name}.h5") for name in names)
             pairs = [(text, rows, ood.image_features) for ood in oods]
         for words, clean, noise in pairs:
-            yield OnlineDetector(words, scale, normalized=id_set.normalized), clean, noise
+            yield Detector(words, scale, normalized=id_set.normalized), clean, noise
 
 
 def folders(given: argparse.Namespace):
@@ -76,11 +76,11 @@ def shown_first(margins: np.ndarray, count: int) -> np.ndarray:
     return np.array(list(dict.fromkeys(chain.from_iterable(turns)))[:count])
 
 
-def figures(verdicts, noise: np.ndarray) -> list[float]:
-    """AUROC, precision and recall, in %."""
-    flagged = verdicts.noise
+def figures(verdicts, noise: np.ndarray, rest: np.ndarray) -> list[float]:
+    """AUROC, precision and recall on the images of some numbers, in %."""
+    flagged, noise = verdicts.noise[rest], noise[rest]
     right = (flagged & noise).sum()
-    area = roc_auc_score(noise, verdicts.margin)
+    area = roc_auc_score(noise, verdicts.margin[rest])
     return [100 * area, 100 * right / max(flagged.sum(), 1), 100 * right / noise.sum()]
 
 
@@ -95,7 +95,7 @@ def taught(detector, features, noise, counts):
         learner = copy.deepcopy(detector)
         learner.feedback(features[labelled], noise[labelled])
         after = learner.decide_all(features)
-        yield count, [figures(each[rest], noise[rest]) for each in (before, after)]
+        yield count, [figures(each, noise, rest) for each in (before, after)]
 
 
 def cell(values: np.ndarray) -> str:

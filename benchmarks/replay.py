@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from reference import adand as reference
 
+from zsntta_cli import Detector
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.detection import OnlineDetector
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.detectors import adand, cull, zs_clip
 from zsntta_cli.methods.scores import zero_shot
@@ -134,7 +134,7 @@ def one_by_one(table: Table) -> None:
     """A feature at a time as it is served: its scores, the decision and what is learned."""
     for method in ("zs-clip", "adand", "cull"):
         data = stream(3_000, 1_000)
-        detector = OnlineDetector(data.pool.text_features, 100.0, method)
+        detector = Detector(data.pool.text_features, 100.0, method=method)
         rows = np.split(data.pool.image_features, len(data))
         started = time.perf_counter()
         for row in rows:

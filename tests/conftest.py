@@ -181,8 +181,10 @@ def cached(zsntta, cache, tmp_path):
 def drawn(tmp_path_factory):
     """54 built-in shapes and 6 letters as files, and a folder with all of their features."""
     from zsntta_cli.datasets.drawn.builtin import render
+    from zsntta_cli.datasets.tree import LeftOut
     from zsntta_cli.detection.encoding import Encoding
-    from zsntta_cli.detection.sources import batches
+    from zsntta_cli.detection.sources import photos_of
+    from zsntta_cli.encoders.text import prompt_features
     from zsntta_cli.progress import Reporter
 
     root = tmp_path_factory.mktemp("drawn")
@@ -194,10 +196,11 @@ def drawn(tmp_path_factory):
             path.parent.mkdir(parents=True, exist_ok=True)
             images.image(i).save(path)
     encoding = Encoding(EncoderChoice("tiny"), root / "features", "cpu", 2, Reporter())
-    for items in batches([str(root / "pictures")]):
-        assert not [one.error for one in encoding.images(items) if one.error]
-    encoding.texts(render("shapes").class_names, PROMPT)
-    encoding.store.close()
+    with encoding.store:
+        [photos] = photos_of([str(root / "pictures")], LeftOut())
+        encoding.encode(photos)
+        assert not [photo.error for photo in photos if photo.error]
+        prompt_features(encoding.encode_texts, PROMPT, render("shapes").class_names)
     return root
 
 

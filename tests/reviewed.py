@@ -1,12 +1,8 @@
 """Verdict rows made up, for what looks at them."""
 
-from types import SimpleNamespace
-
-from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection.flags import Flag
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT
 from zsntta_cli.report.review.review import review
-from zsntta_cli.report.verdicts import Tally
+from zsntta_cli.report.verdicts import Facts
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -33,19 +29,7 @@ def unread(source, error="it is a folder"):
     }  # fmt: skip
 
 
-def page(rows, *shown, **values):
+def page(rows, shown=None, files=None, hindsight=True):
     """The review of rows as cull decided on them."""
     classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
-    tally = Tally("cull", len(classes), 64)
-    tally.add(rows)
-    return review(rows, classes, tally, *shown, **values)
-
-
-def run_of(*class_names, on_arrival=False, sources=()):
-    """What a sink is told of a run with these classes."""
-    detector = SimpleNamespace(class_names=class_names, method="cull", warm_up=64)
-    request = SimpleNamespace(on_arrival=on_arrival, flag=Flag(), sources=sources)
-    encoding = SimpleNamespace(name="clip-vit-b-16-openai")
-    return SimpleNamespace(
-        detector=detector, request=request, encoding=encoding, left_out=LeftOut()
-    )
+    return review(rows, classes, Facts("cull", len(classes), 64, hindsight), shown, files)

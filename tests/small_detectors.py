@@ -3,7 +3,7 @@
 import numpy as np
 from learned import state_of
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 
 COUNT, DIM, NAMES = 300, 16, ("cat", "dog", "a horse")
 SMALL = {
@@ -25,22 +25,22 @@ def world(seed=0, classes=3, count=COUNT, spread=1.5, share=0.25):
 
 def detector(method="cull", world_seed=0, classes=3, **more):
     """A small detector of the classes of a world; `more` are settings and other parts of it."""
-    given = {"class_names": NAMES[:classes], **SMALL[method], **more}
+    given = {"names": NAMES[:classes], **SMALL[method], **more}
     text, scale = given.pop("text", None), given.pop("scale", 20.0)
     text = world(world_seed, classes)[0] if text is None else text
-    return OnlineDetector(text, scale, method, **given)
+    return Detector(text, scale, method=method, **given)
 
 
 def assert_same(one, other):
     """That two verdicts say the same of every image, to the bit."""
-    names = ("class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index")
-    for name in (*names, "top_score"):
+    names = ("class_index", "answer", "score", "threshold", "stage", "top_index", "top_score")
+    for name in names:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
 def assert_same_state(one, other):
     """That two detectors have learned the same, to the bit."""
-    one, other = state_of(one._knows), state_of(other._knows)
+    one, other = state_of(one), state_of(other)
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], err_msg=name)

@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 from made import Notes
-from reviewed import run_of, verdict
+from reviewed import verdict
 
-from zsntta_cli.detection.detecting.run import Batch
-from zsntta_cli.detection.sources.item import of_file
-from zsntta_cli.report.verdict_folders import Copies
+from zsntta_cli.detection.sources import of_file
+from zsntta_cli.report.verdict_folders import copy_photos
 
 CLASSES = ("cat", "dog")
 
@@ -23,23 +22,19 @@ def write(folder, contents):
 
 
 def pairs(answers):
-    """Items and rows: where photos are from, with their class, or an answer with '_' before it."""
-    items = [of_file(path) for path in answers]
-    rows = []
-    for item, answer in zip(items, answers.values(), strict=True):
+    """Photos with rows: where they are from, with a class, or an answer with '_' before it."""
+    made = []
+    for path, answer in answers.items():
         values = {"answer": answer[1:]} if answer[0] == "_" else {"name": answer}
-        content = hashlib.sha256(item.file.read_bytes()).hexdigest() if item.file.exists() else "0"
-        rows.append(verdict(item.source, -1.0, content=content, **values))
-    return Batch(items, rows)
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "0"
+        made.append((of_file(path), verdict(str(path), -1.0, content=content, **values)))
+    return made
 
 
-def sort(root, answers, batch=None):
+def sort(root, answers, given=None):
     """Copy photos in one run; gives what was said."""
     notes = Notes()
-    copies = Copies(root, notes)
-    copies.open(run_of(*CLASSES))
-    copies.take(batch or pairs(answers))
-    copies.close()
+    copy_photos(root, pairs(answers) if given is None else given, CLASSES, notes)
     return notes.notes
 
 

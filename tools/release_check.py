@@ -36,21 +36,20 @@ import numpy as np
 
 import zsntta_cli as z
 
-detector = z.OnlineDetector(np.eye(3, 8, dtype=np.float32), 100.0, class_names=["a", "b", "c"])
-verdicts: z.Verdicts = detector.update(np.ones((2, 8), dtype=np.float32))
-first: z.Verdict = verdicts[0]
-answers: list[str] = [verdict.answer for verdict in verdicts]
+detector = z.Detector(np.eye(3, 8, dtype=np.float32), 100.0, names=["a", "b", "c"])
+verdicts: z.Verdicts = detector.update(np.arange(16, dtype=np.float32).reshape(2, 8))
+answers: list[str] = [row["answer"] for row in verdicts.rows()]
 for record in z.simulate("zs-clip", model="tiny", limit=60, features_dir="features"):
     accuracy: float = record.accuracies.acc_s
     reveal_type(accuracy)
-reveal_type(first.score)
+reveal_type(detector.seen)
 reveal_type(z.METHODS["adand"])
 try:
     z.extract("shapes", model="tiny", limit=10, features_dir="small")
 except z.ZsnttaError as error:
     print(error)
 '''
-REVEALED = ["float", "float", "Method"]
+REVEALED = ["float", "int", "Method"]
 
 
 def main() -> int:

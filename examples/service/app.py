@@ -3,13 +3,12 @@
     POST /images                 an image file: its verdict; the detector then learns from it
     POST /images?learn=false     its verdict alone: nothing is learned
     POST /feedback?noise=true    an image file: a person says that it is noise (false: it belongs)
-    GET  /health                 how many images it has seen, and who decides
+    GET  /health                 how many images it has seen, and whether its own rule decides
 
 An image that is sent twice is learned twice. There is neither TLS nor a password: whoever can send
 images can teach the detector, so put a proxy that has both in front of it.
 """
 
-import dataclasses
 import io
 import os
 import pickle
@@ -24,17 +23,19 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from PIL import Image, UnidentifiedImageError
 
-from zsntta_cli import NoiseDetector, ZsnttaError
+from zsntta_cli import Detector, EncoderChoice, ZsnttaError, encode, load_encoder
 
 STATE = Path(os.environ.get("STATE", "detector.pickle"))  # of this service alone
 CLASSES = os.environ.get("CLASSES", "circle,square,star").split(",")
 MODEL = os.environ.get("MODEL", "tiny")  # ViT-B-16 for CLIP's
 SAVE_EVERY = 1000  # images: a crash loses what was learned since
 
+detector: Detector
 if STATE.exists():
-    detector: NoiseDetector = pickle.loads(STATE.read_bytes())
-else:
-    detector = NoiseDetector(CLASSES, model=MODEL)
+    MODEL, detector = pickle.loads(STATE.read_bytes())
+encoder = load_encoder(EncoderChoice(MODEL))
+if not STATE.exists():
+    detector = Detector.of(encoder, CLASSES)
 saving = threading.Lock()
 
 
@@ -55,7 +56,7 @@ def save() -> None:
     """Keep the detector; the old file stays until the new one is whole."""
     with saving:
         new = STATE.with_name(f"{STATE.name}.new")
-        new.write_bytes(pickle.dumps(detector))
+        new.write_bytes(pickle.dumps((MODEL, detector)))
         new.replace(STATE)
 
 
@@ -74,24 +75,24 @@ app = FastAPI(lifespan=lifespan)
 @app.post("/images")
 def images(content: Content, learn: bool = True) -> dict[str, Any]:
     """Decide on an image, then learn from it."""
-    image = Image.open(io.BytesIO(content))
-    [verdict] = detector.update(image) if learn else detector.predict(image)
+    features = encode(encoder, Image.open(io.BytesIO(content)))
+    [row] = (detector.update(features) if learn else detector.predict(features)).rows()
     if learn and detector.seen % SAVE_EVERY == 0:
         save()
-    return dataclasses.asdict(verdict)
+    return row
 
 
 @app.post("/feedback")
 def feedback(content: Content, noise: bool) -> dict[str, int]:
     """Learn what a person says of an image."""
-    detector.feedback(Image.open(io.BytesIO(content)), [noise])
+    detector.feedback(encode(encoder, Image.open(io.BytesIO(content))), [noise])
     return {"labelled": detector.labelled}
 
 
 @app.get("/health")
 async def health() -> dict[str, Any]:
-    """Say how much was learned, and whose rule decides."""
-    return {"classes": detector.class_names, "seen": detector.seen, "stage": detector.stage}
+    """Say how much was learned, and whether the method's own rule decides."""
+    return {"classes": detector.names, "seen": detector.seen, "ready": detector.ready}
 
 
 @app.exception_handler(UnidentifiedImageError)

@@ -130,7 +130,7 @@ def test_rows_as_parquet_or_what_to_install(pictures, monkeypatch):
     expected = rows(pictures("detect", "pictures", *SHAPES))
     assert pictures(*out).exit_code == 0
     assert parquet.read_table("rows.parquet").to_pylist() == expected
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr("zsntta_cli.report.verdict_files.find_spec", lambda _: None)
     fails(pictures(*out),
           "rows.parquet is Parquet: pip install 'zsntta[parquet]' reads and writes it")  # fmt: skip
 
@@ -262,8 +262,8 @@ def test_what_is_known_is_judged_without_torch(pictures):
     """A file that cannot be read is known too."""
     Path("pictures/x/broken.png").write_bytes(b"no image")
     code = (
-        "import sys; from zsntta_cli.detection import encoding; from zsntta_cli.cli import main\n"
-        "encoding._SETTLED = 0.0\n"  # the copies were made just now
+        "import sys; from zsntta_cli.detection import sources; from zsntta_cli.cli import main\n"
+        "sources._SETTLED = 0.0\n"  # the copies were made just now
         f"try: main(['detect', 'pictures', '--classes', {NAMES!r}, '--model', 'tiny'])\n"
         "except SystemExit as end: print(end.code or 0, 'torch' in sys.modules, file=sys.stderr)"
     )

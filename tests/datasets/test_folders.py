@@ -16,7 +16,7 @@ from zsntta_cli import datasets
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import account, limited
 from zsntta_cli.datasets.tree import LeftOut, files_in, is_hidden
-from zsntta_cli.detection.sources import Scan, batches
+from zsntta_cli.detection.sources import photos_of
 
 [PNG] = pictures(["1.png"], form="png").values()
 
@@ -122,7 +122,7 @@ def test_folders_archives_and_detect_leave_out_the_same(tmp_path_factory, wheres
         images = load(path)
         assert (list(images.sample_ids), list(images.class_names)) == (expected, ["cat", "dog"])
         left_out = LeftOut()
-        [items] = batches([str(path)], Scan(left_out=left_out))
+        [items] = photos_of([str(path)], left_out)
         assert [str(Path(item.source).relative_to(path)) for item in items] == expected
         assert left_out.words().startswith(f"{len(hidden)} hidden folder")
 

@@ -1,9 +1,10 @@
 import pytest
 from made import Notes
 
+from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection import encoding as module
+from zsntta_cli.detection import sources
 from zsntta_cli.detection.encoding import Encoding
-from zsntta_cli.detection.sources import batches
 from zsntta_cli.encoders.clip import Encoder
 from zsntta_cli.settings import EncoderChoice
 
@@ -12,7 +13,7 @@ from zsntta_cli.settings import EncoderChoice
 def passes(monkeypatch, tiny):
     """How many images were encoded, files read, and encoders loaded."""
     seen = {"encoded": 0, "read": 0, "loaded": 0}
-    plain, read = Encoder.encode_pixels, module.Read
+    plain, read = Encoder.encode_pixels, module._read
 
     def encode(self, pixels):
         seen["encoded"] += len(pixels)
@@ -22,14 +23,14 @@ def passes(monkeypatch, tiny):
         seen["loaded"] += 1
         return tiny
 
-    def reads(*args, **kwargs):
+    def reads(*args):
         seen["read"] += 1
-        return read(*args, **kwargs)
+        return read(*args)
 
     monkeypatch.setattr(Encoder, "encode_pixels", encode)
     monkeypatch.setattr("zsntta_cli.encoders.clip.load_encoder", load)
-    monkeypatch.setattr(module, "Read", reads)
-    monkeypatch.setattr(module, "_SETTLED", 0.0)  # ctime cannot be set back
+    monkeypatch.setattr(module, "_read", reads)
+    monkeypatch.setattr(sources, "_SETTLED", 0.0)  # ctime cannot be set back
     return seen
 
 
@@ -47,6 +48,8 @@ def encoded(tmp_path):
     def encode(root, features=tmp_path / "features"):
         given = Encoding(EncoderChoice("tiny"), features, "cpu", 2, Notes())
         with given.store:
-            return [one for items in batches([str(root)]) for one in given.images(items)]
+            [photos] = sources.photos_of([str(root)], LeftOut())
+            given.encode(photos)
+        return photos
 
     return encode

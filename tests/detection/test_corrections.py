@@ -5,7 +5,7 @@ import json
 import pytest
 from reviewed import unread, verdict
 
-from zsntta_cli.detection.detecting.corrections import Corrected, Correction, read_corrections
+from zsntta_cli.detection.corrections import Corrected, Correction, read_corrections
 from zsntta_cli.errors import StoreError
 
 SAID = {"noise": True, "class": "cat", "margin": 0.5}
@@ -21,6 +21,12 @@ def lines(tmp_path, *rows):
     return path
 
 
+def applied(corrections, *rows, names=("cat", "dog")):
+    corrected = Corrected(corrections)
+    corrected.apply(rows, names)
+    return corrected, rows
+
+
 def test_each_image_has_its_last_answer(tmp_path):
     digest = "A" * 64
     rows = (
@@ -28,20 +34,20 @@ def test_each_image_has_its_last_answer(tmp_path):
         {**GOOD, "source": "c", "content": digest}, {**GOOD, "class": None},
     )  # fmt: skip
     read = read_corrections(lines(tmp_path, *rows))
-    assert read[1:] == [
-        Correction(True, None, "b"), Correction(False, "dog", "c", content=digest.lower()),
-        Correction(False, None, "a.png"),
+    assert read == [
+        Correction("a.png", False, "dog"), Correction("b", True, ""),
+        Correction(digest.lower(), False, "dog"), Correction("a.png", False, ""),
     ]  # fmt: skip
-    there = verdict("a.png", -1, name="cat")
-    assert Corrected(read, ("cat", "dog")).rows([there])[0]["class"] == "cat"
+    _, [row] = applied(read, verdict("a.png", -1, name="cat"))
+    assert row["class"] == "cat"
 
 
 def test_equal_images_have_one_answer_and_a_contradiction_is_told():
     digest = "a" * 64
-    corrected = Corrected(
-        [Correction(True, None, "a.png", digest), Correction(False, None, "copy.png", digest)]
+    said = [Correction(digest, True, ""), Correction(digest, False, "")]
+    corrected, rows = applied(
+        said, *(verdict(name, 1, content=digest) for name in ("a.png", "copy.png"))
     )
-    rows = corrected.rows([verdict(name, 1, content=digest) for name in ("a.png", "copy.png")])
     assert [row["answer"] for row in rows] == ["clean", "clean"]
     assert any("the last answer counts" in note for note in corrected.notes())
 
@@ -77,31 +83,24 @@ b.png,clean,dog,-1,true
 def test_answers_in_a_table_and_by_hand(tmp_path, name):
     (tmp_path / name).write_text(BY_HAND[name])
     assert read_corrections(tmp_path / name) == [
-        Correction(True, None, "a.png"), Correction(False, "dog", "b.png"),
+        Correction("a.png", True, ""), Correction("b.png", False, "dog"),
     ]  # fmt: skip
 
 
 def test_a_table_without_answers_says_what_to_add(tmp_path):
-    (tmp_path / "rows.csv").write_text("source,noise,margin\na.png,true,1\n")
-    with pytest.raises(StoreError, match="add a column 'truth'"):
-        read_corrections(tmp_path / "rows.csv")
-    (tmp_path / "rows.csv").write_text("source,truth\na.png,\n")
-    with pytest.raises(StoreError, match="'truth' is empty"):
-        read_corrections(tmp_path / "rows.csv")
+    for text in ("source,noise,margin\na.png,true,1\n", "source,truth\na.png,\n"):
+        (tmp_path / "rows.csv").write_text(text)
+        with pytest.raises(StoreError, match="column 'truth'"):
+            read_corrections(tmp_path / "rows.csv")
 
 
 def test_rows_are_told_by_content_else_by_source():
     digest = "a" * 64
-    corrected = Corrected(
-        [
-            Correction(True, None, "moved.png", content=digest),
-            Correction(False, "dog", "b.png"),
-        ],
-        ("cat", "dog"),
-    )
     same = [verdict(name, -1, content=digest) for name in ("x.png", "copy.png")]
-    found = [verdict("a.png", -1), *same, verdict("b.png", 1, content="c" * 64), unread("b.png")]
-    rows = corrected.rows(found)
+    corrected, rows = applied(
+        [Correction(digest, True, ""), Correction("b.png", False, "dog")],
+        verdict("a.png", -1), *same, verdict("b.png", 1, content="c" * 64), unread("b.png"),
+    )  # fmt: skip
     assert [row["answer"] for row in rows[:4]] == ["clean", "noise", "noise", "clean"]
     assert [row["stage"] for row in rows[:4]] == ["adapted", *["judged"] * 3]
     assert (rows[3]["class"], rows[3]["class_index"]) == ("dog", 1)
@@ -112,18 +111,15 @@ def test_rows_are_told_by_content_else_by_source():
 
 
 WRONG = {
-    "no JSON": "is no JSON",
-    "[" * 100_000: "is no JSON",
+    "no JSON": "no JSON",
+    "[" * 100_000: "recursion",
     "[1]": "it is no object",
-    json.dumps({**GOOD, "format": 5}): "its format is 5, not 1",
     json.dumps({**GOOD, "margin": 1}): "it is a verdict, and no correction",
-    json.dumps({**GOOD, "source": 1}): "'source' is 1",
     json.dumps({**GOOD, "content": "a.png"}): "'content' is 'a.png', no SHA-256",
     json.dumps({**GOOD, "noise": None}): "'noise' is None",
-    json.dumps({**GOOD, "noise": "no"}): "'noise' is 'no'",
-    json.dumps({**GOOD, "class": 3}): "'class' is 3",
+    json.dumps({**GOOD, "noise": "never"}): "'noise' is 'never'",
     json.dumps({k: v for k, v in GOOD.items() if k != "noise"}): "'noise' is missing",
-    json.dumps({"noise": True}): "neither 'source' nor 'content'",
+    json.dumps({"noise": True, "source": 7}): "neither 'source' nor 'content'",
     json.dumps({**GOOD, "noise": True}): "an image that is noise has a class",
 }
 

@@ -3,20 +3,16 @@
 import os
 import random
 import unicodedata
-from collections import Counter
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from made import pack
 from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_shown
-from zsntta_cli.datasets.tree import File, LeftOut
-from zsntta_cli.detection.sources import Scan, batches, check_sources, images_in
-from zsntta_cli.detection.sources.lists import piped
+from zsntta_cli.datasets.tree import LeftOut
+from zsntta_cli.detection.sources import check_sources, photos_in, photos_of, piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
 
@@ -32,8 +28,13 @@ def make(root, *names):
         (root / name).write_bytes(png())
 
 
+def found(*given, left_out=None):
+    given, left_out = [str(g) for g in given], left_out or LeftOut()
+    return [photo for photos in photos_of(given, left_out) for photo in photos]
+
+
 def sources(*given):
-    return [item.source for items in batches([str(g) for g in given]) for item in items]
+    return [photo.source for photo in found(*given)]
 
 
 @pytest.fixture(autouse=True)
@@ -119,11 +120,11 @@ def test_a_raw_photo_has_one_answer_however_it_is_named(here):
     pack(here / "f.zip", {"a.NEF": png(), "b.dng": png()})
     (here / "list.txt").write_text("f/a.NEF\nf/b.dng\n")
     for source in ("f", "f/*", "list.txt", "f.zip"):
-        items = [item for batch in batches([source]) for item in batch]
-        assert len(items) == 2
-        for item in items:
+        photos = found(source)
+        assert len(photos) == 2
+        for photo in photos:
             with pytest.raises(OSError, match="RAW photo: develop it"):
-                item.load()
+                photo.read()
 
 
 def test_what_cannot_be_read_says_why_when_it_is_read(here):
@@ -131,12 +132,13 @@ def test_what_cannot_be_read_says_why_when_it_is_read(here):
     (here / "bad.png").write_bytes(png()[:40])
     os.mkfifo(here / "pipe.png")
     (here / "list.txt").write_text("none.png\npipe.png\nbad.png\n.\n")
-    [items] = batches(["list.txt"])
-    for item, said in ((items[0], "No such file"), (items[1], "regular"), (items[3], "folder")):
+    gone, pipe, bad, folder = found("list.txt")
+    for photo, said in ((gone, "No such file"), (pipe, "regular")):
         with pytest.raises(OSError, match=said):
-            item.load()
+            photo.read()
+    assert folder.error == "it is a folder, not an image"
     with pytest.raises(OSError, match="no picture of a known kind"):
-        as_shown(items[2].load().data)
+        as_shown(bad.read())
 
 
 @pytest.mark.parametrize(
@@ -180,8 +182,8 @@ def test_paths_come_through_a_pipe_in_any_pieces(mark):
         if mark == b"\0" and size < 30:  # a NUL must be in the first piece
             continue
         left = iter([*pieces, b""])
-        found = [item.source for items in piped(lambda _, it=left: next(it)) for item in items]
-        assert [os.fsencode(one) for one in found] == names
+        named = [one.source for photos in piped(lambda _, it=left: next(it)) for one in photos]
+        assert [os.fsencode(one) for one in named] == names
 
 
 # --- once
@@ -204,12 +206,12 @@ SOURCES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_each_image_comes_once_whatever_names_it(photos, seed):
     chosen = random.Random(seed).sample(SOURCES, 4)
     left_out = LeftOut()
-    shown = [item for items in batches(chosen, Scan(left_out=left_out)) for item in items]
-    real = [os.path.realpath(item.file) for item in shown]
+    shown = found(*chosen, left_out=left_out)
+    real = [os.path.realpath(photo.file) for photo in shown]
     assert len(real) == len(set(real))
     alone = [path for source in chosen for path in sources(source)]
     assert set(real) == {os.path.realpath(path) for path in alone}
@@ -225,35 +227,12 @@ def test_hard_links_and_members_of_archives_are_images_of_their_own(photos, here
 # --- what is left out
 
 
-ENDINGS = (".mp4", ".MOV", ".zip", ".CR2", "")
-
-
-@given(st.lists(st.tuples(st.sampled_from([(), ("a",), ("a", "b")]), st.sampled_from(ENDINGS))))
-def test_every_file_is_counted_by_its_ending(files):
-    left_out = LeftOut()
-    for number, (folders, ending) in enumerate(files):
-        left_out.add(File((*folders, f"x{number}{ending}"), 0, bytes))
-    expected = Counter(ending.lower() or "without an ending" for _, ending in files)
-    parts = [part.split(" ", 1) for part in left_out.words().split(", ") if part]
-    assert {kind: int(number) for number, kind in parts} == expected
-    assert left_out.files == len(files)
-
-
-def test_of_many_endings_the_rarest_are_others():
-    left_out = LeftOut()
-    for i in range(8):
-        for number in range(8 - i):
-            left_out.add(File((f"{number}.end{i}",), 0, bytes))
-    assert left_out.words().endswith("4 .end4, 3 .end5, 3 others")
-
-
 def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
     for name in ("a.png", "b.mp4", ".c.mp4", "x/d.mov", "@eaDir/f.mp4"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     left_out = LeftOut()
-    scan = Scan(left_out=left_out)
-    assert [item.source for item in images_in(tmp_path, scan)] == [str(tmp_path / "a.png")]
+    assert [one.source for one in photos_in(tmp_path, left_out)] == [str(tmp_path / "a.png")]
     assert left_out.words() == "1 .mov, 1 .mp4, 1 hidden, 1 hidden folder (@eaDir)"
 
 
@@ -270,7 +249,7 @@ def test_a_folder_of_videos_alone_says_so(here, source):
 def test_what_exiftool_keeps_is_a_photo_and_other_endings_are_counted(tmp_path):
     for name in ("a.jpg", "a.jpg_original", "a.mov_original"):
         Image.new("RGB", (4, 4)).save(tmp_path / name, "jpeg")
-    scan = Scan()
-    found = [Path(item.source).name for item in images_in(tmp_path, scan)]
-    assert found == ["a.jpg", "a.jpg_original"]
-    assert scan.left_out.words() == "1 .mov_original"
+    left_out = LeftOut()
+    names = [Path(one.source).name for one in photos_in(tmp_path, left_out)]
+    assert names == ["a.jpg", "a.jpg_original"]
+    assert left_out.words() == "1 .mov_original"

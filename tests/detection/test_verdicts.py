@@ -1,119 +1,119 @@
-"""Verdicts by hand: many as arrays, one as plain values."""
+"""Verdicts by hand: columns, rows, flags."""
 
-import dataclasses
 import json
-import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from small_detectors import detector, world
 
-from zsntta_cli import Verdict, Verdicts
-from zsntta_cli.detection.verdicts import FIELDS
+from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Verdicts, parsed_flag, row_schema
 from zsntta_cli.errors import SettingsError
 
 MANY = Verdicts(
-    class_names=("cat", "dog"),
+    names=("cat", "dog"),
     class_index=np.array([1, 0, 0], np.int32),
-    noise=np.array([False, False, True]),
-    unsure=np.array([True, False, False]),
+    answer=np.array(["unsure", "clean", "noise"]),
     score=np.array([0.75, 0.25, 3.0]),
     threshold=np.array([0.5, 0.5, 1.0]),
-    adapted=np.array([False, False, True]),
-    top_index=np.array([[1, 0], [0, 1], [0, 1]], np.int32),
-    top_score=np.array([[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]]),
+    stage=np.array(["warm-up", "warm-up", "adapted"]),
     evidence=np.array([4.25, np.nan, 1.75]),
     level=np.array([2.0, np.nan, 2.0]),
     sure=np.array([False, False, True]),
-    judged=np.array([False, False, False]),
-    sources=("a.jpg", None, "c.jpg"),
-)
-FIRST = Verdict(
-    "a.jpg", "dog", 1, "unsure", 0.75, 0.5, "warm-up", 4.25, 2.0, (("dog", 0.7), ("cat", 0.3))
+    top_index=np.array([[1, 0], [0, 1], [0, 1]], np.int32),
+    top_score=np.array([[0.7, 0.3], [0.6, 0.4], [0.9, 0.1]]),
 )
 
 
-def test_one_is_plain_values():
-    assert MANY[0] == FIRST
-    assert MANY[-3] == FIRST
-    assert next(iter(MANY)) == FIRST
-    assert FIRST.margin == 0.25
-    assert [type(getattr(FIRST, field.name)) for field in dataclasses.fields(FIRST)] == [
-        str, str, int, str, bool, float, float, float, str, float, float, tuple,
-    ]  # fmt: skip
-    with pytest.raises(IndexError):
-        MANY[3]
-
-
-def test_one_as_a_mapping_has_all_that_is_said():
-    said = dataclasses.asdict(FIRST)
-    assert (said["noise"], said["margin"]) == (False, 0.25)
-    assert json.loads(json.dumps(said))["top"] == [["dog", 0.7], ["cat", 0.3]]
-    moved = dataclasses.replace(FIRST, score=2.0, answer="noise")
-    assert (moved.noise, moved.margin) == (True, 1.5)
-
-
-def test_a_table_has_the_columns_of_verdict_files():
-    pd = pytest.importorskip("pandas")
-    table = MANY.to_pandas()
-    columns = [name for name in FIELDS if name in table]
-    assert list(table) == columns
-    assert not {*FIELDS} - {*table} - {
-        "format", "content", "note", "error", "encoder",
+def test_rows_are_plain_values():
+    first, second, _ = MANY.rows()
+    assert json.loads(json.dumps(first)) == first == {
+        "class": "dog", "class_index": 1, "answer": "unsure", "noise": False, "rank": 2,
+        "score": 0.75, "threshold": 0.5, "margin": 0.25, "stage": "warm-up", "evidence": 4.25,
+        "level": 2.0, "top": [{"class": "dog", "score": 0.7}, {"class": "cat", "score": 0.3}],
     }  # fmt: skip
-    assert table["source"].tolist() == ["a.jpg", None, "c.jpg"]
-    assert table["class"].tolist() == ["dog", "cat", "cat"]
-    assert table["answer"].tolist() == ["unsure", "clean", "noise"]
-    assert table["rank"].tolist() == [2, 3, 1]
-    assert table["margin"].tolist() == [0.25, -0.25, 2.0]
-    assert table["level"].tolist()[::2] == [2, 2]
-    assert table["evidence"].isna().tolist() == [False, True, False]
-    assert table["top"][2] == [{"class": "cat", "score": 0.9}, {"class": "dog", "score": 0.1}]
-    assert table.sort_values("rank")["source"].tolist() == ["c.jpg", "a.jpg", None]
-    assert (MANY[:0].to_pandas().dtypes == table.dtypes).all()
-    assert dataclasses.replace(MANY, sources=()).to_pandas()["source"].isna().all()
-    assert isinstance(table, pd.DataFrame)
+    assert (second["evidence"], second["level"]) == (None, None)
+    assert tuple(first) == FIELDS[2:14]
+    assert (MANY.noise | MANY.unsure).tolist() == MANY.flagged.tolist() == [True, False, True]
 
 
-def test_without_pandas_a_table_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(SettingsError, match="to_pandas needs pandas: pip install pandas"):
-        MANY.to_pandas()
-
-
-def test_some_are_verdicts_too():
-    for some in (MANY[1:], MANY[np.array([1, 2])], MANY[np.array([False, True, True])]):
-        assert [v.source for v in some] == [None, "c.jpg"]
-        assert some.score.tolist() == [0.25, 3.0]
-        assert list(some) == list(MANY)[1:]
-    assert len(MANY[:0]) == 0
-
-
-def test_what_many_say_is_what_each_says():
-    assert MANY.margin.tolist() == [0.25, -0.25, 2.0]
+def test_ranks_are_by_the_margin_or_by_the_evidence_where_most_are_noise_by_it():
     assert MANY.rank.tolist() == [2, 3, 1]
-    assert MANY.stage == ["warm-up", "warm-up", "adapted"]
-    assert MANY.flagged.tolist() == [True, False, True]
-    assert MANY.answer == [v.answer for v in MANY] == ["unsure", "clean", "noise"]
-    assert [v.noise for v in MANY] == [False, False, True]
-    assert [(v.evidence, v.level) for v in MANY] == [(4.25, 2), (None, None), (1.75, 2)]
-
-
-def test_what_a_person_said_stands_and_scores_stay():
-    judged = MANY.as_judged({0: False, 1: True})
-    assert judged.answer == ["clean", "noise", "noise"]
-    assert judged.stage == ["judged", "judged", "adapted"]
-    assert judged.margin.tolist() == MANY.margin.tolist()
-    assert MANY.answer == ["unsure", "clean", "noise"]
+    few = replace(MANY, evidence=np.array([1.0, 5.0, 1.5]), level=np.full(3, 2.0))
+    assert few.rank.tolist() == [1, 3, 2]
+    assert few.with_flag(1).rank.tolist() == [2, 3, 1], "a flag is by the margin"
 
 
 def test_numbers_are_those_that_people_read_and_still_say_which_is_above():
-    def verdict(score, threshold):
-        return Verdict(None, "cat", 0, "noise", score, threshold, "adapted", None, None, ())
-
-    assert verdict(0.03, 0.02).margin == 0.01
-    assert verdict(0.3 + 1e-14, 0.3).margin > 0
-    for one in detector().decide_all(world()[1]):
-        row = one.as_row(1)
+    near = replace(MANY, score=np.array([0.03, 0.3 + 1e-14, 1]), threshold=np.array([0.02, 0.3, 2]))
+    assert near.rows()[0]["margin"] == 0.01
+    assert near.rows()[1]["margin"] > 0
+    for row in detector().decide_all(world()[1]).rows():
         assert all(len(repr(row[name])) < 18 for name in ("score", "threshold", "margin"))
         assert (row["score"] > row["threshold"]) == (row["answer"] != "clean")
+
+
+def with_margins(*margins):
+    count = len(margins)
+    return Verdicts(
+        ("cat",), np.zeros(count, np.int32), np.full(count, "unsure"),
+        0.5 + np.array(margins, float), np.full(count, 0.5), np.full(count, "adapted"),
+        np.full(count, np.nan), np.full(count, np.nan), np.ones(count, bool),
+        np.zeros((count, 1), np.int32), np.ones((count, 1)),
+    )  # fmt: skip
+
+
+def test_a_flag_moves_all_thresholds_by_one_amount():
+    some = with_margins(0.3, -0.1, 0.1, -0.4)
+    assert some.with_flag(None) is some
+    three = some.with_flag(3)
+    assert three.noise.tolist() == [True, True, True, False]
+    assert not three.unsure.any()
+    np.testing.assert_allclose(three.threshold, 0.5 - 0.25)  # half-way from -0.1 to -0.4
+    assert three.rank.tolist() == some.rank.tolist() == [1, 3, 2, 4]
+    assert some.with_flag(0.25).noise.tolist() == [True, False, False, False]
+    assert some.with_flag("10%").noise.tolist() == [True, False, False, False], "one at least"
+    assert some.with_flag(9).noise.all()
+    assert with_margins(0.1, 0.1, 0.1).with_flag(2).noise.tolist() == [True, True, False]
+    assert len(with_margins().with_flag(5)) == 0
+    for flag in (1, 3, 9, "50%"):
+        verdicts = some.with_flag(flag)
+        np.testing.assert_array_equal(verdicts.noise, verdicts.margin > 0)
+
+
+@given(count=st.integers(1, 40), percent=st.floats(0.01, 99.99))
+def test_a_share_of_few_images_is_the_nearest_number_and_at_least_one(count, percent):
+    wanted = with_margins(*range(count)).with_flag(percent / 100).noise.sum()
+    assert wanted == 1 or abs(wanted - percent / 100 * count) <= 0.5 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("typed", "flag"),
+    [("5%", 0.05), (" 0.5 % ", 0.005), (0.05, 0.05), (np.float32(0.5), 0.5), ("50", 50), (50, 50),
+     (np.int64(1), 1), (None, None)],
+)  # fmt: skip
+def test_flags_as_they_are_typed_or_a_program_has_them(typed, flag):
+    assert parsed_flag(typed) == flag
+
+
+TYPED = ("", "0", "0%", "100%", "-1", "5.5", "x", "fpr=1%", "1e3", "٣%", "5%%")
+
+
+@pytest.mark.parametrize("value", [*TYPED, True, False, 0, -3, 0.0, 1.0, 5.0, float("nan"), [5]])
+def test_other_flags_are_refused(value):
+    with pytest.raises(SettingsError, match=r"flag is .* must be a share \(5%\) or a number"):
+        parsed_flag(value)
+
+
+def test_the_published_schema_is_that_of_the_row():
+    """json.dumps(row_schema(), indent=2, ensure_ascii=False) makes the file."""
+    file = Path(__file__).parents[2] / "docs/verdict.schema.json"
+    assert file.read_text() == json.dumps(row_schema(), indent=2, ensure_ascii=False) + "\n"
+    assert FORMAT == 1
+    assert ",".join(FIELDS) == (
+        "format,source,class,class_index,answer,noise,rank,score,threshold,margin,"
+        "stage,evidence,level,top,content,note,error,encoder"
+    ), "frozen: a change is another format"

@@ -10,7 +10,7 @@ from learned import state_of
 from reference.cull import cull as reference
 from streams import of_features
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 from zsntta_cli.methods.detectors import cull
 from zsntta_cli.methods.detectors.cull import Cull, class_penalty, groups, otsu, rare
 from zsntta_cli.methods.scores import unit
@@ -152,12 +152,12 @@ def test_where_equation_6_is_left_out_it_is_said(settings, said):
 
 def test_noise_is_by_its_own_evidence_and_unsure_by_the_others():
     features, text, labels = world(8, count=800, ratio=0.1, classes=5, dim=64)
-    detector = OnlineDetector(text, 30.0, generic_text=any_text(64), cull_low=2.5)
+    detector = Detector(text, 30.0, generic=any_text(64), cull_low=2.5)
     verdicts = detector.decide_all(features)
     np.testing.assert_array_equal(verdicts.noise, verdicts.evidence < verdicts.level)
     np.testing.assert_array_equal(verdicts.unsure, (verdicts.margin > 0) & ~verdicts.noise)
     assert verdicts.noise[labels < 0].mean() > 0.9
-    unknown = OnlineDetector(text, 30.0).decide_all(features)
+    unknown = Detector(text, 30.0).decide_all(features)
     assert not unknown.noise.any()
     assert unknown.unsure.any()
     assert np.isnan(unknown.evidence).all()
@@ -165,7 +165,7 @@ def test_noise_is_by_its_own_evidence_and_unsure_by_the_others():
 
 def test_where_few_belong_those_that_fit_best_come_last():
     features, text, labels = world(8, count=310, ratio=0.97, classes=5, dim=64)
-    detector = OnlineDetector(text, 30.0, generic_text=any_text(64), cull_low=2.5)
+    detector = Detector(text, 30.0, generic=any_text(64), cull_low=2.5)
     verdicts = detector.decide_all(features)
     assert verdicts.noise[labels < 0].mean() > 0.9
     best = np.argsort(-verdicts.rank)[: (labels >= 0).sum()]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made import fails
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 from zsntta_cli.methods.base import Pool, StreamData
 from zsntta_cli.methods.match import Moments, match, matched, standardised
 from zsntta_cli.methods.scores import zero_shot
@@ -69,17 +69,17 @@ def test_a_detector_scores_as_a_replay_and_goes_on_from_a_pickle(method, bias):
     text, rows = stream.pool.text_features, stream.pool.image_features
 
     def fresh(**more):
-        return OnlineDetector(text, 20.0, method, logit_bias=bias, **{"score": "match", **more})
+        return Detector(text, 20.0, method=method, bias=bias, **{"score": "match", **more})
 
     found = fresh().update(rows)
     if method == "zs-clip":
         np.testing.assert_allclose(found.score, matched(stream, bias).noise_score, atol=1e-6)
-    sure = np.array([[score for _, score in one.top] for one in found])
+    sure = found.top_score
     np.testing.assert_allclose(sure.sum(axis=1), 1, atol=1e-5)  # of all classes, by softmax still
     half = fresh()
     half.update(rows[:90])
     again = pickle.loads(pickle.dumps(half))
-    assert again.logit_bias == bias
+    assert again.bias == bias
     np.testing.assert_array_equal(again.update(rows[90:]).score, found.score[90:])
     judged = fresh().predict(rows[:5])
     assert judged.score.shape == (5,)

@@ -12,17 +12,11 @@ from made import pack
 from reviewed import unread, verdict
 from sorted_photos import dies_at, pairs, photos_in, sort, tree, write
 
-from zsntta_cli.detection.detecting.run import Batch
-from zsntta_cli.detection.sources import batches
-from zsntta_cli.detection.sources.item import Item, content_of, failed
+from zsntta_cli.datasets.tree import LeftOut
+from zsntta_cli.detection.sources import Photo, of_file, photos_of
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report import verdict_folders
-from zsntta_cli.report.verdict_folders import (
-    folder_names,
-    numbered_name,
-    writable_name,
-    write_copy,
-)
+from zsntta_cli.report.verdict_folders import folder_names, write_copy
 
 PHOTOS = {"a/1.png": b"one", "b/1.png": b"two", "c/1.png": b"one", "d/2.png": b"noise"}
 ANSWERS = {"a/1.png": "cat", "b/1.png": "cat", "c/1.png": "_unsure", "d/2.png": "_noise"}
@@ -51,6 +45,12 @@ def rows(here):
         return list(csv.DictReader(file))
 
 
+def listed(here):
+    """The contents of the photos that the list names, as a source."""
+    [photos] = photos_of([str(here / "out/verdicts.csv")], LeftOut())
+    return [photo.read() for photo in photos]
+
+
 def test_safe_folders_for_classes():
     names = folder_names([
         "cat", "a/b", "a_b", "../x", "..", "_noise", "_Unsure", "CAT", "ö ä", "x" * 300,
@@ -70,14 +70,13 @@ def test_images_are_copied_and_the_list_says_from_where(here, is_there):
     assert photos_in(here / "out") == COPIES
     assert photos_in(here / "in") == PHOTOS
     assert sorted(here.iterdir()) == [here / "in", here / "out"]
-    listed = rows(here)
-    assert [(row["copy"], row["answer"], row["class"]) for row in listed] == [
+    lines = rows(here)
+    assert [(row["copy"], row["answer"], row["class"]) for row in lines] == [
         ("cat/1.png", "clean", "cat"), ("cat/1-2.png", "clean", "cat"),
         ("_unsure/1.png", "unsure", "cat"), ("_noise/2.png", "noise", "cat"),
     ]  # fmt: skip
-    assert {row["margin"] for row in listed} == {"-1.0"}
-    (images,) = batches([str(here / "out/verdicts.csv")])
-    assert [image.load().data for image in images] == [*PHOTOS.values()]
+    assert {row["margin"] for row in lines} == {"-1.0"}
+    assert listed(here) == [*PHOTOS.values()]
 
 
 ODD = [
@@ -95,8 +94,7 @@ def test_names_of_any_bytes_survive_the_list(tmp_path):
     write(tmp_path, {path: bytes([n]) for n, path in enumerate(paths)})
     sort(tmp_path / "out", dict.fromkeys(paths, "cat"))
     assert [row["source"] for row in rows(tmp_path)] == [str(path) for path in paths]
-    (images,) = batches([str(tmp_path / "out/verdicts.csv")])
-    assert [image.load().data for image in images] == [bytes([n]) for n in range(len(ODD))]
+    assert listed(tmp_path) == [bytes([n]) for n in range(len(ODD))]
 
 
 def test_names_that_differ_in_case_alone_do_not_clash(tmp_path):
@@ -108,14 +106,15 @@ def test_names_that_differ_in_case_alone_do_not_clash(tmp_path):
 
 
 def test_what_cannot_be_copied_is_told(here):
-    batch = pairs(answers(here))
+    given = pairs(answers(here))
     (here / "in/a/1.png").unlink()
     write(here / "in", {"b/1.png": b"changed since"})
-    items = [*batch.items, Item("cached", None), failed("none", "gone")]
-    rows_of = [*batch.rows, verdict("cached", -1.0), unread("none")]
-    items.append(member(here / "in", b"noise"))
-    batch = Batch(items, [*rows_of, judged(b"noise")])
-    assert sort(here / "out", {}, batch) == [
+    given += [
+        (Photo("cached", bytes), verdict("cached", -1.0)),
+        (Photo("none", bytes, error="gone"), unread("none")),
+        (member(here / "in", b"noise"), judged(b"noise")),
+    ]
+    assert sort(here / "out", {}, given) == [
         f"{here / 'out'}: 3 copied.",
         f"note: 1 not copied: gone after they were judged, the first: {here / 'in/a/1.png'}.",
         f"note: 1 not copied: changed after they were judged, the first: {here / 'in/b/1.png'}.",
@@ -125,7 +124,7 @@ def test_what_cannot_be_copied_is_told(here):
 
 
 def test_without_an_image_there_is_no_folder(here):
-    assert sort(here / "out", {}, Batch([], [])) == [f"{here / 'out'}: 0 copied."]
+    assert sort(here / "out", {}, []) == [f"{here / 'out'}: 0 copied."]
     assert not (here / "out").exists()
 
 
@@ -191,13 +190,13 @@ def test_a_copy_is_as_private_and_as_old_as_its_photo_or_its_archive(here):
     assert [copy.stat().st_mtime_ns for copy in copies] == [10**18 + n for n in range(3)]
     archive = pack(here / "photos.zip", {"a.png": b"packed"})
     archive.chmod(0o600)
-    sort(here / "packed", {}, Batch([member(archive, b"packed")], [judged(b"packed")]))
+    sort(here / "packed", {}, [(member(archive, b"packed"), judged(b"packed"))])
     assert mode(here / "packed/cat/a.png") == 0o600
 
 
 def member(archive, content):
     """A photo within an archive."""
-    return Item(f"{archive}/a.png", lambda: content_of(content), archive, "a.png")
+    return Photo(f"{archive}/a.png", lambda: content, archive, "a.png")
 
 
 def judged(content):
@@ -214,7 +213,7 @@ def test_nobody_else_can_read_a_photo_while_it_is_written(tmp_path, monkeypatch)
         verdict_folders.shutil, "copystat",
         lambda old, new: (seen.append(mode(new)), copystat(old, new)),
     )  # fmt: skip
-    write_copy(b"private", tmp_path / "copy.png", original, True)
+    write_copy(b"private", tmp_path / "copy.png", of_file(original))
     assert [*seen, mode(tmp_path / "copy.png")] == [0o600, 0o600]
 
 
@@ -225,43 +224,16 @@ def test_a_photo_goes_to_a_file_system_without_permissions(tmp_path, monkeypatch
     original = tmp_path / "private.png"
     original.write_bytes(b"private")
     monkeypatch.setattr(os, "chmod", refuse)
-    write_copy(b"private", tmp_path / "copy.png", original, True)
+    write_copy(b"private", tmp_path / "copy.png", of_file(original))
     assert (tmp_path / "copy.png").read_bytes() == b"private"
 
 
-def test_long_names_that_collide_are_cut(tmp_path):
+def test_long_names_that_collide_are_others(tmp_path):
     write(tmp_path, {f"in/{number}/{LONG}.png": bytes([number]) for number in range(12)})
     sort(tmp_path / "out", dict.fromkeys(sorted(tmp_path.glob("in/*/*")), "cat"))
     placed = photos_in(tmp_path / "out")
     assert {*placed.values()} == {bytes([number]) for number in range(12)}
     assert all(len(os.fsencode(Path(name).name)) <= 255 for name in placed)
-
-
-@pytest.mark.parametrize("number", [2, 10, 123456])
-@pytest.mark.parametrize(
-    "name",
-    [f"{LONG}.png", "a.png", "ab", f"{'y' * 255}", "a." + "x" * 253, "\udcff" * 250 + ".jpeg"],
-)
-def test_a_numbered_name_can_be_written_and_keeps_its_ending(tmp_path, name, number):
-    numbered = numbered_name(name, number)
-    (tmp_path / numbered).touch()
-    stem, suffix = os.path.splitext(name)
-    end = f"-{number}{suffix[:40]}"
-    assert numbered.endswith(end)
-    assert stem.startswith(numbered.removesuffix(end))
-
-
-@pytest.mark.parametrize(
-    "name", ["a:b?.png", "ä\udcff.jpg", "CON .png", "x" * 300, "..", ".png", "*"]
-)
-def test_a_writable_name_is_plain_and_short(name):
-    written = writable_name(name, "0123456789abcdef")
-    assert "0123456789ab" in written
-    assert written.isascii()
-    assert not set(written) & set('\\/:*?"<>| ')
-    assert len(written) < 100
-    assert not written.startswith(".")
-    assert not written.endswith(".")
 
 
 @pytest.mark.parametrize("reason", [errno.EINVAL, errno.ENAMETOOLONG, errno.EILSEQ])
@@ -277,11 +249,10 @@ def test_a_name_that_the_target_has_not_is_another_and_the_list_says_so(
     names = ("at 12:30.png", "plain.png")
     write(tmp_path / "in", {name: name.encode() for name in names})
     sort(tmp_path / "out", {tmp_path / "in" / name: "cat" for name in names})
-    [renamed, plain] = sorted(photos_in(tmp_path / "out"))
-    assert renamed.startswith("cat/at_12_30-")
-    assert plain == "cat/plain.png"
-    listed = [(Path(row["source"]).name, row["copy"]) for row in rows(tmp_path)]
-    assert listed == [("at 12:30.png", renamed), ("plain.png", plain)]
+    renamed = f"cat/{hashlib.sha256(names[0].encode()).hexdigest()[:16]}.png"
+    assert {*photos_in(tmp_path / "out")} == {renamed, "cat/plain.png"}
+    copies = [(Path(row["source"]).name, row["copy"]) for row in rows(tmp_path)]
+    assert copies == [("at 12:30.png", renamed), ("plain.png", "cat/plain.png")]
 
 
 @pytest.mark.slow

@@ -1,26 +1,18 @@
 """Verdict rows as text: lines of files, the table, what is said of all."""
 
 import csv
-import gc
 import io
 import json
-import warnings
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reviewed import unread, verdict
 
-from zsntta_cli.detection.detecting.run import Batch
-from zsntta_cli.detection.stepping import fewest_for, passes_for
-from zsntta_cli.detection.verdicts import FIELDS, row_schema
+from zsntta_cli.detection.verdicts import FIELDS
 from zsntta_cli.report.review.review import review
-from zsntta_cli.report.verdict_files import (
-    csv_lines,
-    json_lines,
-    rows_file,
-)
-from zsntta_cli.report.verdicts import Tally, draw, line, suspicious
+from zsntta_cli.report.verdict_files import csv_lines, json_lines, write_rows
+from zsntta_cli.report.verdicts import Facts, draw, line, summary, suspicious
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
@@ -33,7 +25,9 @@ def broken(source="b.png"):
 
 
 def test_lines_of_files():
-    assert csv_lines([row(), broken('b,"\udcff.png')]) == (
+    head, _, lines = csv_lines([row(), broken('b,"\udcff.png')]).partition(b"\n")
+    assert head.decode() == ",".join(FIELDS)
+    assert lines == (
         b"1,a.png,cat,0,noise,true,1,0.75,0.5,0.25,adapted,1.5,2.0,"
         b'"[{""class"": ""cat"", ""score"": 1.0}]",,,,tiny\n'
         b'1,"b,""\xff.png",,,,,,,,,,,,,,,gone,tiny\n'
@@ -55,32 +49,12 @@ def test_a_row_as_a_line():
     assert line(broken()) == "error  b.png: gone"
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
-def test_rows_that_nobody_writes_leave_nothing_open(tmp_path, ending):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        for batches in ([], [batch(row())]):
-            file = rows_file(tmp_path / f"x{ending}")
-            for one in batches:
-                file.take(one)
-            del file
-        gc.collect()
-    assert [str(warning.message) for warning in said] == []
-    assert not list(tmp_path.iterdir())
-
-
 SAYS_NOT = {"evidence": None, "level": None}  # rows of a method without evidence
-
-
-def batch(*rows):
-    return Batch([None] * len(rows), list(rows))
 
 
 def said(*rows, method="cull", classes=2, **more):
     rows = [{**one, **SAYS_NOT} for one in rows] if more.pop("quiet", False) else rows
-    tally = Tally(method, classes, {"cull": 64, "adand": 1280}[method], **more)
-    tally.add(rows)
-    return tally.lines()
+    return summary(rows, Facts(method, classes, {"cull": 64, "adand": 1280}[method], **more))
 
 
 def test_what_is_said_of_all():
@@ -106,16 +80,6 @@ def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide
     warm = row(stage="warm-up")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images cull cannot")
     assert said(warm, hindsight=False)[1].startswith("All by ZS-CLIP's rule: before 64 images ")
-
-
-@pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])
-def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
-    def is_whole(count):
-        return (passes_for(count) - 1) * count >= warm_up
-
-    fewest = fewest_for(warm_up)
-    assert is_whole(fewest)
-    assert not any(map(is_whole, range(1, fewest)))
 
 
 def doubtless(count, **more):
@@ -167,44 +131,26 @@ def test_all_outputs_agree_on_how_many(answers):
         for i, answer in enumerate(answers)
     ]  # fmt: skip
     noise, unsure, clean = (answers.count(answer) for answer in ("noise", "unsure", "clean"))
-    everything = batch(*rows)
-    kept = {a: everything.only(a).rows for a in ("noise", "unsure", "clean")}
-    assert [len(part) for part in kept.values()] == [noise, unsure, clean]
     table = [one["answer"] for one in suspicious(rows)]
     assert table == ["noise"] * noise + ["unsure"] * unsure
     assert len(draw(rows).splitlines()) == (1 + len(table) if table else 0)
-    tally = Tally("cull", 1, 64)
-    tally.add(rows)
-    assert [tally.counts[a] for a in kept] == [noise, unsure, clean]
+    facts = Facts("cull", 1, 64)
     doubt = f", {unsure} unsure" if unsure else ""
-    assert f", {noise} flagged as noise{doubt} (cull" in tally.lines()[0]
-    cells = list(csv.DictReader(io.StringIO(csv_lines(rows).decode()), FIELDS))
+    assert f", {noise} flagged as noise{doubt} (cull" in summary(rows, facts)[0]
+    cells = list(csv.DictReader(io.StringIO(csv_lines(rows).decode())))
     assert [one["answer"] or None for one in cells] == answers
     assert [line(one).split()[0] for one in rows] == [a or "error" for a in answers]
-    html = review(rows, ["cat"], tally)
-    for answer, count in zip(kept, (noise, unsure, clean), strict=True):
+    html = review(rows, ["cat"], facts)
+    for answer, count in (("noise", noise), ("unsure", unsure), ("clean", clean)):
         assert html.count(f'<b class="is-{answer}">') == count
-
-
-def test_a_whole_file_appears_at_its_end(tmp_path):
-    path = tmp_path / "deep" / "rows.csv"
-    file = rows_file(path)
-    file.take(batch(row()))
-    assert not path.exists()
-    file.take(batch(broken()))
-    file.close()
-    assert path.read_text().splitlines()[0] == ",".join(FIELDS)
-    assert len(path.read_text().splitlines()) == 3
 
 
 def test_parquet_has_the_fields_and_their_types(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "rows.parquet"
-    file = rows_file(path)
-    file.take(batch(row(), broken("b\udcff.png")))
-    file.close()
+    write_rows(path, [row(), broken("b\udcff.png")])
     table = parquet.read_table(path)
-    assert tuple(table.column_names) == FIELDS == tuple(row_schema()["properties"])
+    assert tuple(table.column_names) == FIELDS
     assert [str(kind) for kind in table.schema.types] == [
         "int64", "string", "string", "int64", "string", "bool", "int64",
         "double", "double", "double", "string", "double", "double",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 
 ADAPTERS = Path(__file__).parents[2] / "examples" / "adapters"
 DIM, COUNT = 16, 300
@@ -66,7 +66,7 @@ def stream():
 def test_rivers_adapter_scores_and_learns_as_the_detector_does(monkeypatch, stream):
     text, rows, noise = stream
     scorer = adapter(monkeypatch, "river_noise.py", "NoiseScorer", "river", "base", AnomalyDetector)
-    model, online = scorer(text, 20.0), OnlineDetector(text, 20.0)
+    model, online = scorer(text, 20.0), Detector(text, 20.0)
     scores = []
     for row in rows:
         x = dict(enumerate(row))
@@ -74,7 +74,7 @@ def test_rivers_adapter_scores_and_learns_as_the_detector_does(monkeypatch, stre
         assert scores[-1] == model.score_one(x) == 1 / (1 + np.exp(-online.predict(row).margin[0]))
         model.learn_one(x)
         online.update(row)
-    assert model.online.seen == COUNT
+    assert model.detector.seen == COUNT
     flagged = np.array(scores[100:]) > 0.5
     assert flagged[noise[100:]].mean() > 0.8 > 0.2 > flagged[~noise[100:]].mean()
 
@@ -84,16 +84,16 @@ def test_pytorch_oods_adapter_scores_and_learns_as_the_detector_does(monkeypatch
     features = adapter(
         monkeypatch, "ood_noise.py", "NoiseFeatures", "pytorch_ood", "api", FeaturesDetector
     )
-    model, online = features(torch.nn.Identity(), text, 20.0), OnlineDetector(text, 20.0)
+    model, online = features(torch.nn.Identity(), text, 20.0), Detector(text, 20.0)
     x, y = torch.from_numpy(rows), torch.from_numpy(np.where(noise, -1, 0))
     np.testing.assert_array_equal(model(x), online.predict(rows).margin)
     assert model.fit([(part, part) for part in x.split(64)]) is model
     online.update(rows)
-    assert model.online.seen == COUNT
+    assert model.detector.seen == COUNT
     for scores in (model(x), model.predict(x), model.predict_features(x)):
         np.testing.assert_allclose(scores, online.predict(rows).margin, atol=1e-6)
-    assert model.online.seen == COUNT, "asking teaches nothing"
+    assert model.detector.seen == COUNT, "asking teaches nothing"
     assert (scores[y < 0] > 0).double().mean() > 0.8
     assert (scores[y >= 0] > 0).double().mean() < 0.2
     assert model.fit_features(x[:5], y[:5]) is model
-    assert model.online.seen == COUNT + 5
+    assert model.detector.seen == COUNT + 5

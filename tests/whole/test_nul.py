@@ -10,7 +10,7 @@ BAD = "a\0b"
 SIMULATE = ("features_dir", "records", "id_set", "ood_set", "encoder", "prompt", "preset", "model",
             "pretrained", "words", "no_text", "plugins")  # fmt: skip
 EXTRACT = ("features_dir", "data_root", "model", "pretrained", "prompts", "words")
-DETECTOR = ("others", "pretrained", "prompt", "method")
+DETECTOR = ("photos", "prompt", "method")
 EXPERIMENT = ("features", "records", "data")
 
 
@@ -28,7 +28,9 @@ def extract(name):
 
 
 def detector(name):
-    zsntta.NoiseDetector(["circle", "square"], **{"model": "tiny", name: BAD})
+    encoder = zsntta.load_encoder(zsntta.EncoderChoice("tiny"))
+    names = {} if name == "photos" else {"names": ["circle", "square"]}
+    zsntta.Detector.of(encoder, **names, **{name: BAD})
 
 
 def experiment(name):

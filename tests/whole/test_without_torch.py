@@ -1,4 +1,4 @@
-"""Replays, figures, reports and `OnlineDetector` in the small installation of docs/questions.md."""
+"""Replays, figures, reports and `Detector` in the small installation of docs/questions.md."""
 
 import re
 import subprocess
@@ -24,10 +24,10 @@ sys.meta_path.insert(0, LeftOut())
 """
 ONLINE = """
 import numpy as np
-from zsntta_cli import OnlineDetector
+from zsntta_cli import Detector
 text = np.eye(3, 8, dtype=np.float32)
-detector = OnlineDetector(text, 100.0)
-print(len(detector.update(features=np.random.default_rng(0).normal(size=(70, 8)))))
+detector = Detector(text, 100.0)
+print(len(detector.update(np.random.default_rng(0).normal(size=(70, 8)))))
 """
 
 

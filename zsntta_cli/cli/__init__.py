@@ -27,7 +27,7 @@ COMMANDS = {
         "Measure the paper's tables and compare with what it prints.",
     ),
     "detect": (
-        "Study", "detection.detect.detect", "Tell which images belong to none of your classes."
+        "Study", "detect.detect", "Tell which images belong to none of your classes."
     ),
     "demo": ("Study", "demo.demo", "Run the main job offline, on the embedded encoder."),
     "report": ("See", "results.report.report", "Write kept results as one HTML page."),

@@ -25,7 +25,7 @@ from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, averaged_prompt
 
 if TYPE_CHECKING:
     from zsntta_cli.cache.store import Features
-    from zsntta_cli.detection.classes.photos import PhotoClasses
+    from zsntta_cli.detection.photos import PhotoClasses
     from zsntta_cli.extraction.plan import ExtractPlan, Failures
     from zsntta_cli.progress import Reporter
 
@@ -302,7 +302,7 @@ def _extract_sets(
     for extracted in extract(plan, choice, settings, reporter, kept):
         say(summary(extracted))
         if photos and class_photos and not sets:
-            from zsntta_cli.detection.classes.photos import add_to_set
+            from zsntta_cli.detection.photos import add_to_set
 
             add_to_set(extracted.path, class_photos, photos)
         sets.append(extracted.features)
@@ -318,12 +318,12 @@ def _photo_classes(
     if folder is None:
         return None
     from zsntta_cli.datasets.decoding import limited_to
-    from zsntta_cli.detection.classes.photos import photo_classes
     from zsntta_cli.detection.encoding import Encoding
+    from zsntta_cli.detection.photos import photo_classes
 
     encoding = Encoding(choice, settings.features_dir, settings.device, settings.workers, reporter)
     with encoding.store, limited_to(None):
-        return photo_classes(folder, encoding)
+        return photo_classes(folder, encoding)[0]
 
 
 def _check_parts(parts: PartOptions, wanted: WantedOptions, others: Mapping[str, object]) -> None:

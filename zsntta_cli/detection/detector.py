@@ -1,409 +1,345 @@
 """A detector on features, which needs only NumPy: no torch, no images."""
 
 import copy
-import dataclasses
 import threading
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from zsntta_cli.detection import inputs
-from zsntta_cli.detection.flags import Flag, FlagValue, flagged
-from zsntta_cli.detection.knowledge import FrozenModel, Knowledge
-from zsntta_cli.detection.questions import ImageId, Questions
-from zsntta_cli.detection.stepping import ONE_THREAD, rescored
-from zsntta_cli.detection.verdicts import ADAPTED, WARM_UP, Stage, Verdict, Verdicts
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.cache.identity import is_level_known
+from zsntta_cli.detection import inputs, learning
+from zsntta_cli.detection.inputs import Rows
+from zsntta_cli.detection.names import names_of
+from zsntta_cli.detection.verdicts import Flag, Verdicts, joined, parsed_flag
+from zsntta_cli.errors import counted
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.match import BestClass
+from zsntta_cli.methods.method import Method
+from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.options import check
+from zsntta_cli.settings.prompts import DEFAULT_PROMPT
 
-Sources = Sequence[str | None]  # what verdicts call the images
-Decide = Callable[[StreamData], Verdicts]
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
-_OF_PROCESS = frozenset({"_lock", "_encoder"})  # no pickle has them
+_CLIP_NORM = 10.0  # about the norm of raw features of OpenAI's ViT-B encoders: a replay's too
+_SEEN = 64  # images before the last pass over a folder: where cull's own rule begins
+_MOST_PASSES = 12
+_STEP = 64  # images between two rules of people's answers, at first; later learning.RECENT
+
+# One detector at a time works, in whatever thread: BLAS's number of threads is the process's.
+_LOCK = threading.RLock()
 
 
-class OnlineDetector:
+class Detector:
     """Decide which features belong to none of the classes, and learn from those seen.
 
-    It learns from people, too: `feedback` says what some images are. Verdicts on other images then
-    have the log-odds of noise as their score, and 0 as their threshold.
-
     `update` decides, then learns, in order; dividing the images into other pieces changes no
-    verdict. `predict` and `score` judge each image by itself, by what was learned so far, and
-    change nothing. Threads may call all methods: updates come one after another, and reading
-    methods use the state of a single moment. A detector can be pickled, and `copy.deepcopy` copies
-    it.
+    verdict. `predict` judges each image by itself, by what was learned so far, and changes nothing.
+    It learns from people, too: `feedback` says what some images are. Verdicts on other images then
+    have the log odds of noise as their score, and 0 as their threshold.
 
-    The parameter `images` below means features (N, D) here, or one feature (D,). A `NoiseDetector`
-    has an encoder that computes them from images, and takes features as `features`.
+    Threads may share it. It pickles, and `copy.deepcopy` copies it; load only pickles of your own.
     """
-
-    normalized = False  # whether features come with unit norm
 
     def __init__(
         self,
-        text_features: ArrayLike,
-        logit_scale: float,
+        text: ArrayLike,
+        scale: float,
+        names: Sequence[str] | None = None,
         method: str = "cull",
         *,
-        class_names: Sequence[str] | None = None,
-        normalized: bool = False,
-        logit_bias: float | None = None,
-        generic_text: ArrayLike | None = None,
+        bias: float | None = None,
+        generic: ArrayLike | None = None,
         is_level_known: bool = False,
+        normalized: bool = False,
+        seed: int = 0,
         **settings: Any,
     ) -> None:
         """A detector that has seen nothing.
 
         Args:
-            text_features: (C, D), a row for each class; a tensor is accepted.
-            logit_scale: the model's scale, exponentiated: about 100 for CLIP; a value that looks
+            text: (C, D) text features, a row for each class; a tensor is accepted.
+            scale: the model's logit scale, exponentiated: about 100 for CLIP; a value that looks
                 like the logarithm gives a warning.
+            names: (C,) of the classes; numbers where none are given.
             method: one that decides online: zs-clip, adand or cull.
-            class_names: (C,) for the verdicts; numbers where none are given.
-            normalized: features come with unit norm, not raw.
-            logit_bias: a sigmoid model's own (SigLIP), for `score="match"`.
-            generic_text: (D,) the mean of the unit features of 50 texts or more on anything, for
-                cull; it is not of unit norm.
+            bias: a sigmoid model's logit bias (SigLIP), for `score="match"`.
+            generic: (D,) the mean of the unit features of 50 texts or more on anything, for cull;
+                it is not of unit norm.
             is_level_known: the features are of one of OpenAI's ViTs, for which cull knows the
                 level below which an image is noise; `cull_low` sets another encoder's.
-            settings: those of the method and its threshold, named as for `simulate`; `seed` is for
-                a detector that starts at random.
+            normalized: features come with unit norm, not raw.
+            seed: of a method that starts at random.
+            settings: those of the method and its threshold, named as for `simulate`.
 
         Raises:
-            SettingsError: one of the arguments is out of its range.
+            SettingsError: an argument is out of its range.
         """
-        model = FrozenModel.checked(
-            text_features, logit_scale, logit_bias, generic_text, is_level_known
-        )
-        inputs.warn_of_logarithm(logit_scale)
-        self._configure(inputs.checked_names(class_names, len(model.text)), method, settings)
-        self.normalized = normalized
-        self._begin(model)
+        inputs.check_method(method)
+        self.text, self.scale = inputs.checked_text(text), inputs.checked_scale(scale)
+        classes, dim = self.text.shape
+        self.bias = inputs.checked_bias(bias)
+        self.generic = None if generic is None else inputs.checked_generic(generic, dim)
+        self.names = tuple(map(str, range(classes))) if names is None else names_of(names)
+        count = len(self.names)
+        check(count == classes, f"{counted(count, 'name')} for {classes:,} rows of text.")
+        self.method, self.normalized, self.is_level_known = method, normalized, bool(is_level_known)
+        self.seed, self.seen = inputs.checked_seed(seed), 0
+        threshold, self._options = inputs.checked_settings(method, settings)
+        self._judge: Method = METHODS[method](self._stream(self.text[:0]), self._options, threshold)
+        _blas.cache_clear()  # a method may have brought another, as SciPy's
+        if threshold.score == MATCH or classes == 1:  # of one class 1 - MCM is always 0
+            self._judge = BestClass(self._judge, self.bias if threshold.score == MATCH else None)
+        self._labels = learning.Labels.none(dim)
+        self._rule: learning.Rule | None = None
+        self._recent = np.zeros((learning.RECENT, dim), np.float32)  # a ring
 
     @classmethod
-    def from_examples(
+    def of(
         cls,
-        features: ArrayLike,
-        labels: ArrayLike,
+        encoder: Any,
+        names: Sequence[str] | None = None,
+        photos: Any = None,
+        prompt: str = DEFAULT_PROMPT,
         method: str = "cull",
-        *,
-        class_names: Sequence[str] | None = None,
         **more: Any,
-    ) -> "OnlineDetector":
-        """Make a detector whose classes are made of example images instead of texts.
-
-        A class is the mean of its examples. The scale of the logits is the one that best
-        distinguishes the examples when each is left out.
+    ) -> "Detector":
+        """A detector on the features of an encoder, with names of classes or photos of them.
 
         Args:
-            features: (M, D) of the examples, 2 to 8 a class, raw or of unit norm.
-            labels: (M,) their classes' numbers, 0 to C - 1.
-            method: one that decides online: zs-clip, adand or cull.
-            class_names: (C,) for the verdicts; numbers where none are given.
-            more: `normalized`, and the settings of the method, as for `OnlineDetector`.
+            encoder: one that `load_encoder` loaded.
+            names: of the classes; or else
+            photos: a folder of examples of the classes, with a subfolder of 2 to 8 photos for each.
+            prompt: a template with one {} for the name, or its name.
+            method: as for a detector.
+            more: as for a detector.
 
         Raises:
-            SettingsError: one of the arguments is invalid, or no class has two different examples.
+            SettingsError: an argument is invalid. DatasetError: a photo cannot be read.
         """
-        from zsntta_cli.detection.classes.examples import class_features
+        from zsntta_cli.encoders.text import generic_text, prompt_features
+        from zsntta_cli.settings.prompts import prompt_template
 
-        classes = class_features(features, labels)
-        return OnlineDetector(
-            classes.features, classes.scale, method, class_names=class_names, **more
-        )
-
-    def _configure(
-        self, class_names: tuple[str, ...], method: str, settings: dict[str, Any]
-    ) -> None:
-        """Take the arguments that need no model; SettingsError if they are invalid."""
+        check((names is None) != (photos is None), "give either names or photos of your classes.")
         inputs.check_method(method)
-        self.class_names, self.method = class_names, method
-        self._seed = inputs.checked_seed(settings.pop("seed", 0))
-        self._settings = inputs.checked_settings(method, settings)
-        self._lock = threading.RLock()
-        self._model: FrozenModel | None = None
-        self._questions: Questions | None = None  # about what was last decided in hindsight
+        if photos is not None:
+            from zsntta_cli.detection.photos import classes_of
 
-    def _begin(self, model: FrozenModel) -> None:
-        """Start the method; the model is set last, which tells other threads that all is ready."""
-        self._knows = self._nothing(model)
-        self._model = model
+            classes = classes_of(encoder, photos)
+            return cls(classes.features, classes.scale, classes.names, method, **more)
+        names = names_of(names or ())
+        identity, template = encoder.identity, prompt_template(prompt)
+        is_known = is_level_known(identity)
+        if METHODS[method].reads_generic and (is_known or more.get("cull_low") is not None):
+            more = {"generic": generic_text(encoder.encode_texts), **more}
+        return cls(
+            prompt_features(encoder.encode_texts, template, names), identity["logit_scale"], names,
+            method, **{"bias": identity.get("logit_bias"), "is_level_known": is_known, **more},
+        )  # fmt: skip
 
-    def _nothing(self, model: FrozenModel) -> Knowledge:
-        """The knowledge before the first image."""
-        threshold, options = self._settings
-        data = model.stream(np.empty((0, model.text.shape[1]), np.float32), self._seed)
-        method = METHODS[self.method](data, options, threshold)
-        ONE_THREAD.look_again()
-        scored = rescored(method, threshold.score, model.bias, len(model.text))
-        return Knowledge(model, scored, self.class_names)
-
-    def _prepare(self) -> None:
-        """Load the model if it was deferred; here it was given at the start."""
-
-    def _begun(self) -> FrozenModel:
-        """The model, after the method has begun."""
-        if self._model is None:
-            self._prepare()
-        assert self._model is not None
-        return self._model
-
-    def update(
-        self,
-        images: Any = None,
-        sources: Sources = (),
-        *,
-        features: Any = None,
-    ) -> Verdicts:
-        """Decide on the next images, or features (N, D) of images, in order, and learn from them.
-
-        `sources` (N,) are the names of the images in the verdicts; files have their paths.
+    def update(self, features: Any) -> Verdicts:
+        """Decide on the next images (N, D), or one (D,), in order, and learn from them.
 
         Raises:
-            DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: no images, or features of other dims or not finite, likewise.
+            SettingsError: features of other dims or not finite; nothing is learned then.
         """
+        rows, parts = self._checked(features), list[Verdicts]()
+        with _working():
+            while len(rows) or not parts:
+                # The rule of answers is fitted anew at fixed numbers of images, whatever the
+                # pieces.
+                step = _STEP if self.seen < learning.RECENT else learning.RECENT
+                count = step - self.seen % step if len(self._labels) else len(rows)
+                new, rows = rows[:count], rows[count:]
+                parts.append(self._by_rule(self._rule, self._decided(self._judge, new), new))
+                self._see(new)
+                if len(new) and self.seen % step == 0:
+                    self._fit()
+        return joined(parts)
 
-        def learned(data: StreamData) -> Verdicts:
-            with self._lock:
-                return self._knows.push(data)
-
-        return self._verdicts(learned, images, features, sources)
-
-    def predict(
-        self, images: Any = None, sources: Sources = (), *, features: Any = None
-    ) -> Verdicts:
-        """Judge images by what was learned, each by itself, without learning."""
-        return self._verdicts(lambda data: self._knows.judged(data), images, features, sources)
-
-    def score(self, images: Any = None, *, features: Any = None) -> NDArray[np.float64]:
-        """Noise scores (N,), higher = more noise; nothing is learned."""
-        return self.predict(images, features=features).score
+    def predict(self, features: Any) -> Verdicts:
+        """Judge images (N, D) by what was learned, each by itself, without learning."""
+        rows = self._checked(features)
+        with _working():
+            verdicts = self._decided(self._judge, rows, learn=False)
+            return self._by_rule(self._rule, verdicts, rows)
 
     def decide_all(
         self,
-        images: Any = None,
+        features: Any,
+        flag: Flag = None,
         passes: int | None = None,
         seed: int = 0,
-        sources: Sources = (),
-        *,
-        features: Any = None,
-        flag: FlagValue = None,
         learn: bool = False,
     ) -> Verdicts:
-        """Decide on the images of a whole folder in hindsight; verdicts are in their order.
+        """Decide on a whole folder (N, D) in hindsight; verdicts are in its order.
 
-        The images are shown `passes` times, each time in a random order by the seed; the last pass
-        decides. If `passes` is None, it depends on the number of images. `questions` are about
-        these images from now on, unless a flag says how many are noise.
+        The images are shown several times, each time in another random order by the seed: a sorted
+        folder would be the worst stream. The last pass decides.
 
         Args:
-            images: the folder's, or `features` (N, D) of them.
-            passes: how often the images are shown.
-            seed: of the orders.
-            sources: (N,) names of the images in the verdicts.
-            features: (N, D) of the images, instead of `images`.
+            features: of the folder's images.
             flag: how many to call noise instead of the method's own decision: a share ("5%" or
                 0.05), or a number (50).
+            passes: how often the images are shown; by default by their number.
+            seed: of the orders.
             learn: keep what was learned from the images; else nothing is learned.
 
         Raises:
-            SettingsError: invalid passes or flag, or images as for `update`.
+            SettingsError: invalid passes or flag, or features as for `update`.
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
-        seed, wanted = inputs.checked_seed(seed), Flag.of(flag)
-        decide = partial(self._in_hindsight, passes=passes, seed=seed, learn=learn)
-        verdicts, _ = flagged(self._verdicts(decide, images, features, sources), wanted)
-        self._questions = Questions(verdicts) if wanted == Flag() else None
-        return verdicts
+        parsed_flag(flag)
+        rows, seed = self._checked(features), inputs.checked_seed(seed)
+        with _working():
+            data, judge = self._stream(rows), copy.deepcopy(self._judge)
+            random = np.random.Generator(np.random.PCG64(seed))
+            for _ in range(passes or passes_for(len(rows))):
+                order = random.permutation(len(rows))
+                decisions = judge.push(replace(data, index=order))
+            verdicts = Verdicts.of(data, decisions.part(np.argsort(order)), self.names)
+            verdicts = self._by_rule(self._fitted(judge, rows, verdicts.margin), verdicts, rows)
+            if learn:
+                self._judge = judge
+                self._see(rows[np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))])
+                self._fit()
+        return verdicts.with_flag(flag)
 
-    def _in_hindsight(
-        self, data: StreamData, passes: int | None, seed: int, learn: bool
-    ) -> Verdicts:
-        with self._lock:
-            method, answers = self._knows.snapshot()
-            if learn:  # nobody else learns from the first pass to the end
-                verdicts = self._knows.in_hindsight(data, method, answers, passes, seed)
-                self._knows.go_on_from(method, data, seed)
-                return verdicts
-        return self._knows.in_hindsight(data, method, answers, passes, seed)
-
-    def questions(self, count: int = 10) -> list[tuple[ImageId, Verdict]]:
-        """At most `count` images of `decide_all` to ask a person about: ids and verdicts.
-
-        Images that are nearest to their threshold come first, equal ones once. An id is the image's
-        source if that is unique, else its number.
-
-        Raises:
-            SettingsError: nothing was decided in hindsight yet.
-        """
-        check(count >= 1, f"count is {count}, must be 1 or more.")
-        return self._asked().named(count)
-
-    def answer(self, image: ImageId, belongs: bool | str) -> None:
-        """Say whether an image of `decide_all`, by its id, belongs to one of the classes.
-
-        `belongs` is true, false, or the class to which it belongs.
-
-        Raises:
-            SettingsError: there is no such image, the answer is another value, or nothing was
-                decided in hindsight yet.
-        """
-        questions = self._asked()
-        is_of_class = inputs.checked_answer("belongs", belongs, self.class_names)
-        questions.answer(questions.number(image), is_of_class)
-
-    def answered(self) -> Verdicts:
-        """The verdicts of `decide_all` with the answers.
-
-        Answered images, and those equal to them, are as they were answered. If any answer was
-        noise, unsure images are noise.
-
-        Raises:
-            SettingsError: nothing was decided in hindsight yet.
-        """
-        return self._asked().verdicts()
-
-    def _asked(self) -> Questions:
-        wanted = "decide on a whole folder first: call decide_all, without a flag."
-        check(self._questions is not None, wanted)
-        assert self._questions is not None
-        return self._questions
-
-    def feedback(self, images: Any = None, noise: ArrayLike = (), *, features: Any = None) -> None:
-        """Learn what a person says of images: `noise` (N,) marks those of none of the classes.
-
-        A value is true, false, or the class to which the image belongs.
+    def feedback(self, features: Any, noise: Any) -> None:
+        """Learn what a person says of images (N, D).
 
         The order of the answers does not matter, nor whether the images were seen before; the last
         answer about an image counts. Verdicts on other images change as far as the answers
         distinguish noise from clean images better than the method alone.
 
+        Args:
+            features: of the images.
+            noise: (N,) for each whether it belongs to none of the classes, or its class.
+
         Raises:
-            DatasetError: a file that cannot be read as an image; nothing is learned then.
-            SettingsError: not one answer an image, or another value, likewise.
+            SettingsError: not one answer an image, or another value; nothing is learned then.
         """
-        rows, _ = self._checked(images, features, ())
-        answers = inputs.checked_feedback(noise, len(rows), self.class_names)
-        if not len(rows):
-            return
-        with self._lock, ONE_THREAD:
-            self._knows.teach(rows, answers)
-
-    def _verdicts(self, decide: Decide, images: Any, features: Any, sources: Sources) -> Verdicts:
-        """The verdicts on images, or on features of images."""
-        rows, sources = self._checked(images, features, sources)
-        return dataclasses.replace(self._decided(decide, rows), sources=tuple(sources))
-
-    def _decided(self, decide: Decide, rows: NDArray[np.float32]) -> Verdicts:
-        with ONE_THREAD:
-            return decide(self._begun().stream(rows))
-
-    def _checked(
-        self, images: Any, features: Any, sources: Sources
-    ) -> tuple[NDArray[np.float32], Sources]:
-        """Raw features (N, D) of images, or those that were given, and the images' names."""
-        if (images is None) == (features is None):
-            raise SettingsError("give either images or features.")
-        dim = self._begun().text.shape[1]
-        if features is None:
-            features, sources = self._features_of(images, sources)
-        rows = inputs.checked_features(features, dim, self.normalized)
-        is_one_each = len(sources) == len(rows) and not isinstance(sources, str)
-        check(not sources or is_one_each, f"{len(sources):,} sources for {len(rows):,} images.")
-        return rows, sources
-
-    def _features_of(self, images: Any, sources: Sources) -> tuple[Any, Sources]:
-        """Features of images, and their sources; without an encoder, images are features."""
-        return images, sources
-
-    @property
-    def seen(self) -> int:
-        """How many images it has learned from."""
-        return self._knows.seen if self._model is not None else 0
+        rows = self._checked(features)
+        is_noise = inputs.checked_answers(noise, len(rows), self.names)
+        if len(rows):
+            with _working():
+                self._labels = self._labels.and_of(rows, is_noise)
+                self._fit()
 
     @property
     def labelled(self) -> int:
         """How many images a person has labelled."""
-        return len(self._knows.learner.answers) if self._model is not None else 0
-
-    @property
-    def warm_up(self) -> int:
-        """How many images ZS-CLIP decides before the method's own rule does."""
-        self._begun()
-        warm_up: int = self._settings[1].warm_up
-        return warm_up
+        return len(self._labels)
 
     @property
     def ready(self) -> bool:
         """Whether the method's own rule, and no longer ZS-CLIP's, decides on the next image."""
-        return self._model is not None and self._knows.method.adapted
+        return self._judge.adapted
+
+    @property
+    def warm_up(self) -> int:
+        """How many images ZS-CLIP decides before the method's own rule does."""
+        return int(self._options.warm_up)
 
     @property
     def note(self) -> str:
         """What is to be known of the method on this encoder; empty if nothing is."""
-        model = self._begun()
-        phrase = self._settings[1].note(model.generic is not None, model.is_level_known)
+        phrase = self._options.note(self.generic is not None, self.is_level_known)
         return f"{self.method} {phrase}." if phrase else ""
 
-    @property
-    def stage(self) -> Stage:
-        """The stage of the next image: "warm-up" while ZS-CLIP decides, then "adapted"."""
-        return ADAPTED if self.ready else WARM_UP
-
-    def reset(self) -> None:
-        """Forget everything that was learned."""
-        with self._lock:
-            if self._model is not None:
-                self._begin(self._model)
+    def __repr__(self) -> str:
+        state = "ready" if self.ready else "in its warm-up"
+        return (
+            f"<Detector by {self.method}, {len(self.names):,} classes, {self.seen:,} seen, {state}>"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy of all but the lock and the encoder, of one moment."""
-        with self._lock:
-            return copy.deepcopy({k: v for k, v in vars(self).items() if k not in _OF_PROCESS})
+        """A copy of one moment, whatever other threads do."""
+        with _LOCK:
+            return copy.deepcopy(vars(self))
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # joblib gives arrays that are files, which nobody can write.
-        vars(self).update(copy.deepcopy(state), _lock=threading.RLock())
+    def _stream(self, rows: Rows) -> StreamData:
+        """Raw features (N, D) as a stream with zero-shot scores."""
+        known, count = self.is_level_known, len(rows)
+        pool = Pool.scored(rows, self.text, self.scale, self.generic, is_level_known=known)
+        return StreamData(pool, np.arange(count), np.zeros(count, bool), self.seed)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """A detector that learns separately; both have the same encoder."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other.__setstate__(self.__getstate__())
-        return other
+    def _decided(self, judge: Method, rows: Rows, learn: bool = True) -> Verdicts:
+        data = self._stream(rows)
+        return Verdicts.of(data, judge.push(data, learn), self.names)
 
-    @property
-    def text_features(self) -> NDArray[np.float32]:
-        """Text features (C, D) of unit norm."""
-        return self._begun().text
+    def _see(self, rows: Rows) -> None:
+        """Remember the next images in a ring, in the place that their number gives them."""
+        last = rows[-learning.RECENT :]
+        numbers = np.arange(self.seen + len(rows) - len(last), self.seen + len(rows))
+        self.seen += len(rows)
+        self._recent[numbers % learning.RECENT] = last
 
-    @property
-    def logit_scale(self) -> float:
-        """The scale by which cosines are multiplied."""
-        return self._begun().scale
+    def _fit(self) -> None:
+        """Fit the rule of the answers, if there are any, by what is known now."""
+        if not len(self._labels):
+            return
+        recent = self._recent[: self.seen]
+        margins = self._decided(self._judge, recent, learn=False).margin
+        self._rule = self._fitted(self._judge, recent, margins)
 
-    @property
-    def logit_bias(self) -> float | None:
-        """The bias that a sigmoid model adds to a logit."""
-        return self._begun().bias
+    def _fitted(
+        self, judge: Method, rows: Rows, margins: NDArray[np.float64]
+    ) -> learning.Rule | None:
+        """The rule of the answers among images (N, D) with margins (N,); None without answers."""
+        if not len(self._labels):
+            return None
+        of_labelled = self._decided(judge, self._labels.features, learn=False).margin
+        return learning.fitted(self._labels, of_labelled, rows, margins)
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All settings of the method and its threshold, by name."""
-        threshold, options = map(dataclasses.asdict, self._settings)
-        return {**threshold, **options, "seed": self._seed}
+    def _by_rule(self, rule: learning.Rule | None, verdicts: Verdicts, rows: Rows) -> Verdicts:
+        """Verdicts by the rule of answers, if there are any."""
+        if rule is None:
+            return verdicts
+        knows_noise = bool(rule.labels.noise.any())
+        return verdicts.by_odds(rule.log_odds(rows, verdicts.margin), knows_noise=knows_noise)
 
-    def __repr__(self) -> str:
-        counts = f"{len(self.class_names):,} classes, {self.seen:,} seen, {self.stage}"
-        return f"<{type(self).__name__} {self._label()}{self.method}, {counts}>"
+    def _checked(self, features: Any) -> Rows:
+        """Raw features (N, D); those of unit norm get the norm of raw ones, as in a replay."""
+        rows = inputs.checked_features(features, self.text.shape[1])
+        return rows * np.float32(_CLIP_NORM) if self.normalized else rows
 
-    def _label(self) -> str:
-        """The description of its encoder in a file."""
-        return ""
+
+def passes_for(count: int) -> int:
+    """How often a folder with `count` images is shown, so that cull's own rule decides all.
+
+    Measured, more passes bring nothing and cost clean images: repeated images are no new evidence.
+    AdaND gains nothing from repeats, and gets no more passes.
+    """
+    return min(1 + -(-_SEEN // max(count, 1)), _MOST_PASSES)
+
+
+def fewest_for(warm_up: int) -> int:
+    """The smallest folder whose images are all decided by the rule of a method with this warm-up.
+
+    All images shown before the last pass count, including repeats.
+    """
+    counts = (-(-warm_up // shown) for shown in range(_MOST_PASSES - 1, 0, -1))
+    return next(n for n in counts if (passes_for(n) - 1) * n >= warm_up)
+
+
+@cache
+def _blas() -> "ThreadpoolController":
+    """The BLAS libraries of the process: looking for them takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def _working() -> Iterator[None]:
+    """Let one detector work, with BLAS on one thread: more stall each other on small products."""
+    with _LOCK, _blas().limit(limits=1, user_api="blas"):
+        yield

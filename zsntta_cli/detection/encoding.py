@@ -3,8 +3,7 @@
 torch is imported only then: images that were encoded before are decided without it.
 """
 
-import os
-import time
+import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,12 @@ from PIL import Image
 
 from zsntta_cli.cache.folder import encoder_folder, folder_name
 from zsntta_cli.cache.identity import check_same
-from zsntta_cli.datasets.decoding import CUT_OFF, as_shown
-from zsntta_cli.detection.feature_store import FeatureStore, Half, KeptImage, Stamp
-from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.encoders.text import generic_text, prompt_features
+from zsntta_cli.datasets.decoding import CUT_OFF, as_shown, reader
+from zsntta_cli.detection.feature_store import FILE, IMAGE, TEXT, FeatureStore, Kept
+from zsntta_cli.detection.sources import Half, Photo, check_no_address, check_not_raw
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import EncoderError, first_line
-from zsntta_cli.progress import Advance, Reporter
+from zsntta_cli.errors import DatasetError, EncoderError, first_line, short
+from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice
 
 if TYPE_CHECKING:
@@ -34,36 +32,9 @@ if TYPE_CHECKING:
 
 STORE = "images.sqlite"  # beside the encoder's feature files
 _BATCH = 64  # images to an encoder pass
-_MANY = 1000  # files to be read from which on all known digests are looked up at once
-# A file that is written twice within its clock's step may keep its stamp (FAT has steps of two
-# seconds): one that was changed less than so many seconds ago is read again the next time.
-_SETTLED = 4.0
+_WORKERS = 4  # threads that read the images of a program
 
 Pixels = NDArray[np.uint8]
-Resize = Callable[[Image.Image], Pixels]
-Result = TypeVar("Result")
-
-
-class Encoded(NamedTuple):
-    """An item with its features, or with the error of reading it."""
-
-    item: Item
-    features: Half | None  # (D,) raw
-    error: str = ""
-    digest: bytes = b""  # SHA-256 of a file's content; of what is no file, nothing
-    note: str = ""  # what was done to read it, where it is not as its file has it
-
-
-@dataclass(frozen=True)
-class Read:
-    """The content of an item: its digest, and if it is new its pixels, or an error."""
-
-    digest: bytes = b""  # nothing of what could not be had at all
-    pixels: Pixels | None = None
-    stamp: Stamp | None = None  # of a file that can be told from what it may become
-    error: str = ""
-    note: str = ""  # what was done to decode it
-    is_lasting: bool = False  # whether its content is what is wrong
 
 
 @dataclass
@@ -79,7 +50,6 @@ class Encoding:
     def __post_init__(self) -> None:
         self.name = folder_name(self.choice)
         self.store = FeatureStore(encoder_folder(self.root, self.name) / STORE)
-        self._resize: Resize | None = None  # the encoder's, once it is loaded
         if identity := self.store.identity:
             # Of features that are kept, the encoder is told by its weights where these are at hand.
             request = {} if self.choice.folder else weights_request(self.choice)
@@ -123,117 +93,103 @@ class Encoding:
             )
         return EncoderChoice(*map(str, words))
 
-    def texts(self, names: Sequence[str], template: str) -> NDArray[np.float32]:
-        """Text features (C, D) of class names, of unit norm; the mean of several templates."""
-        return prompt_features(self._of_prompts, template, names)
+    def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
+        """Text features (P, D) of prompts, of unit norm: new ones are encoded, and kept."""
+        keys = {prompt: prompt.encode(errors="surrogatepass") for prompt in prompts}
+        features = self.store.unpacked(self.store.kept(TEXT, keys.values()), np.float32)
+        if missing := [prompt for prompt, key in keys.items() if key not in features]:
+            rows = self.encoder.encode_texts(missing)
+            new = {keys[prompt]: row for prompt, row in zip(missing, rows, strict=True)}
+            self.store.keep({TEXT: {key: Kept(row.tobytes()) for key, row in new.items()}})
+            features |= new
+        return np.stack([features[keys[prompt]] for prompt in prompts])
 
-    def generic_text(self) -> NDArray[np.float32]:
-        """The encoder's generic text (D,); its words are encoded once, and kept."""
-        return generic_text(self._of_prompts)
+    def encode(self, photos: Sequence[Photo], name: str = "") -> None:
+        """Give images their features, or the error of reading them.
 
-    def _of_prompts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
-        """Text features (P, D) of prompts: new ones are encoded, and kept."""
-        features = self.store.texts(prompts)
-        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in features]
-        if missing:
-            encoded = dict(zip(missing, self.encoder.encode_texts(missing), strict=True))
-            self.store.add_texts(encoded)
-            features |= encoded
-        return np.stack([features[prompt] for prompt in prompts])
-
-    def images(self, items: Sequence[Item], name: str = "") -> list[Encoded]:
-        """The items with their features, in order; an item that cannot be read has its error.
-
-        Files with known stamps are not read, and known images are not encoded. Progress is shown
+        Files that did not change are not read, and known images are not encoded. Progress is shown
         under `name`, if given.
         """
-        stamps = {item.key: stamp for item in items if (stamp := trusted(item))}
-        digests = self.store.digests(stamps)
-        kept = self.store.images(digests.values())
-        encoded, todo = list[Encoded](), list[int]()
-        for i, item in enumerate(items):
-            digest = digests.get(item.key, b"")
-            encoded.append(_encoded(item, digest, kept.get(digest)))
-            if encoded[i].features is None and not encoded[i].error:
-                todo.append(i)
-        reporter = self.reporter if name else Reporter()
+        stamps = {photo: photo.stamp for photo in photos if not photo.error}
+        files = self.store.kept(FILE, filter(None, stamps.values()))
+        for photo, stamp in stamps.items():
+            photo.content = files.get(stamp, Kept()).value
+        self._give_kept(photos)
+        todo = [photo for photo in photos if photo.features is None and not photo.error]
         if todo:
-            with reporter.track(name, len(todo)) as advance:
-                for i, digest, image in self._read(items, todo, advance):
-                    encoded[i] = _encoded(items[i], digest, image)
-        return encoded
+            with (self.reporter if name else Reporter()).track(name, len(todo)) as advance:
+                for batch in self._read(todo):
+                    self._encode_new(batch, stamps)
+                    advance(len(batch))
 
-    def _read(
-        self, items: Sequence[Item], todo: Sequence[int], advance: Advance
-    ) -> Iterator[tuple[int, bytes, KeptImage]]:
-        """Indices of the items to be read, with digests and features or errors."""
-        # Of many files, those that are known by their content are not even decoded.
-        seen = self.store.all_digests() if len(todo) > _MANY else set[bytes]()
+    def features_of(self, contents: Iterable[bytes]) -> dict[bytes, Half]:
+        """Features (D,) of images that were ever encoded, by their content."""
+        return self.store.unpacked(self.store.kept(IMAGE, contents), np.float16)
+
+    def _give_kept(self, photos: Iterable[Photo]) -> None:
+        """Give images the features that are kept of their content, or why there are none."""
+        by_content = {photo.content for photo in photos if photo.content}
+        kept = self.store.kept(IMAGE, by_content)
+        features = self.store.unpacked(kept, np.float16)
+        failures = self.store.kept(reader(), by_content - kept.keys())
+        for photo in photos:
+            if (row := features.get(photo.content)) is not None:
+                photo.note, photo.error = kept[photo.content].words, wrong_with(row)
+                photo.features = None if photo.error else row
+            elif photo.content in failures:
+                photo.error = failures[photo.content].words
+
+    def _read(self, photos: Sequence[Photo]) -> Iterator[dict[Photo, Pixels | None]]:
+        """Images in batches, with the pixels of those that are new."""
+        known = self.store.keys(IMAGE, reader())  # what is known by its content is not decoded
+
+        def read(photo: Photo) -> Pixels | None:
+            # Before the encoder is loaded, nobody knows how large pixels are to be.
+            return _read(photo, known, self.encoder.resize if "encoder" in vars(self) else None)
+
         with ThreadPoolExecutor(self.workers) as threads:
-
-            def read_item(i: int) -> Read:
-                return read(items[i], seen, self._resize)
-
-            for reads in ahead(threads, read_item, todo, max(_BATCH, 2 * self.workers)):
-                kept = self.store.images({one.digest for one in reads.values()})
+            for batch in _ahead(threads, read, photos, max(_BATCH, 2 * self.workers)):
                 lacking = [
-                    i
-                    for i, one in reads.items()
-                    if one.digest not in kept and one.pixels is None and not one.error
+                    photo
+                    for photo, pixels in batch.items()
+                    if pixels is None and not photo.error and photo.content not in known
                 ]
-                if lacking and "encoder" not in vars(self):  # it is not loaded for nothing
-                    reads |= (failures := _first_failures(items, lacking))
-                    lacking = lacking[len(failures) :]
-                if lacking:
-                    self._resize = self.encoder.resize  # only now is it needed
-                    reads |= zip(lacking, threads.map(read_item, lacking), strict=True)
-                images = kept | self._new_images(reads.values(), kept)
-                stamps = {
-                    items[i].key: (one.stamp, one.digest)
-                    for i, one in reads.items()
-                    if one.stamp and one.digest in images
-                }
-                self.store.add(images, stamps)
-                seen |= images.keys()
-                for i, one in reads.items():
-                    failed = KeptImage(None, error=one.error)
-                    yield i, one.digest, images.get(one.digest, failed)
-                advance(len(reads))
+                if lacking and self.encoder:  # it is loaded now
+                    batch |= zip(lacking, threads.map(read, lacking), strict=True)
+                yield batch
+                known |= {photo.content for photo in batch}
 
-    def _new_images(
-        self, reads: Iterable[Read], kept: Mapping[bytes, KeptImage]
-    ) -> dict[bytes, KeptImage]:
-        """What is kept of new images, by digest: features of their pixels, or errors."""
-        images, pixels, new = dict[bytes, KeptImage](), dict[bytes, Pixels](), dict[bytes, Read]()
-        for one in reads:
-            if not one.digest or one.digest in kept:
-                continue
-            if one.is_lasting:
-                images[one.digest] = KeptImage(None, error=one.error)
-            if one.pixels is not None:
-                pixels[one.digest], new[one.digest] = one.pixels, one
-        if not pixels:
-            return images
-        rows = self.encoder.encode_pixels(np.stack(list(pixels.values())))
-        with np.errstate(over="ignore"):
-            halves = rows.astype(np.float16)
-        for digest, half in zip(pixels, halves, strict=True):
-            images[digest] = KeptImage(half, self._note(new[digest]))
-        return images
+    def _encode_new(
+        self, batch: Mapping[Photo, Pixels | None], stamps: Mapping[Photo, bytes]
+    ) -> None:
+        """Encode the new ones of images that were read, and keep what became of all of them."""
+        new = {
+            photo.content: (pixels, self._note(photo))
+            for photo, pixels in batch.items()
+            if pixels is not None
+        }
+        kept: dict[str, dict[bytes, Kept]] = {IMAGE: {}, reader(): {}, FILE: {}}
+        if new:
+            rows = self.encoder.encode_pixels(np.stack([pixels for pixels, _ in new.values()]))
+            with np.errstate(over="ignore"):
+                halves = rows.astype(np.float16)
+            for (content, (_, note)), half in zip(new.items(), halves, strict=True):
+                kept[IMAGE][content] = Kept(half.tobytes(), note)
+        for photo in batch:
+            if photo.content and photo.error:
+                kept[reader()][photo.content] = Kept(words=photo.error)
+            # A file that changed since has another stamp, under which it is read the next time.
+            if photo.content and stamps[photo]:
+                kept[FILE][stamps[photo]] = Kept(photo.content)
+        self.store.keep(kept)
+        self._give_kept([photo for photo in batch if not photo.error])
 
-    def _note(self, one: Read) -> str:
+    def _note(self, photo: Photo) -> str:
         """What was done to read an image; an encoder that squeezes it into a square sees all."""
         preprocessing: Mapping[str, Any] = self.encoder.identity.get("preprocessing") or {}
         is_squeezed = preprocessing.get("resize_mode") == "squash"
-        notes = one.note.split("; ")
+        notes = photo.note.split("; ")
         return "; ".join(note for note in notes if not (is_squeezed and note == CUT_OFF))
-
-
-def _encoded(item: Item, digest: bytes, image: KeptImage | None) -> Encoded:
-    features, note, error = image or KeptImage(None)
-    if features is not None and (wrong := wrong_with(features)):
-        features, error = None, wrong
-    return Encoded(item, features, error, digest if features is not None else b"", note)
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:
@@ -243,70 +199,82 @@ def wrong_with(features: NDArray[np.floating]) -> str:
     return "its features are the same number in all dims" if not np.ptp(features) else ""
 
 
-def _first_failures(items: Sequence[Item], places: Iterable[int]) -> dict[int, Read]:
-    """The first images that cannot be decoded, by index: they need no encoder."""
-    failures = {}
-    for i in places:
-        tried = read(items[i], set(), np.asarray)
-        if not tried.error:
-            break
-        failures[i] = tried
-    return failures
+def _read(
+    photo: Photo, known: set[bytes], resize: Callable[[Image.Image], Pixels] | None
+) -> Pixels | None:
+    """Read an image; its pixels if its content is not known and `resize` is.
 
-
-def read(item: Item, seen: set[bytes], resize: Resize | None) -> Read:
-    """Read an item; its pixels only if its digest is new and `resize` is known."""
-    before, digest = trusted(item), b""
+    One that cannot be decoded has its error without `resize`, too: no encoder is loaded for it.
+    """
     try:
-        content = item.load()
-        digest = content.digest
-        decoded = as_shown(content.data) if resize and digest not in seen else None
-        failure = None
+        data = photo.read()
+        photo.content = hashlib.sha256(data).digest()
+        if photo.content not in known:
+            image, photo.note = as_shown(data)
+            return resize(image) if resize else None
     except Exception as error:  # of a damaged image PIL raises nearly anything
-        failure = error
-    stamp = before if trusted(item) == before else None
-    if failure is not None:
-        wrong = first_line(failure).partition(" <_io.")[0]  # PIL names the object
-        is_lasting = bool(digest) and not isinstance(failure, MemoryError)
-        return Read(digest, None, stamp, wrong, is_lasting=is_lasting)
-    if not (resize and decoded):
-        return Read(digest, None, stamp)
-    return Read(digest, resize(decoded.image), stamp, note=decoded.note)
+        photo.error = first_line(error).partition(" <_io.")[0]  # PIL names the object
+        if isinstance(error, MemoryError):  # it is not the content that is wrong
+            photo.content = b""
+    return None
 
 
-def trusted(item: Item) -> Stamp | None:
-    """Size and times of an item's file; None if the file was changed just now."""
-    if item.file is None:
-        return None
-    try:
-        status = os.stat(item.file)
-    except (OSError, ValueError):
-        return None
-    if time.time() - max(status.st_mtime_ns, status.st_ctime_ns) / 1e9 <= _SETTLED:
-        return None
-    return Stamp(status.st_size, f"{status.st_mtime_ns} {status.st_ctime_ns}")
-
-
-def ahead(
+def _ahead(
     threads: ThreadPoolExecutor,
-    function: Callable[[int], Result],
-    numbers: Iterable[int],
+    read: Callable[[Photo], Pixels | None],
+    photos: Sequence[Photo],
     more: int,
-) -> Iterator[dict[int, Result]]:
-    """Results by index, a batch at a time, in order; `more` are computed in advance."""
-    upcoming = iter(numbers)
-    waiting: deque[tuple[int, Future[Result]]] = deque()
+) -> Iterator[dict[Photo, Pixels | None]]:
+    """Images with what was read of them, a batch at a time; `more` are read in advance."""
+    upcoming = iter(photos)
+    waiting: deque[tuple[Photo, Future[Pixels | None]]] = deque()
     try:
         while True:
-            for i in islice(upcoming, _BATCH + more - len(waiting)):
-                waiting.append((i, threads.submit(function, i)))
+            for photo in islice(upcoming, _BATCH + more - len(waiting)):
+                waiting.append((photo, threads.submit(read, photo)))
             if not waiting:
                 return
-            results = {}
-            for _ in range(min(_BATCH, len(waiting))):
-                i, future = waiting.popleft()
-                results[i] = future.result()
-            yield results
+            batch = [waiting.popleft() for _ in range(min(_BATCH, len(waiting)))]
+            yield {photo: future.result() for photo, future in batch}
     finally:
         for _, future in waiting:
             future.cancel()
+
+
+def encode(encoder: "Encoder", images: Any) -> NDArray[np.float32]:
+    """Raw features (N, D) of one image or several, paths or PIL images, in their order.
+
+    They are read as `zsntta detect` reads them, as a viewer shows them, by threads.
+
+    Raises:
+        DatasetError: a file that cannot be read as an image.
+        TypeError: something is neither a path nor a PIL image.
+    """
+    listed = list(images) if isinstance(images, list | tuple | Iterator) else [images]
+    for image in listed:
+        if not isinstance(image, str | Path | Image.Image):
+            raise TypeError(
+                f"an image is of the type {type(image).__name__}, must be a path or a PIL image, "
+                f"as of PIL.Image.open(file) or PIL.Image.fromarray(pixels)."
+            )
+    parts = [np.empty((0, encoder.embed_dim), np.float32)]
+    with ThreadPoolExecutor(_WORKERS) as threads:
+        for start in range(0, len(listed), _BATCH):
+            part = listed[start : start + _BATCH]
+            pixels = [*threads.map(lambda image: encoder.resize(_shown(image)), part)]
+            parts.append(encoder.encode_pixels(np.stack(pixels)))
+    return np.concatenate(parts)
+
+
+def _shown(image: str | Path | Image.Image) -> Image.Image:
+    """An image as a viewer shows it; DatasetError if it cannot be read."""
+    try:
+        if isinstance(image, str):
+            check_no_address(image)
+            image = Path(image)
+        if isinstance(image, Path):
+            check_not_raw(image.name)
+        return as_shown(image).image
+    except Exception as error:  # of a damaged image PIL raises nearly anything
+        what = "an image" if isinstance(image, Image.Image) else f"image '{short(str(image), 200)}'"
+        raise DatasetError(f"cannot read {what} ({first_line(error)}).") from error

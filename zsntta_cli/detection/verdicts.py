@@ -1,128 +1,65 @@
-"""Verdicts of a detector: arrays for many, plain values for one, and rows for files."""
+"""What was decided on images: a column each, and the rows of files."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Final,
-    Literal,
-    TypedDict,
-    get_args,
-    get_origin,
-    get_type_hints,
-    overload,
-)
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.errors import SettingsError, short
 from zsntta_cli.methods.base import Decisions, StreamData
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOISE: Final = "noise"
 UNSURE: Final = "unsure"
 CLEAN: Final = "clean"
-VerdictAnswer = Literal["noise", "unsure", "clean"]
-Stage = Literal["warm-up", "adapted", "judged"]
-WARM_UP: Stage = "warm-up"
-ADAPTED: Stage = "adapted"
-JUDGED: Stage = "judged"
+ANSWERS: Final = (NOISE, UNSURE, CLEAN)  # in the order of suspicion
+WARM_UP, ADAPTED, JUDGED = "warm-up", "adapted", "judged"  # stages
+Answer = Literal["noise", "unsure", "clean"]
 _DECIMALS = 12  # of one image's numbers: all that is beyond is of rounding
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """The verdict on one image; docs/api.md explains its fields."""
-
-    source: str | None  # where it is from, if that is known
-    class_name: str  # the class, should it be clean
-    class_index: int
-    answer: VerdictAnswer  # noise by its own evidence; unsure: by the other images alone
-    noise: bool = field(init=False)  # whether it belongs to none of the classes, by the answer
-    score: float  # higher = more noise; only scores of one stage compare
-    threshold: float  # noise or unsure iff the score is above it
-    margin: float = field(init=False)  # how far above: score less threshold
-    stage: Stage  # "warm-up": ZS-CLIP decides in the method's stead; "judged": a person did
-    evidence: float | None  # nats by which one of the classes is likelier than any other text
-    level: float | None  # noise where the evidence is below it; both None: they are not known
-    top: tuple[tuple[str, float], ...]  # the likeliest classes and their softmax probabilities
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "noise", self.answer == NOISE)  # it is frozen
-        margin = self.score - self.threshold
-        object.__setattr__(self, "margin", _as_read(margin) or margin)
-
-    def as_row(self, rank: int) -> dict[str, Any]:
-        """The part of a verdict row from "class" to "top", for an image with this rank."""
-        return {
-            "class": self.class_name,
-            "class_index": self.class_index,
-            "answer": self.answer,
-            "noise": self.noise,
-            "rank": rank,
-            "score": self.score,
-            "threshold": self.threshold,
-            "margin": self.margin,
-            "stage": self.stage,
-            "evidence": self.evidence,
-            "level": self.level,
-            "top": [{"class": name, "score": score} for name, score in self.top],
-        }
-
-
-def _as_read(value: float) -> float:
-    """A plain number as people read it: 0.01, where binary sums gave 0.010000000000000009."""
-    return round(float(value), _DECIMALS)
+# How many to call noise in place of the method's own decision: a share below 1, a number, or either
+# as it is typed ("5%", "50").
+Flag = float | int | str | None
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """The verdicts on N images; iterating gives `Verdict`s. docs/api.md explains the fields."""
+    """What was decided on N images; docs/api.md explains the columns."""
 
-    class_names: Sequence[str]  # (C,)
-    class_index: NDArray[np.int32]  # (N,)
-    noise: NDArray[np.bool_]  # (N,) whether they belong to none of the classes
-    unsure: NDArray[np.bool_]  # (N,) above the threshold by the other images alone
-    score: NDArray[np.float64]  # (N,)
-    threshold: NDArray[np.float64]  # (N,)
-    adapted: NDArray[np.bool_]  # (N,) whether the method's own rule decided, and not ZS-CLIP's
-    top_index: NDArray[np.int32]  # (N, K) the K = min(5, C) likeliest classes, best first
-    top_score: NDArray[np.float64]  # (N, K) their softmax probabilities
+    names: tuple[str, ...]  # (C,) the classes
+    class_index: NDArray[np.int32]  # (N,) the class, should the image be clean
+    answer: NDArray[np.str_]  # (N,) noise by its own evidence; unsure by the other images alone
+    score: NDArray[np.float64]  # (N,) higher = more noise; only scores of one stage compare
+    threshold: NDArray[np.float64]  # (N,) noise or unsure iff the score is above it
+    stage: NDArray[np.str_]  # (N,) warm-up: ZS-CLIP decides in the method's stead; adapted
     # (N,) nats by which one of the classes is likelier than any other text, and the level below
     # which an image is noise; nan where they are not known.
     evidence: NDArray[np.float64]
     level: NDArray[np.float64]
     sure: NDArray[np.bool_]  # (N,) whether an image is noise, and not unsure, if it is flagged
-    judged: NDArray[np.bool_]  # (N,) whether a person said what they are
-    sources: Sequence[str | None] = ()  # (N,), or nothing where no image has one
+    top_index: NDArray[np.int32]  # (N, K) the K = min(5, C) likeliest classes, best first
+    top_score: NDArray[np.float64]  # (N, K) their softmax probabilities
+    is_asked: bool = False  # whether a flag, and not the method, said how many are noise
 
     def __len__(self) -> int:
-        return len(self.noise)
+        return len(self.score)
 
-    def __iter__(self) -> Iterator[Verdict]:
-        return map(self._one, range(len(self)))
+    @property
+    def noise(self) -> NDArray[np.bool_]:
+        """Which images (N,) belong to none of the classes, by the answer."""
+        return self.answer == NOISE
 
-    @overload
-    def __getitem__(self, which: int) -> Verdict: ...
+    @property
+    def unsure(self) -> NDArray[np.bool_]:
+        """Which images (N,) are above their threshold by the other images alone."""
+        return self.answer == UNSURE
 
-    @overload
-    def __getitem__(self, which: slice | NDArray[np.integer] | NDArray[np.bool_]) -> "Verdicts": ...
-
-    def __getitem__(
-        self, which: int | slice | NDArray[np.integer] | NDArray[np.bool_]
-    ) -> "Verdict | Verdicts":
-        """One verdict by its index, or several by a slice, indices or a mask."""
-        if isinstance(which, int | np.integer):
-            return self._one(range(len(self))[which])
-        rows = np.arange(len(self))[which]
-        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
-        sources = [self.sources[i] for i in rows] if self.sources else ()
-        return replace(self, **columns, sources=sources)
+    @property
+    def flagged(self) -> NDArray[np.bool_]:
+        """Which images (N,) are noise or unsure."""
+        return self.answer != CLEAN
 
     @property
     def margin(self) -> NDArray[np.float64]:
@@ -130,91 +67,27 @@ class Verdicts:
         return self.score - self.threshold
 
     @property
-    def flagged(self) -> NDArray[np.bool_]:
-        """Which images (N,) are above their threshold: noise, and unsure ones."""
-        return self.noise | self.unsure
-
-    @property
-    def answer(self) -> list[VerdictAnswer]:
-        """The answer (N,) for each image."""
-        return [_answer(*pair) for pair in zip(self.noise, self.unsure, strict=True)]
-
-    @property
     def rank(self) -> NDArray[np.int64]:
         """Rank (N,) of suspicion from 1, by the margin: what is flagged comes first.
 
         Where most images are noise by their own evidence, this ranks them: those that fit a class
-        best come last.
+        best come last. Where a flag says how many are noise, margins alone rank.
         """
-        is_by_fit = 2 * (self.evidence < self.level).sum() > len(self)
-        return _ranks(-self.evidence if is_by_fit else self.margin)
-
-    @property
-    def margin_rank(self) -> NDArray[np.int64]:
-        """Rank (N,) from 1 by the margin alone."""
-        return _ranks(self.margin)
-
-    @property
-    def stage(self) -> list[Stage]:
-        """The stage (N,) of each image."""
-        return [_stage(*pair) for pair in zip(self.adapted, self.judged, strict=True)]
-
-    def as_judged(self, truths: Mapping[int, bool]) -> "Verdicts":
-        """These verdicts with a person's answers: whether the image with an index is noise.
-
-        Scores, thresholds and classes stay unchanged.
-        """
-        noise, unsure, judged = self.noise.copy(), self.unsure.copy(), self.judged.copy()
-        for i, is_noise in truths.items():
-            noise[i], unsure[i], judged[i] = is_noise, False, True
-        return replace(self, noise=noise, unsure=unsure, judged=judged)
-
-    def as_noise(self) -> "Verdicts":
-        """These verdicts, with unsure images called noise."""
-        return replace(self, noise=self.noise | self.unsure, unsure=np.zeros(len(self), bool))
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """A table with a row for each image, with the columns of verdict files.
-
-        Raise SettingsError if pandas is not installed.
-        """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise SettingsError("to_pandas needs pandas: pip install pandas.") from error
-        rows = [one.as_row(rank) for one, rank in zip(self, self.rank.tolist(), strict=True)]
-        columns = {
-            name: pd.Series([row[name] for row in rows], dtype=kind)
-            for name, kind in _COLUMN_TYPES.items()
-        }
-        sources = pd.Series(self.sources or [None] * len(self), dtype=object)
-        return pd.DataFrame({"source": sources, **columns})
+        is_by_fit = 2 * (self.evidence < self.level).sum() > len(self) and not self.is_asked
+        suspicion = -self.evidence if is_by_fit else self.margin
+        ranks = np.empty(len(self), np.int64)
+        ranks[np.argsort(-suspicion, kind="stable")] = np.arange(1, len(self) + 1)
+        return ranks
 
     @classmethod
-    def joined(cls, parts: Sequence["Verdicts"]) -> "Verdicts":
-        """Join verdicts of one detector; sources are left out."""
-        if len(parts) == 1:
-            return parts[0]
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS
-        }
-        return replace(parts[0], **columns)
-
-    @classmethod
-    def of(
-        cls,
-        data: StreamData,
-        decisions: Decisions,
-        class_names: Sequence[str],
-        sources: Sequence[str | None] = (),
-    ) -> "Verdicts":
+    def of(cls, data: StreamData, decisions: Decisions, names: tuple[str, ...]) -> "Verdicts":
         """The verdicts for decisions on a stream that the frozen model has scored."""
-        by_detector, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
+        own, threshold = decisions.detector_threshold, decisions.zero_shot_threshold
         assert decisions.is_noise is not None
         assert threshold is not None
-        adapted = np.ones(len(data), bool) if by_detector is None else ~np.isnan(by_detector)
-        if by_detector is not None:
-            threshold = np.where(adapted, by_detector, threshold)
+        adapted = np.ones(len(data), bool) if own is None else ~np.isnan(own)
+        if own is not None:
+            threshold = np.where(adapted, own, threshold)
         score = 1 - decisions.id_score
         threshold = 1 - (1 - threshold)  # rounded as the score is
         evidence, level = decisions.evidence, decisions.level
@@ -227,105 +100,180 @@ class Verdicts:
         detail = data.detail(slice(None))
         likely = np.exp((detail.top_logits - detail.top_logits[:, :1]).astype(np.float64))
         return cls(
-            class_names, decisions.class_index, flagged & sure, flagged & ~sure, score, threshold,
-            adapted, detail.top_classes, likely * (1 - data.noise_score)[:, None],
-            evidence, level, sure, np.zeros(len(data), bool), tuple(sources),
+            names, decisions.class_index, answers(flagged, sure), score, threshold,
+            np.where(adapted, ADAPTED, WARM_UP), evidence, level, sure,
+            detail.top_classes, likely * (1 - data.noise_score)[:, None],
         )  # fmt: skip
 
-    def _one(self, i: int) -> Verdict:
-        likely = zip(self.top_index[i].tolist(), self.top_score[i].tolist(), strict=True)
-        class_index = int(self.class_index[i])
-        score, threshold = float(self.score[i]), float(self.threshold[i])
-        if _as_read(score) != _as_read(threshold):  # else they would no longer say which is above
-            score, threshold = _as_read(score), _as_read(threshold)
-        return Verdict(
-            self.sources[i] if self.sources else None,
-            self.class_names[class_index],
-            class_index,
-            _answer(self.noise[i], self.unsure[i]),
-            score,
-            threshold,
-            _stage(self.adapted[i], self.judged[i]),
-            None if np.isnan(self.evidence[i]) else _as_read(self.evidence[i]),
-            None if np.isnan(self.level[i]) else _as_read(self.level[i]),
-            tuple((self.class_names[c], _as_read(p)) for c, p in likely),
+    def by_odds(self, odds: NDArray[np.float64], *, knows_noise: bool) -> "Verdicts":
+        """These images by the log odds of noise (N,) that people's answers teach.
+
+        If a person labelled any image as noise (`knows_noise`), images above the threshold are
+        noise, even those that are so by the other images alone.
+        """
+        answer = answers(odds > 0, self.sure | knows_noise)
+        return replace(self, score=odds, threshold=np.zeros_like(odds), answer=answer)
+
+    def with_flag(self, flag: Flag) -> "Verdicts":
+        """As many of a whole folder called noise as wanted, at least one; none is unsure then.
+
+        Thresholds differ between images, so images are ranked by their margin. All thresholds move
+        by one amount, which keeps the ranks.
+
+        Raises:
+            SettingsError: the flag is neither a share nor a number.
+        """
+        wanted = parsed_flag(flag)
+        if wanted is None or not len(self):
+            return self
+        share = max(int(wanted * len(self) + 0.5), 1) if wanted < 1 else int(wanted)
+        count = min(share, len(self))
+        asked = replace(self, is_asked=True)
+        margins = np.sort(self.margin)[::-1]
+        below = margins[count] if count < len(self) else margins[-1] - 1
+        return replace(
+            asked,
+            answer=np.where(asked.rank <= count, NOISE, CLEAN),
+            threshold=self.threshold + (margins[count - 1] + below) / 2,
         )
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict of plain values for each image: the part of its row from "class" to "top"."""
+        columns = (
+            self.class_index, self.answer, self.rank, self.score, self.threshold, self.stage,
+            self.evidence, self.level, self.top_index, self.top_score,
+        )  # fmt: skip
+        return [self._row(*image) for image in zip(*(c.tolist() for c in columns), strict=True)]
 
-_COLUMNS = (
-    "class_index", "noise", "unsure", "score", "threshold", "adapted", "top_index", "top_score",
-    "evidence", "level", "sure", "judged",
-)  # fmt: skip
-_COLUMN_TYPES: dict[str, Any] = {  # of a table, by the names of `Verdict.as_row`
-    "class": object, "class_index": int, "answer": object, "noise": bool, "rank": int,
-    "score": float, "threshold": float, "margin": float, "stage": object, "evidence": float,
-    "level": float, "top": object,
-}  # fmt: skip
+    def _row(
+        self, class_index: int, answer: str, rank: int, score: float, threshold: float, stage: str,
+        evidence: float, level: float, top_index: list[int], top_score: list[float],
+    ) -> dict[str, Any]:  # fmt: skip
+        if _as_read(score) != _as_read(threshold):  # else they would not say which is above
+            score, threshold = _as_read(score), _as_read(threshold)
+        margin = score - threshold
+        return {
+            "class": self.names[class_index],
+            "class_index": class_index,
+            "answer": answer,
+            "noise": answer == NOISE,
+            "rank": rank,
+            "score": score,
+            "threshold": threshold,
+            "margin": _as_read(margin) or margin,
+            "stage": stage,
+            "evidence": None if np.isnan(evidence) else _as_read(evidence),
+            "level": None if np.isnan(level) else _as_read(level),
+            "top": [
+                {"class": self.names[index], "score": _as_read(share)}
+                for index, share in zip(top_index, top_score, strict=True)
+            ],
+        }
 
 
-def _ranks(suspicion: NDArray[np.float64]) -> NDArray[np.int64]:
-    ranks = np.empty(len(suspicion), np.int64)
-    ranks[np.argsort(-suspicion, kind="stable")] = np.arange(1, len(suspicion) + 1)
-    return ranks
+def answers(flagged: NDArray[np.bool_], sure: NDArray[np.bool_]) -> NDArray[np.str_]:
+    """The answers (N,) about images that are flagged, and noise if that is sure."""
+    return np.where(flagged, np.where(sure, NOISE, UNSURE), CLEAN)
 
 
-def _stage(adapted: bool | np.bool_, judged: bool | np.bool_) -> Stage:
-    return JUDGED if judged else ADAPTED if adapted else WARM_UP
+def _as_read(value: float) -> float:
+    """A number as people read it: 0.01, where binary sums gave 0.010000000000000009."""
+    return round(value, _DECIMALS)
 
 
-def _answer(noise: bool | np.bool_, unsure: bool | np.bool_) -> VerdictAnswer:
-    return NOISE if noise else UNSURE if unsure else CLEAN
+def joined(parts: Sequence[Verdicts]) -> Verdicts:
+    """The verdicts of one detector on consecutive images, together."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [field.name for field in fields(Verdicts) if field.name not in ("names", "is_asked")]
+    together: Any = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+    return replace(parts[0], **together)
+
+
+def parsed_flag(flag: Flag) -> float | int | None:
+    """A share of all images, above 0 and below 1, or a number of them; None: the method decides.
+
+    Raises:
+        SettingsError: it is neither.
+    """
+    value: Any = flag
+    if isinstance(flag, str):
+        if not re.fullmatch(r"\d{1,9}|\d{1,9}(\.\d{1,9})? ?%", flag.strip(), re.ASCII):
+            value = -1
+        else:
+            value = float(flag.strip()[:-1]) / 100 if "%" in flag else int(flag)
+    is_share = isinstance(value, float | np.floating) and 0 < value < 1
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1
+    if not (value is None or is_share or is_number):
+        shown = short(repr(flag))
+        raise SettingsError(f"flag is {shown}, must be a share (5%) or a number (50).")
+    return None if value is None else float(value) if is_share else int(value)
 
 
 # Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
 # files; they are frozen: a change is another format.
 
 FORMAT: Final = 1
-_DECIDED = object()  # marks a field that is null where an image could not be read
+Row = dict[str, Any]
 
-LikelyClass = TypedDict(
-    "LikelyClass", {"class": str, "score": Annotated[float, {"minimum": 0, "maximum": 1}]}
-)
-VerdictRow = TypedDict("VerdictRow", {
-    "format": Literal[1],
-    "source": Annotated[
-        str,
-        "path of the file; archive and path within it; id in a cached set",
-    ],
-    "class": Annotated[str, _DECIDED, "the class, should the image be clean"],
-    "class_index": Annotated[int, _DECIDED, {"minimum": 0}],
-    "answer": Annotated[
-        VerdictAnswer, _DECIDED,
-        "noise: by its own evidence; unsure: above the threshold by the other images alone",
-    ],
-    "noise": Annotated[bool, _DECIDED, "whether the answer is noise"],
-    "rank": Annotated[
-        int, _DECIDED, {"minimum": 1},
-        "of suspicion, 1 = most; on arrival among the images up to this one",
-    ],
-    "score": Annotated[float, _DECIDED, "higher = more noise; scores of one stage compare"],
-    "threshold": Annotated[float, _DECIDED, "noise or unsure if the score is above it"],
-    "margin": Annotated[float, _DECIDED, "score less threshold"],
-    "stage": Annotated[
-        Stage, _DECIDED, "warm-up: by ZS-CLIP's rule; judged: by a person"
-    ],
-    "evidence": Annotated[
-        float | None,
-        "nats by which one of the classes is likelier than any other text; null: not known",
-    ],
-    "level": Annotated[float | None, "in nats: below it the evidence is of noise"],
-    "top": Annotated[
-        list[LikelyClass], _DECIDED, {"maxItems": 5},
-        "the likeliest classes and their softmax probabilities",
-    ],
-    "content": Annotated[str | None, "SHA-256 of the file's content, where it is a file"],
-    "note": Annotated[
-        str | None, "what was done to read the image, where it is not as its file has it"
-    ],
-    "error": str | None,
-    "encoder": Annotated[str, "folder name of the encoder's features"],
-})  # fmt: skip
-FIELDS = tuple(VerdictRow.__annotations__)
+
+def _or_null(kind: str, **more: Any) -> dict[str, Any]:
+    """A property that may be null: what was decided is where an image could not be read."""
+    if "enum" in more:
+        more["enum"] = [*more["enum"], None]
+    return {"type": [kind, "null"], **more}
+
+
+_TOP = {
+    "type": "object", "additionalProperties": False, "required": ["class", "score"],
+    "properties": {
+        "class": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+}  # fmt: skip
+PROPERTIES: Final[dict[str, dict[str, Any]]] = {
+    "format": {"type": "integer", "const": FORMAT},
+    "source": {
+        "type": "string",
+        "description": "path of the file; archive and path within it; id in a cached set",
+    },
+    "class": _or_null("string", description="the class, should the image be clean"),
+    "class_index": _or_null("integer", minimum=0),
+    "answer": _or_null(
+        "string", enum=ANSWERS, description="noise: by its own evidence; unsure: above the "
+        "threshold by the other images alone",
+    ),
+    "noise": _or_null("boolean", description="whether the answer is noise"),
+    "rank": _or_null(
+        "integer", minimum=1,
+        description="of suspicion, 1 = most; on arrival among the images up to this one",
+    ),
+    "score": _or_null("number", description="higher = more noise; scores of one stage compare"),
+    "threshold": _or_null("number", description="noise or unsure if the score is above it"),
+    "margin": _or_null("number", description="score less threshold"),
+    "stage": _or_null(
+        "string", enum=(WARM_UP, ADAPTED, JUDGED),
+        description="warm-up: by ZS-CLIP's rule; judged: by a person",
+    ),
+    "evidence": _or_null(
+        "number", description="nats by which one of the classes is likelier than any other text; "
+        "null: not known",
+    ),
+    "level": _or_null("number", description="in nats: below it the evidence is of noise"),
+    "top": _or_null(
+        "array", items=_TOP, maxItems=5,
+        description="the likeliest classes and their softmax probabilities",
+    ),
+    "content": _or_null(
+        "string", description="SHA-256 of the file's content, where it is a file"
+    ),
+    "note": _or_null(
+        "string",
+        description="what was done to read the image, where it is not as its file has it",
+    ),
+    "error": _or_null("string"),
+    "encoder": {"type": "string", "description": "folder name of the encoder's features"},
+}  # fmt: skip
+FIELDS: Final = tuple(PROPERTIES)
 
 
 def row_schema() -> dict[str, Any]:
@@ -337,37 +285,8 @@ def row_schema() -> dict[str, Any]:
             "One object a line. What could not be read has an error and no verdict: all of "
             "class … top are null."
         ),
-        **_schema_of(VerdictRow),
+        "type": "object",
+        "additionalProperties": False,
+        "required": [*FIELDS],
+        "properties": PROPERTIES,
     }
-
-
-_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-
-def _schema_of(hint: Any) -> dict[str, Any]:
-    """The JSON schema of a type, by its annotations."""
-    if isinstance(hint, type) and issubclass(hint, dict):
-        fields = get_type_hints(hint, include_extras=True)
-        properties = {name: _schema_of(field) for name, field in fields.items()}
-        closed = {"type": "object", "additionalProperties": False}
-        return {**closed, "required": list(fields), "properties": properties}
-    kind, arguments = get_origin(hint), get_args(hint)
-    if kind is Annotated:
-        schema = _schema_of(arguments[0])
-        for mark in arguments[1:]:
-            if mark is _DECIDED:
-                schema = _nullable(schema)
-            else:
-                schema |= {"description": mark} if isinstance(mark, str) else mark
-        return schema
-    if kind is list:
-        return {"type": "array", "items": _schema_of(arguments[0])}
-    if kind is Literal:
-        allowed = {"enum": [*arguments]} if len(arguments) > 1 else {"const": arguments[0]}
-        return {"type": _JSON_TYPES[type(arguments[0])], **allowed}
-    return _nullable(_schema_of(arguments[0])) if arguments else {"type": _JSON_TYPES[hint]}
-
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    allowed = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return {**schema, "type": [schema["type"], "null"], **allowed}

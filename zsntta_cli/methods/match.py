@@ -11,12 +11,14 @@ and standard deviation over the stream up to this item. Injected noise enters ne
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.methods import scores
-from zsntta_cli.methods.base import StreamData
+from zsntta_cli.methods.base import Decisions, StreamData
+from zsntta_cli.methods.method import Method
 from zsntta_cli.methods.ood_scores import image_scores
 
 _HALF_PRIOR = 0.5 * math.log(32_768)  # B of SigLIP and SigLIP 2
@@ -74,3 +76,33 @@ def matched(data: StreamData, bias: float | None) -> StreamData:
     if bias is not None:
         return replace(data, own_score=match(logits, bias))
     return replace(data, own_score=standardised(logits, Moments(), ~data.injected)[0])
+
+
+class BestClass(Method):
+    """A method whose noise scores are "match", as its stream comes; without a bias standardised.
+
+    With one class MCM is 1 for every image, so these are the only possible scores.
+    """
+
+    def __init__(self, method: Method, bias: float | None) -> None:
+        self.method, self.moments = method, Moments()
+        self.score = None if bias is None else partial(match, bias=bias)
+
+    @property
+    def adapted(self) -> bool:
+        """Whether the method's own rule decides."""
+        return self.method.adapted
+
+    def push(self, items: StreamData, learn: bool = True) -> Decisions:
+        """Decide on the next items; without learning they do not change the moments."""
+        logits = items.detail(slice(None)).top_logits[:, 0].astype(np.float64)
+        if self.score is not None:
+            u = self.score(logits)
+        elif learn:
+            u, self.moments = standardised(logits, self.moments)
+        else:
+            count = max(self.moments.count, 1)
+            sums = (self.moments.total, self.moments.square)
+            mean, square = (np.full(len(logits), total / count) for total in sums)
+            u = by_moments(logits, mean, square)
+        return self.method.push(replace(items, own_score=u), learn)

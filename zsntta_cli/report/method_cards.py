@@ -108,7 +108,7 @@ def _facts(name: str) -> dict[str, str]:
         "by default": _values(method.defaults),
         "on ImageNet's family": _values(method.imagenet),
         "presets": "\n".join(f"{preset}: {_values(of)}" for preset, of in presets.items() if of),
-        "in pieces": "it decides as items come: zsntta detect, OnlineDetector" * method.online,
+        "in pieces": "it decides as items come: zsntta detect, Detector" * method.online,
         "cost": method.cost,
         "how": _how(method),
     }

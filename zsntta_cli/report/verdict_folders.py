@@ -13,13 +13,12 @@ import itertools
 import os
 import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
-from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
-from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import NOISE, UNSURE, VerdictRow
+from zsntta_cli.detection.sources import Photo
+from zsntta_cli.detection.verdicts import NOISE, UNSURE, Row
 from zsntta_cli.errors import StoreError, printable, short
 from zsntta_cli.files import scratch, sync, take_name, writing
 from zsntta_cli.progress import Reporter
@@ -28,14 +27,9 @@ LIST = "verdicts.csv"
 COLUMNS = ("source", "copy", "answer", "class", "margin")
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
-_LONGEST_NAME = 255  # bytes of a file's name, on most file systems
-_LONGEST_ENDING = 40  # bytes of an ending, as far as it is kept
-_SHORT_NAME = 60  # characters of a name that was made writable
 _PRIVATE = 0o600  # permissions of a file while it is written
-# Why images are not copied, with their number.
-_NO_FILE = "no files of their own"
-_CHANGED = "changed after they were judged"
-_GONE = "gone after they were judged"
+_NOT_WRITABLE = (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)  # of names, on some file systems
+_NO_FILE = "no files of their own"  # why an image is not copied
 
 
 def check_is_new(root: Path) -> None:
@@ -66,107 +60,85 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
     return folders
 
 
-@dataclass
-class Copies(RowSink):
-    """Copy images to DIR/<class>/, DIR/_noise/ and DIR/_unsure/, where DIR is new."""
+def copy_photos(
+    root: Path, pairs: Iterable[tuple[Photo, Row]], classes: Sequence[str], reporter: Reporter
+) -> None:
+    """Copy images to ROOT/<class>/, ROOT/_noise/ and ROOT/_unsure/, where ROOT is new.
 
-    root: Path
-    reporter: Reporter
-    _images: list[tuple[Item, VerdictRow]] = field(default_factory=list, init=False)
-    _numbers: dict[str, int] = field(default_factory=dict, init=False)  # the next one of a name
-    _left: dict[str, list[str]] = field(default_factory=dict, init=False)  # sources, by the reason
-
-    def open(self, run: DetectRun) -> None:
-        """Name the folders of the classes; StoreError if DIR has anything in it."""
-        check_is_new(self.root)
-        self._folders = folder_names(run.detector.class_names)
-
-    def take(self, batch: Batch) -> None:
-        """Note images and their verdicts; what could not be read has none."""
-        self._images += (pair for pair in zip(*batch, strict=True) if pair[1]["error"] is None)
-
-    def close(self) -> None:
-        """Make the folder.
-
-        Raises:
-            StoreError: it cannot be written, or something came to its place meanwhile.
-        """
-        target = Path(os.path.realpath(self.root))
-        with writing(self.root):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with scratch(target.parent, is_folder=True) as folder:
-                rows = self._copied(folder)
-                if rows:
-                    _write_list(folder / LIST, rows)
-                    check_is_new(self.root)
-                    take_name(folder, target)
-        self.reporter.note(f"{self.root}: {len(rows):,} copied.")
-        for reason, sources in self._left.items():
-            first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
-            self.reporter.note(printable(f"note: {len(sources):,} not copied: {reason}{first}."))
-
-    def _copied(self, folder: Path) -> list[Sequence[str]]:
-        """Copy all images; the rows of the list."""
-        rows: list[Sequence[str]] = []
-        with self.reporter.track("copies", len(self._images)) as advance:
-            for item, row in self._images:
-                if copy := self._copy(item, row, folder):
-                    source, margin = os.path.abspath(item.source), str(row["margin"])
-                    rows.append((source, copy, row["answer"], row["class"], margin))
+    Raises:
+        StoreError: it cannot be written, or something came to its place meanwhile.
+    """
+    judged = [pair for pair in pairs if pair[1]["error"] is None]
+    target, folders = Path(os.path.realpath(root)), folder_names(classes)
+    numbers, lines, left = (
+        Counter[str](),
+        list[tuple[str, ...]](),
+        defaultdict[str, list[str]](list),
+    )
+    with writing(root):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            scratch(target.parent, is_folder=True) as folder,
+            reporter.track("copies", len(judged)) as advance,
+        ):
+            for photo, row in judged:
+                name = _FOLDERS.get(row["answer"]) or folders[row["class"]]
+                content, reason = _content(photo, row)
+                if reason:
+                    left[reason].append(photo.source)
+                else:
+                    (folder / name).mkdir(exist_ok=True)
+                    copy = _written(content, folder, name, photo, numbers)
+                    source, margin = os.path.abspath(photo.source), str(row["margin"])
+                    lines.append((source, copy, row["answer"], row["class"], margin))
                 advance(1)
-        return rows
+            if lines:
+                _write_list(folder / LIST, lines)
+                check_is_new(root)
+                take_name(folder, target)
+    reporter.note(f"{root}: {len(lines):,} copied.")
+    for reason, sources in left.items():
+        first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
+        reporter.note(printable(f"note: {len(sources):,} not copied: {reason}{first}."))
 
-    def _copy(self, item: Item, row: VerdictRow, root: Path) -> str | None:
-        """Copy an image, and give its place below the folder; None if it cannot be copied."""
-        if item.file is None or row["content"] is None:
-            self._leave(_NO_FILE, item)
-            return None
+
+def _content(photo: Photo, row: Row) -> tuple[bytes, str]:
+    """The content of an image that was judged, or why it is not copied."""
+    if photo.file is None or row["content"] is None:
+        return b"", _NO_FILE
+    try:
+        content = photo.read()
+    except OSError:
+        return b"", "gone after they were judged"
+    is_same = hashlib.sha256(content).hexdigest() == row["content"]
+    return content, "" if is_same else "changed after they were judged"
+
+
+def _written(content: bytes, root: Path, folder: str, photo: Photo, numbers: Counter[str]) -> str:
+    """Write a copy, with a number where its name is taken; its place below the root.
+
+    A name that the file system does not take gives way to digits of the content.
+    """
+    name = PurePath(photo.source).name
+    ending = re.sub("[^.A-Za-z]", "", PurePath(name).suffix)[:8]
+    digits = f"{hashlib.sha256(content).hexdigest()[:16]}{ending}"
+    while True:
+        key = f"{folder}/{name}".casefold()  # some file systems tell no cases apart
+        numbers[key] += 1
+        stem, ending = os.path.splitext(name)
+        copy = f"{folder}/{stem}-{numbers[key]}{ending}" if numbers[key] > 1 else f"{folder}/{name}"
         try:
-            content = item.load().data
-        except OSError:
-            self._leave(_GONE, item)
-            return None
-        if hashlib.sha256(content).hexdigest() != row["content"]:
-            self._leave(_CHANGED, item)
-            return None
-        folder = _FOLDERS.get(row["answer"]) or self._folders[row["class"]]
-        (root / folder).mkdir(exist_ok=True)
-        name = PurePath(item.source).name
-        rights = item.file, not item.member
-        try:
-            return self._written(content, root, f"{folder}/{name}", *rights)
+            write_copy(content, root / copy, photo)
+            return copy
+        except FileExistsError:
+            continue
         except OSError as error:
-            if error.errno not in (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ):
+            if error.errno not in _NOT_WRITABLE or name == digits:
                 raise
-            plain = writable_name(name, row["content"])
-            return self._written(content, root, f"{folder}/{plain}", *rights)
-
-    def _written(
-        self, content: bytes, root: Path, place: str, original: Path, is_whole: bool
-    ) -> str:
-        """Write a copy at a place, or with a number where its name is taken; its place."""
-        folder, _, name = place.rpartition("/")
-        key = place.casefold()  # some file systems tell no cases apart
-        while True:
-            number = self._numbers[key] = self._numbers.get(key, 0) + 1
-            copy = place if number == 1 else f"{folder}/{numbered_name(name, number)}"
-            with contextlib.suppress(FileExistsError):
-                write_copy(content, root / copy, original, is_whole)
-                return copy
-
-    def _leave(self, reason: str, item: Item) -> None:
-        self._left.setdefault(reason, []).append(item.source)
+            name = digits
 
 
-def _write_list(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
-    lines.writerows([COLUMNS, *rows])
-    path.write_bytes(os.fsencode(text.getvalue()))
-    sync(path)
-
-
-def write_copy(content: bytes, path: Path, original: Path, is_whole: bool) -> None:
+def write_copy(content: bytes, path: Path, photo: Photo) -> None:
     """Write a new file that nobody sees more of than of its original, as old if it is all of that.
 
     A member of an archive has the archive's permissions and the current time. A file system that
@@ -178,7 +150,7 @@ def write_copy(content: bytes, path: Path, original: Path, is_whole: bool) -> No
     with open(path, "xb", opener=_private) as file:
         file.write(content)
     with contextlib.suppress(OSError):
-        (shutil.copystat if is_whole else shutil.copymode)(original, path)
+        (shutil.copymode if photo.member else shutil.copystat)(photo.file or "", path)
         path.chmod(path.stat().st_mode & 0o777)  # none that a program would have
     sync(path)
 
@@ -187,23 +159,9 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, _PRIVATE)
 
 
-def numbered_name(name: str, number: int) -> str:
-    """A file's name with a number, shortened before the number if it would be too long."""
-    stem, suffix = os.path.splitext(name)
-    end = f"-{number}{_cut(suffix, _LONGEST_ENDING)}"
-    return f"{_cut(stem, _LONGEST_NAME - len(os.fsencode(end)))}{end}"
-
-
-def writable_name(name: str, digest: str) -> str:
-    """A name that any file system takes: short, of plain characters, with digits of the content."""
-    stem, suffix = os.path.splitext(name)
-    plain_stem, plain_suffix = (re.sub(r"[^A-Za-z0-9_.-]+", "_", text) for text in (stem, suffix))
-    begin = plain_stem[:_SHORT_NAME].strip("._") or "image"
-    return f"{begin}-{digest[:12]}{plain_suffix[:8].rstrip('.')}"
-
-
-def _cut(text: str, most: int) -> str:
-    """The beginning of a text that takes at most `most` bytes in a file's name."""
-    while text and len(os.fsencode(text)) > most:
-        text = text[:-1]
-    return text
+def _write_list(path: Path, lines: Sequence[Sequence[str]]) -> None:
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
+    table.writerows([COLUMNS, *lines])
+    path.write_bytes(os.fsencode(text.getvalue()))
+    sync(path)

@@ -1,9 +1,7 @@
 """What is looked at first, and what is asked."""
 
-from asked import verdicts
 from reviewed import page, verdict
 
-from zsntta_cli.detection.questions import Questions
 from zsntta_cli.report.review.review import (
     borderline,
     by_closeness,
@@ -47,11 +45,12 @@ def test_what_has_no_file_to_show_gets_its_picture_first():
 FOLDER = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
 
 
-def test_they_are_those_of_the_command_without_an_answer():
-    asked = to_ask(FOLDER)
-    assert len(set(asked)) == 10
-    known = verdicts([row["margin"] for row in FOLDER], sure=True)
-    assert asked == Questions(known).next(10)
+def test_the_nearest_are_asked_about_equal_files_once():
+    assert to_ask(FOLDER) == by_closeness(FOLDER)[:10]
+    copies = [verdict(f"{i}.png", 0.1 + i % 2, content="ab"[i % 2] * 64) for i in range(8)]
+    assert to_ask(copies) == [0, 1]
+    copies[4]["stage"] = "judged"
+    assert to_ask(copies) == [1], "nor a copy of what was judged"
 
 
 def test_what_was_judged_is_not_asked_about():

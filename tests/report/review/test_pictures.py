@@ -5,7 +5,6 @@ import io
 import os
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from zsntta_cli.detection.sources.item import Item, content_of, failed, of_file
+from zsntta_cli.detection.sources import Photo, of_file
 from zsntta_cli.report.review.pictures import SIDE, address, pictures
 
 HERE = Path("pages")
@@ -42,9 +41,8 @@ def test_it_goes_from_the_page_to_the_file(tmp_path, monkeypatch):
 
 
 def test_what_has_no_file_that_browsers_draw_has_none():
-    file = Path("a.png")
-    assert address(failed("a.png", "it is gone"), HERE) is None
-    assert address(Item("s.tar/a.png", of_file(file).load, Path("s.tar"), "a.png"), HERE) is None
+    assert address(Photo("a.png", bytes, error="it is gone"), HERE) is None
+    assert address(Photo("s.tar/a.png", bytes, Path("s.tar"), "a.png"), HERE) is None
     for name in ("a.heic", "a.tif", "a.jp2", "a", "png"):
         assert address(of_file(Path(name)), HERE) is None, name
 
@@ -80,7 +78,7 @@ def opened(picture):
 def embedded(image, form, **options):
     content = io.BytesIO()
     image.save(content, form, **options)
-    [picture] = pictures([Item("a", partial(content_of, content.getvalue()))])
+    [picture] = pictures([Photo("a", content.getvalue)])
     return np.asarray(opened(picture).convert("RGB")).astype(int)
 
 
@@ -106,9 +104,9 @@ def test_transparent_pixels_are_white_and_deep_ones_are_grey():
 def test_pictures_are_small_and_what_cannot_be_read_has_none():
     sizes = ((4000, 1000), "JPEG", "RGB"), ((20, 300), "PNG", "L"), ((8, 8), "PNG", "P")
     data = [image_file(*one) for one in sizes]
-    items = [Item(str(i), lambda one=one: content_of(one)) for i, one in enumerate(data)]
-    items += [failed("gone", "it is gone"), Item("cut", lambda: content_of(data[0][:200]))]
-    found = pictures(items)
+    photos = [Photo(str(i), lambda one=one: one) for i, one in enumerate(data)]
+    photos += [of_file(Path("gone")), Photo("cut", lambda: data[0][:200])]
+    found = pictures(photos)
     assert found[3:] == [None, None]
     assert [(one.width, one.height) for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]
     assert [opened(one).size for one in found[:3]] == [(256, 64), (17, 256), (8, 8)]

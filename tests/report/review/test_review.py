@@ -7,12 +7,13 @@ import re
 import pytest
 from parsed import Page, assert_inert
 from PIL import Image
-from reviewed import HOSTILE, page, run_of, unread, verdict
+from reviewed import HOSTILE, page, unread, verdict
 
-from zsntta_cli.detection.detecting.run import Batch
-from zsntta_cli.detection.sources.item import Item, content_of
+from zsntta_cli.detection.sources import Photo
+from zsntta_cli.report.review import review
 from zsntta_cli.report.review.pictures import small
-from zsntta_cli.report.review.review import ReviewFile, to_ask
+from zsntta_cli.report.review.review import to_ask, write_review
+from zsntta_cli.report.verdicts import Facts
 
 PLAIN = [verdict(f"{i}.png", (i - 10) / 8, "cat" if i % 3 else "dog") for i in range(40)]
 NAMES = [
@@ -144,22 +145,15 @@ def image_file(size, kind="JPEG", mode="RGB"):
     return content.getvalue()
 
 
-# The file.
-
-
-def batch(rows, data):
-    return Batch([Item(row["source"], lambda: content_of(data)) for row in rows], rows)
-
-
-def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path):
-    rows = [unread("bad"), *PLAIN[:6]]
+def test_the_file_is_whole_and_pictures_are_those_of_their_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(review, "EMBEDDED", 2)
+    rows, sizes = [unread("bad"), *PLAIN[:6]], [(60, 30)] * 3 + [(30, 60)] * 4
+    pairs = [
+        (Photo(row["source"], lambda size=size: image_file(size)), row)
+        for row, size in zip(rows, sizes, strict=True)
+    ]
     path = tmp_path / "review.html"
-    file = ReviewFile(path, 2)
-    file.open(run_of("cat", "dog"))
-    file.take(batch(rows[:3], image_file((60, 30))))
-    file.take(batch(rows[3:], image_file((30, 60))))
-    assert not path.exists()
-    file.close()
+    write_review(path, pairs, ("cat", "dog"), Facts("cull", 2, 64))
     html = path.read_text()
     cards = {int(i): card for i, card in re.findall(r'<li id="i(\d+)">(.*)', html)}
     assert [i for i, card in cards.items() if "<img" in card] == [5, 4]

@@ -10,7 +10,7 @@ from PIL import Image
 from review_page import DOT, Review
 from reviewed import HOSTILE, page, verdict
 
-from zsntta_cli.detection.sources.item import of_file
+from zsntta_cli.detection.sources import of_file
 from zsntta_cli.report.review.pictures import address
 
 STRANGE = ["a:b.png", "#50%?.png", "'\"<b>&.png", "javascript:x.png", "\udcff\n.png"]

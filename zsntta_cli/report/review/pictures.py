@@ -12,7 +12,7 @@ from urllib.parse import quote
 from PIL import Image, features
 
 from zsntta_cli.datasets.decoding import as_shown
-from zsntta_cli.detection.sources.item import Item
+from zsntta_cli.detection.sources import Photo
 
 SIDE = 256  # pixels, the longer side
 _FORMAT = "WEBP" if features.check("webp") else "JPEG"
@@ -30,16 +30,16 @@ class Picture:
     height: int
 
 
-def pictures(items: Sequence[Item]) -> list[Picture | None]:
-    """Small pictures of items, in order; None for one that cannot be read (any more)."""
+def pictures(photos: Sequence[Photo]) -> list[Picture | None]:
+    """Small pictures of images, in order; None for one that cannot be read (any more)."""
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(_picture, items))
+        return list(threads.map(_picture, photos))
 
 
-def _picture(item: Item) -> Picture | None:
+def _picture(photo: Photo) -> Picture | None:
     try:
         # A JPEG is decoded no larger than necessary.
-        return small(as_shown(item.load().data, small=(2 * SIDE, 2 * SIDE)).image)
+        return small(as_shown(photo.read(), small=(2 * SIDE, 2 * SIDE)).image)
     except Exception:  # of a damaged file PIL raises nearly anything; the page is still of use
         return None
 
@@ -54,17 +54,17 @@ def small(image: Image.Image) -> Picture:
     return Picture(f"data:image/{_FORMAT.lower()};base64,{coded}", *image.size)
 
 
-def address(item: Item, folder: Path) -> str | None:
-    """The relative address of an item's own file from the folder of a page, or None.
+def address(photo: Photo, folder: Path) -> str | None:
+    """The relative address of an image's own file from the folder of a page, or None.
 
     Members of archives and cached features have no file of their own; other files are of a type
     that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
     the address begins with a dot or two, so that no name is taken for a scheme or a host.
     """
-    if item.file is None or item.member or item.file.suffix.lower() not in _DRAWN:
+    if photo.file is None or photo.member or photo.file.suffix.lower() not in _DRAWN:
         return None
     try:
-        steps = PurePath(os.path.relpath(item.file, folder)).as_posix()
+        steps = PurePath(os.path.relpath(photo.file, folder)).as_posix()
     except ValueError:  # another drive
         return None
     if "\\" in steps:  # browsers take it for a slash, however it is spelled

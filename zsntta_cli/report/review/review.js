@@ -152,3 +152,546 @@ function tell({ answer, verdict }, element) {
   word.className = "is-" + answer;
   element.querySelector(".said span").textContent = signed(verdict.margin - shift());
 }
+// The review: a histogram of margins, and where the threshold is now. Bars of images that do not belong
+// are full, of the unsure hatched, of those that belong hollow: it is read without colours.
+const BINS = 60;
+const histogram = document.getElementById("histogram");
+const { width: WIDE, height: HIGH } = histogram.viewBox.baseVal;
+const bars = ANSWERS.map((answer) => histogram.querySelector(".bar-" + answer));
+const line = histogram.querySelector(".threshold");
+// The range leaves out the outermost two of a thousand, which stand in the first and the last bin.
+const quantile = (share) => order.length ? order[Math.round((1 - share) * (order.length - 1))].verdict.margin : 0;
+const low = Math.min(quantile(0.002), -1e-9);
+const high = Math.max(quantile(0.998), 1e-9);
+const across = (margin) => Math.min(1, Math.max(0, (margin - low) / (high - low)));
+const bins = Uint8Array.from(order, ({ verdict }) => Math.min(BINS - 1, Math.floor(BINS * across(verdict.margin))));
+const totals = new Uint32Array(BINS);
+for (const bin of bins) totals[bin] += 1;
+const highest = Math.max(1, ...totals);
+
+// A bar that is there is seen: of 100,000 images three are no less to be looked at.
+function drawHistogram() {
+  const heights = ANSWERS.map(() => new Uint32Array(BINS));
+  order.forEach((item, at) => { heights[ANSWERS.indexOf(item.answer)][bins[at]] += 1; });
+  const below = new Float64Array(BINS);
+  for (const answer of [2, 1, 0]) {
+    let path = "";
+    heights[answer].forEach((count, bin) => {
+      if (!count) return;
+      const height = Math.max(1.5, HIGH * count / highest);
+      const [x, y] = [bin * WIDE / BINS + 1, Math.max(0, HIGH - below[bin] - height)];
+      path += `M${x} ${(y + height).toFixed(1)}V${y.toFixed(1)}h${WIDE / BINS - 2}v${height.toFixed(1)}z`;
+      below[bin] += height;
+    });
+    bars[answer].setAttribute("d", path);
+  }
+  const x = WIDE * across(shift());
+  line.setAttribute("x1", x);
+  line.setAttribute("x2", x);
+  const said = ANSWERS.map((answer, at) => `${number(heights[at].reduce((a, b) => a + b, 0))} ${data.answers[answer]}`);
+  histogram.setAttribute("aria-label", `Margins from ${signed(low)} to ${signed(high)}: ${said.join(", ")}.`);
+}
+// The review: ten questions. Answers are corrections as all others. Before correcting.js.
+const questions = [...document.querySelectorAll("#questions-list li")].map((line) => {
+  const item = items[Number(line.dataset.image)];
+  const answer = (words, noise) => {
+    const made = button(words, () => correct(item, isAnswered(item, noise) ? null : { noise, name: null }));
+    made.setAttribute("aria-label", `${words}: ${item.place}`);
+    return made;
+  };
+  const picture = cardOf(item).querySelector("img");
+  if (picture) line.prepend(picture.cloneNode());
+  const answers = [answer("It does not", true), answer("It belongs", false)];
+  line.append(make("span", { className: "truth" }, ...answers));
+  line.querySelector("a").addEventListener("click", (event) => {
+    event.preventDefault();
+    reveal(item);
+  });
+  return { item, answers };
+});
+
+const isAnswered = (item, noise) => truths.has(item) && truths.get(item).noise === noise;
+
+// Show the card of an image, in whichever list it stands; how far down it does, nothing before it is shown.
+function reveal(item) {
+  const section = sections.find(({ all }) => all.includes(item));
+  if (!section) return;
+  section.revealed.add(item);
+  draw();
+  item.card.focus({ preventScroll: true });
+  item.card.scrollIntoView({ block: "center", behavior: "instant" });
+}
+
+// Show what was answered, wherever that was done.
+function markQuestions() {
+  for (const { item, answers: [doesNot, belongs] } of questions) {
+    belongs.setAttribute("aria-pressed", isAnswered(item, false));
+    doesNot.setAttribute("aria-pressed", isAnswered(item, true));
+  }
+}
+// The review: corrections by keys and buttons, and kept. Behind review.js.
+// Corrections: the truth of an image, noise, or clean with a class where one was named. The browser keeps
+// them under the names of the classes, by the content of images (by the source where there is none):
+// equal images have one answer, and a page that is made again has those of before. With other classes an
+// answer holds as long as it says the same of these; others wait, and a button takes them.
+const KEPT = "zsntta-labels-";
+const KEY = KEPT + JSON.stringify([...data.classes].sort());
+const truths = new Map();
+const waiting = new Map();
+let carried = 0;
+let isKept = true;
+let isExported = true;
+const idOf = ({ verdict }) => (verdict.content ? verdict.content.slice(0, 32) : data.id + verdict.source);
+const copies = new Map();
+for (const item of items) {
+  if (copies.has(idOf(item))) copies.get(idOf(item)).push(item);
+  else copies.set(idOf(item), [item]);
+}
+
+function put(id, truth) {
+  for (const item of copies.get(id) ?? []) {
+    if (truth) truths.set(item, truth);
+    else truths.delete(item);
+  }
+}
+
+// What the browser has under a key: answers by images, null where one was taken back.
+function keptUnder(key) {
+  try {
+    const all = JSON.parse(localStorage.getItem(key) || "{}");
+    return Object.entries(all).filter(([id, label]) => copies.has(id) && (label === null || Array.isArray(label)));
+  } catch {
+    return [];
+  }
+}
+
+// What a person judged before is labelled already; null takes that back.
+function restore() {
+  for (const item of items) {
+    const { stage, noise, class: name } = item.verdict;
+    if (stage === "judged") truths.set(item, { noise, name: noise ? null : name });
+  }
+  try {
+    const own = new Map(keptUnder(KEY));
+    for (const key of Object.keys(localStorage)) {
+      if (key.startsWith(KEPT) && key !== KEY) restoreOthers(key, own);
+    }
+    for (const [id, label] of own) {
+      const [noise, name] = label ?? [];
+      put(id, label && { noise: noise === true, name: data.classes.includes(name) ? name : null });
+    }
+  } catch {
+    isKept = false;
+  }
+}
+
+// Answers about other classes. What belongs to none of them belongs to none of fewer; what belongs to
+// one of them still does where that class is here.
+function restoreOthers(key, own) {
+  const theirs = key.slice(KEPT.length);
+  for (const [id, label] of keptUnder(key)) {
+    if (!label || own.has(id) || truths.has(copies.get(id)[0])) continue;
+    const [noise, name, named] = label;
+    const truth = { noise: noise === true, name: data.classes.includes(name) ? name : null };
+    const holds = truth.noise ? data.classes.every((one) => theirs.includes(JSON.stringify(one))) : data.classes.includes(name ?? named);
+    if (!holds) waiting.set(id, truth);
+    else {
+      put(id, truth);
+      carried += 1;
+    }
+  }
+}
+
+function keep(item) {
+  try {
+    const truth = truths.get(item);
+    const all = Object.fromEntries(ownOfAll());
+    all[idOf(item)] = truth ? [truth.noise, truth.name, item.verdict.class] : null;
+    localStorage.setItem(KEY, JSON.stringify(all));
+  } catch {
+    isKept = false;
+  }
+}
+
+// All that is kept under these classes, also of images that are not here.
+function ownOfAll() {
+  let all = null;
+  try {
+    all = JSON.parse(localStorage.getItem(KEY));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return all && !Array.isArray(all) && typeof all === "object" ? Object.entries(all) : [];
+}
+
+const takeWaiting = button("Use answers about other classes", () => {
+  for (const [id, truth] of waiting) {
+    if (!truths.has(copies.get(id)[0])) correct(copies.get(id)[0], truth);
+  }
+  waiting.clear();
+  count();
+});
+
+// Correcting.
+// What is on a button, how it is called beside an image, and whether it says noise.
+const CHOICES = [["Does not", "Does not belong", true], ["Belongs", "Belongs", false]];
+const option = (name) => make("option", { value: name, textContent: name });
+const asNamed = () => make("option", { value: "", textContent: "class as named" });
+
+// The box of classes of an image that is clean. It stays, so that nothing moves below the mouse;
+// there may be a thousand classes, so it is filled when one is at its image.
+function boxOf(item) {
+  const box = make("select", { name: "true-class" }, asNamed());
+  box.setAttribute("aria-label", `Class: ${item.place}`);
+  box.addEventListener("change", () => correct(item, { noise: false, name: box.value || null }));
+  return box;
+}
+
+function fill(item, name) {
+  if (item === current && item.box.length <= data.classes.length) {
+    item.box.replaceChildren(asNamed(), ...data.classes.map(option));
+  } else if (name && ![...item.box.options].some((one) => one.value === name)) item.box.append(option(name));
+  item.box.value = name || "";
+}
+
+// What a card needs to be corrected, made when it is first shown.
+function dress(item) {
+  if (item.choices) return;
+  const choice = ([words, longer, noise]) => {
+    const made = button(words, () => {
+      const truth = truths.get(item);
+      choose(item);
+      correct(item, truth && truth.noise === noise ? null : { noise, name: null });
+    });
+    made.setAttribute("aria-label", `${longer}: ${item.place}`);
+    return made;
+  };
+  item.choices = CHOICES.map(choice);
+  item.truth = make("div", { className: "truth" }, ...item.choices);
+  item.card.tabIndex = -1;
+  item.card.append(item.truth);
+  enlarge(item);
+  item.card.addEventListener("focusin", () => choose(item));
+  item.card.addEventListener("click", () => choose(item));
+  mark(item);
+}
+
+function choose(item) {
+  if (item === current) return;
+  if (current) current.card.classList.remove("at");
+  current = item;
+  if (item) item.card.classList.add("at");
+  mark(item);
+  sayDone();
+}
+
+// Show the truth on its card.
+function mark(item) {
+  if (!item || !item.choices) return;
+  const truth = truths.get(item);
+  const isClean = Boolean(truth && !truth.noise);
+  item.choices[0].setAttribute("aria-pressed", Boolean(truth && truth.noise));
+  item.choices[1].setAttribute("aria-pressed", isClean);
+  item.card.classList.toggle("corrected", Boolean(truth));
+  if (isClean) {
+    item.box ||= boxOf(item);
+    fill(item, truth.name);
+    if (item.box.parentElement !== item.truth) item.truth.append(item.box);
+  } else if (item.box) item.box.remove();
+}
+
+function correct(item, truth) {
+  put(idOf(item), truth);
+  isExported = false;
+  keep(item);
+  for (const one of copies.get(idOf(item))) mark(one);
+  count();
+  if (zoom.open) tellZoom();
+}
+
+function count() {
+  const where = isKept ? "" : " This browser does not keep them: export before you leave.";
+  const before = carried ? ` ${images(carried)} labelled on an earlier page with other classes.` : "";
+  const later = waiting.size ? ` ${images(waiting.size)} labelled for other classes: these answers wait.` : "";
+  said.textContent = (truths.size ? `${images(truths.size)} labelled.${before}${where}` : "") + later;
+  takeWaiting.hidden = !waiting.size;
+  exporting.disabled = !truths.size;
+  markQuestions();
+  sayDone();
+}
+
+// How far one is in the list one is in.
+const done = make("p", { id: "done" });
+function sayDone() {
+  const section = sections.find(({ all, list }) => current && list.contains(current.card) && all.includes(current));
+  const labelled = section && section.all.filter((item) => truths.has(item)).length;
+  done.textContent = section ? `${section.name}: ${number(labelled)} of ${number(section.all.length)} done.` : "";
+}
+// The review: what leaves the page as a file, which is corrections, or the list as it stands.
+const said = make("output");
+const exporting = button("Export corrections", () => {
+  download("corrections.jsonl", "application/jsonl", exported());
+  isExported = true;
+});
+
+// Plain ASCII, as the rows of the command: names of any bytes are escaped, and a line is one line.
+const ascii = (words) => words.replace(/[^ -~]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+
+// A line for each image that was labelled, in the order of the rows.
+function exported() {
+  const there = items.filter((item) => truths.has(item));
+  return there.map((item) => {
+    const { source, content, ...verdict } = item.verdict;
+    const { noise, name } = truths.get(item);
+    return ascii(JSON.stringify({ format: data.format, source, content, noise, class: name, verdict })) + "\n";
+  }).join("");
+}
+
+// All images in the order of the rows, with the thresholds where they are and as they were labelled.
+function listed() {
+  const by = shift();
+  return items.map((item) => {
+    const { source, class: name, margin } = item.verdict;
+    const truth = truths.get(item);
+    const answer = truth ? (truth.noise ? "noise" : "clean") : item.answer;
+    return { source, answer, class: truth && truth.name || name, margin: margin - by, judged: Boolean(truth) };
+  });
+}
+
+const asLines = (rows) => rows.map((row) => ascii(JSON.stringify(row)) + "\n").join("");
+const asTable = (rows) => [["source", "answer", "class", "margin", "judged"], ...rows.map(Object.values)]
+  .map((row) => row.map(field).join(",") + "\n").join("");
+const listing = make("details", {}, make("summary", { textContent: "List as a file" }),
+  make("p", { textContent: "All images with their answers as they stand: the slider where it is, your corrections applied." }),
+  button("CSV", () => download("answers.csv", "text/csv", asTable(listed()))),
+  button("JSON Lines", () => download("answers.jsonl", "application/jsonl", asLines(listed()))));
+
+// After an export, the next ten to label: in turn the one nearest to its threshold and the most
+// suspicious of those without a label. They have cards of their own; the lists stay as they are.
+const NEXT = 10;
+const next = make("section", { id: "next", hidden: true });
+next.setAttribute("aria-label", "Next to label");
+controls.after(next);
+exporting.addEventListener("click", propose);
+
+function propose() {
+  const open = (all) => all.filter((item) => !truths.has(item));
+  const near = open([...items].sort((a, b) => Math.abs(a.verdict.margin) - Math.abs(b.verdict.margin) || a.i - b.i));
+  const suspicious = open(order);
+  const turns = near.flatMap((item, at) => [item, suspicious[at]]);
+  const proposals = [...new Set(turns)].filter((item) => copies.get(idOf(item))[0] === item).slice(0, NEXT);
+  const words = "They are near their thresholds, or suspicious: their labels say most about the others. Export again when you are done.";
+  next.replaceChildren(
+    make("h2", { textContent: "Next to label" }), make("p", { textContent: words }),
+    make("ol", {}, ...proposals.map(proposed)),
+  );
+  next.hidden = !proposals.length;
+}
+
+function proposed(item) {
+  const choices = CHOICES.map(([words, longer, noise]) => {
+    const choice = button(words, () => {
+      correct(item, { noise, name: null });
+      for (const other of choices) other.setAttribute("aria-pressed", other === choice);
+    });
+    choice.setAttribute("aria-label", `${longer}: ${item.place}`);
+    choice.setAttribute("aria-pressed", false);
+    return choice;
+  });
+  const picture = cardOf(item).querySelector(".of > *, .of").cloneNode(true);
+  const of = make("div", { className: "of" }, picture);
+  const named = make("p", { className: "said" }, make("i", { textContent: shownName(item.verdict.class) }));
+  const where = make("p", { className: "where", textContent: item.place });
+  return make("li", {}, of, named, where, make("div", { className: "truth" }, ...choices));
+}
+
+function download(name, type, content) {
+  const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// A cell of a CSV.
+function field(content) {
+  if (content === null) return "";
+  let words = String(content);
+  if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
+  return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+}
+// The review: one image as large as the window lets it be, with the likeliest classes.
+const zoomed = {
+  of: make("div", { className: "of" }), where: make("h2", { id: "zoomed" }),
+  said: make("p", { className: "said" }, make("b"), make("span"), make("i")),
+  note: make("p", { className: "note" }), top: make("tbody"),
+};
+const goNext = Object.assign(button("Next", () => go(1)), { autofocus: true });
+const zoom = make("dialog", { id: "zoom" },
+  zoomed.of,
+  make("div", { className: "about" }, zoomed.where, zoomed.said,
+    make("table", {}, make("thead", {}, make("tr", {}, ...["Likeliest classes", "Probability"].map((textContent) => make("th", { scope: "col", textContent })))), zoomed.top),
+    zoomed.note,
+    make("div", { className: "truth" }, ...CHOICES.map(([, longer, noise]) => button(longer, () => judge(noise)))),
+    make("div", { className: "truth" }, button("Before", () => go(-1)), goNext, button("Close", () => zoom.close()))));
+zoom.setAttribute("aria-labelledby", "zoomed");
+document.body.append(zoom);
+zoom.addEventListener("click", (event) => {
+  if (event.target === zoom) zoom.close();
+});
+zoom.addEventListener("close", () => {
+  zoomed.of.replaceChildren();
+  if (current && !current.card.contains(document.activeElement)) focusOn(current);
+});
+
+// The picture of a card as a button, for those who go by the tabulator.
+function enlarge(item) {
+  const of = item.card.querySelector(".of");
+  const opening = button("", () => {
+    choose(item);
+    openZoom();
+  });
+  opening.className = "of";
+  opening.setAttribute("aria-label", `Larger: ${item.place}`);
+  opening.append(...of.childNodes);
+  of.replaceWith(opening);
+  const picture = opening.querySelector("img");
+  if (picture && isMissing(picture)) picture.replaceWith(noPicture());
+}
+
+function openZoom() {
+  if (!current) return;
+  zoomIn();
+  if (!zoom.open) zoom.showModal();
+}
+
+// The file if it is there, else the small picture of the page, else words.
+function zoomIn() {
+  const small = current.card.querySelector("img");
+  const embedded = small && small.src.startsWith("data:") ? asPicture(small.src) : noPicture();
+  const large = current.file ? asPicture(current.file) : embedded;
+  if (current.file) large.addEventListener("error", (event) => {
+    event.stopPropagation();
+    large.replaceWith(embedded);
+  });
+  zoomed.of.replaceChildren(large);
+  zoomed.where.textContent = current.place;
+  zoomed.note.textContent = data.notes[current.i] ?? "";
+  zoomed.said.lastChild.textContent = shownName(current.verdict.class);
+  zoomed.top.replaceChildren(...likeliest(current));
+  tellZoom();
+}
+
+function likeliest({ i }) {
+  const top = data.tops[i];
+  return top.filter((_, at) => at % 2 === 0).map((which, at) => {
+    const name = typeof which === "number" ? data.classes[which] : which;
+    const share = `${(top[2 * at + 1] / 10).toFixed(1)} %`;
+    return make("tr", {}, make("th", { scope: "row", textContent: shownName(name) }), make("td", { textContent: share }));
+  });
+}
+
+// What was decided, and what was answered.
+function tellZoom() {
+  tell(current, zoom);
+  const truth = truths.get(current);
+  const [doesNot, belongs] = zoom.querySelectorAll(".truth button");
+  doesNot.setAttribute("aria-pressed", Boolean(truth && truth.noise));
+  belongs.setAttribute("aria-pressed", Boolean(truth && !truth.noise));
+}
+// The review: keys, and how it begins. Behind all others.
+const keys = make("input", { type: "checkbox", name: "keys", checked: true });
+const goesOn = make("input", { type: "checkbox", name: "goes-on", checked: true });
+// Images that were left behind by their correction, with what was said of them before: `u` goes back.
+let behind = [];
+
+function focusOn(item) {
+  choose(item);
+  if (zoom.open) return zoomIn();
+  item.card.focus({ preventScroll: true });
+  item.card.scrollIntoView({ block: "nearest", behavior: "instant" });
+}
+
+function step(by) {
+  const cards = () => sections.flatMap(listedIn);
+  const at = cards().indexOf(current);
+  const full = sections.find((s) => by > 0 && current && s.all[s.limit - 1] === current && !s.more.hidden);
+  if (full) full.more.click();
+  const item = cards()[at < 0 ? 0 : at + by];
+  if (item) focusOn(item);
+}
+
+function go(by) {
+  behind = [];
+  step(by);
+}
+
+// Label the image one is at, and go on to the next.
+function judge(noise) {
+  if (!current) return;
+  const item = current;
+  const before = truths.get(item) ?? null;
+  correct(item, { noise, name: null });
+  if (!goesOn.checked) return;
+  step(1);
+  if (current !== item) behind.push({ item, before, at: current });
+}
+
+// Take back what was said of the image one left last, and go back to it; else of the one one is at.
+function takeBack() {
+  const last = behind.pop();
+  if (last && last.at === current) {
+    correct(last.item, last.before);
+    return focusOn(last.item);
+  }
+  behind = [];
+  if (current) correct(current, null);
+}
+
+// Another class is chosen beside the card.
+function nameClass() {
+  if (!current) return;
+  if (zoom.open) zoom.close();
+  const truth = truths.get(current);
+  if (!truth || truth.noise) correct(current, { noise: false, name: null });
+  current.box.focus();
+}
+
+const actions = {
+  j: ["next image", () => go(1)],
+  k: ["image before", () => go(-1)],
+  n: ["it does not belong; go on", () => judge(true)],
+  c: ["it belongs; go on", () => judge(false)],
+  e: ["it belongs, but to another class: choose", nameClass],
+  u: ["take the last answer back", takeBack],
+  z: ["show it large; Esc: close", () => (zoom.open ? zoom.close() : openZoom())],
+  "/": ["find", () => (zoom.open || find.focus())],
+};
+const help = make("details", {}, make("summary", { textContent: "Keys" }), make("ul", {},
+  ...Object.entries(actions).map(([key, [words]]) => make("li", {}, make("kbd", { textContent: key }), " " + words))),
+make("label", { className: "check" }, keys, "Keys are on"),
+make("label", { className: "check" }, goesOn, "After an answer by key, go on to the next"));
+
+addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  const typing = target.matches("select, textarea, input:not([type=range], [type=checkbox])");
+  if (key === "Escape" && target === find) find.blur();
+  if (key === "Escape" && target.name === "true-class") current.card.focus();
+  if (typing || !keys.checked || event.ctrlKey || event.metaKey || event.altKey) return;
+  const opens = (key === "Enter" || key === " ") && current && target === current.card;
+  if (!opens && !Object.hasOwn(actions, key)) return;
+  event.preventDefault();
+  if (opens) openZoom();
+  else actions[key][1]();
+});
+addEventListener("beforeunload", (event) => {
+  if (!isKept && !isExported && truths.size) event.preventDefault();
+});
+
+controls.append(
+  make("div", { className: "thresholds" }, make("label", { className: "slide" }, "How many do not belong", slider), histogram),
+  make("div", {}, moved, asDecided),
+  make("div", {}, make("label", {}, "Class", classes), make("label", {}, "Find", find), exporting, said, takeWaiting, done, listing, help),
+);
+controls.hidden = false;
+restore();
+draw();
+count();

@@ -6,107 +6,114 @@ for the first images of each list and for pictures that are in it; the script ma
 they are needed.
 """
 
+import hashlib
 import html
+import json
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import get_args
+from typing import Any
 
 from markupsafe import Markup
 
-from zsntta_cli.detection.detecting.run import Batch, DetectRun, RowSink
-from zsntta_cli.detection.questions import nearest
-from zsntta_cli.detection.sources.item import Item
-from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, UNSURE, VerdictAnswer, VerdictRow
+from zsntta_cli.detection.sources import Photo
+from zsntta_cli.detection.verdicts import ANSWERS, CLEAN, FORMAT, JUDGED, NOISE, UNSURE, Row
 from zsntta_cli.errors import printable
 from zsntta_cli.files import write_whole
 from zsntta_cli.report.page.document import document
-from zsntta_cli.report.review.data import page_data
 from zsntta_cli.report.review.pictures import Picture, address, pictures
-from zsntta_cli.report.verdicts import Tally
+from zsntta_cli.report.verdicts import Facts, summary
 
 TITLE = "Review of verdicts"
-ANSWERS = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # as the page calls them
+NAMED = {NOISE: "does not belong", UNSURE: "unsure", CLEAN: "belongs"}  # answers on the page
 STEP = 120  # images of a list that are shown at once
 QUESTIONS = 10
 EMBEDDED = 600  # pictures that are in the page itself
 _SHARE, _LEAST, _MOST = 10, 12, 60  # borderline: one in so many, at least and at most so many
-_ORDER = get_args(VerdictAnswer)  # of suspicion
-_SCRIPTS = (
-    "review.js", "histogram.js", "asking.js", "correcting.js", "exporting.js", "zooming.js",
-    "keys.js",
+# What the script has of each row, and puts into a correction.
+_COLUMNS = (
+    "source", "content", "class", "answer", "noise", "rank", "score", "threshold",
+    "margin", "stage", "evidence", "level", "encoder",
 )  # fmt: skip
 
 
+def write_review(
+    path: Path, pairs: Sequence[tuple[Photo, Row]], classes: Sequence[str], facts: Facts
+) -> None:
+    """Write the page of all images of a run with their rows, whole or not at all.
+
+    Raises:
+        StoreError: that fails.
+    """
+    photos = [photo for photo, row in pairs if row["error"] is None]
+    addresses = (address(photo, path.parent) for photo in photos)
+    files = {i: file for i, file in enumerate(addresses) if file is not None}
+    rows = [row for _, row in pairs]
+    judged = [row for row in rows if row["error"] is None]
+    places = pictured(judged, EMBEDDED, files)
+    drawn = pictures([photos[i] for i in places])
+    shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
+    write_whole(path, review(rows, classes, facts, shown, files).encode())
+
+
 def review(
-    rows: Sequence[VerdictRow],
+    rows: Sequence[Row],
     classes: Sequence[str],
-    tally: Tally,
+    facts: Facts,
     shown: Mapping[int, Picture] | None = None,
     files: Mapping[int, str] | None = None,
-    hindsight: bool = True,
 ) -> str:
     """The page of verdict rows; `shown` has pictures by the places of rows that were judged.
 
-    `files` has the addresses of image files by the same places, relative to the page. `tally`
-    counts these rows; `hindsight`: whether the command could flag a number of images, as the slider
-    does.
+    `files` has the addresses of image files by the same places, relative to the page. Questions are
+    asked, and the slider flags a number of images, where the command decides in hindsight.
 
     The same rows, pictures and addresses give the same bytes.
     """
     judged = [row for row in rows if row["error"] is None]
-    lists, asked = _lists(judged), to_ask(judged) if hindsight else []
+    lists, asked = _lists(judged), to_ask(judged) if facts.hindsight else []
     shown, files = shown or {}, files or {}
     return document(
         __package__,
         "review",
-        _SCRIPTS,
+        ("review.js",),
         images="data: 'self' file:",
         title=TITLE,
-        tally=tally,
+        lines=summary(rows, facts, is_page=True),
         rows=judged,
         lists=lists,
         asked=asked,
         shown=shown,
         files=files,
         carded={*shown, *asked, *(i for places in lists.values() for i in places[:STEP])},
-        answers=ANSWERS,
+        answers=NAMED,
         failed=[row for row in rows if row["error"] is not None],
-        text=_text,
-        data=page_data(
-            judged, classes, files,
-            near=borderline(len(judged)), step=STEP, answers=ANSWERS,
-            flag=hindsight,
-        ),
-    )  # fmt: skip
+        text=lambda value: Markup(html.escape(printable(value))),
+        data=_data(judged, list(dict.fromkeys(classes)), files, facts),
+    )
 
 
-def _text(value: str) -> Markup:
-    """A text as HTML, with quotes escaped as in earlier reviews."""
-    return Markup(html.escape(printable(value)))
-
-
-def _lists(rows: Sequence[VerdictRow]) -> dict[str, list[int]]:
+def _lists(rows: Sequence[Row]) -> dict[str, list[int]]:
     """Places of rows in the lists as they were decided; each image is in one of them."""
     near = by_closeness(rows)[: borderline(len(rows))]
     is_near = set(near)
     rest = [i for i in by_suspicion(rows) if i not in is_near]
     return {
         "borderline": near,
-        **{answer: [i for i in rest if rows[i]["answer"] == answer] for answer in _ORDER},
+        **{answer: [i for i in rest if rows[i]["answer"] == answer] for answer in ANSWERS},
     }
 
 
-def by_suspicion(rows: Sequence[VerdictRow]) -> list[int]:
+def by_suspicion(rows: Sequence[Row]) -> list[int]:
     """Places of rows (N,), the most suspicious first: noise, then unsure, then clean ones.
 
     Ranks of images decided on arrival count only the images so far, so they do not order all.
     """
-    keys = [(_ORDER.index(row["answer"]), -row["margin"]) for row in rows]
+    keys = [(ANSWERS.index(row["answer"]), -row["margin"]) for row in rows]
     return sorted(range(len(rows)), key=keys.__getitem__)
 
 
-def by_closeness(rows: Sequence[VerdictRow]) -> list[int]:
+def by_closeness(rows: Sequence[Row]) -> list[int]:
     """Places of rows (N,), those nearest to their threshold first, on either side.
 
     Thresholds differ between images, so images are ordered by their margin.
@@ -119,17 +126,21 @@ def borderline(count: int) -> int:
     return min(count, max(_LEAST, min(_MOST, count // _SHARE)))
 
 
-def to_ask(rows: Sequence[VerdictRow], most: int = QUESTIONS) -> list[int]:
+def to_ask(rows: Sequence[Row]) -> list[int]:
     """Places of rows that were not judged, those nearest to their threshold first.
 
-    Of files with the same content one is asked about.
+    Of files with the same content one is asked about; none, if one of them was judged.
     """
     images = [row["content"] or row["source"] for row in rows]
-    is_open = [row["stage"] != JUDGED for row in rows]
-    return nearest([row["margin"] for row in rows], images, is_open)[:most]
+    judged = {image for image, row in zip(images, rows, strict=True) if row["stage"] == JUDGED}
+    first: dict[str, int] = {}
+    for i in by_closeness(rows):
+        if images[i] not in judged:
+            first.setdefault(images[i], i)
+    return [*first.values()][:QUESTIONS]
 
 
-def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) -> list[int]:
+def pictured(rows: Sequence[Row], most: int, files: Container[int] = ()) -> list[int]:
     """Places of the rows whose picture is in the page itself.
 
     Borderline and suspicious rows take turns; rows that have no file to show come first.
@@ -139,33 +150,39 @@ def pictured(rows: Sequence[VerdictRow], most: int, files: Container[int] = ()) 
     return sorted(places, key=lambda i: i in files)[:most]
 
 
-class ReviewFile(RowSink):
-    """The page as a sink; its file is absent or whole."""
+def _data(
+    rows: Sequence[Row], classes: Sequence[str], files: Mapping[int, str], facts: Facts
+) -> Markup:
+    """All data for the script, by the places of rows, as JSON that cannot end its HTML element.
 
-    def __init__(self, path: Path, embedded: int = EMBEDDED) -> None:
-        """A page at a path; `embedded` pictures of it at most are in the page itself."""
-        self._path, self._embedded = path, embedded
-        self._rows: list[VerdictRow] = []
-        self._items: list[Item] = []  # of rows that were judged
-
-    def open(self, run: DetectRun) -> None:
-        """Take the names of the classes."""
-        self._classes, self._tally = run.detector.class_names, Tally.of(run)
-        self._hindsight = not run.request.on_arrival
-
-    def take(self, batch: Batch) -> None:
-        """Take the next rows."""
-        self._tally.add(batch.rows)
-        self._rows += batch.rows
-        self._items += [item for item, row in zip(*batch, strict=True) if row["error"] is None]
-
-    def close(self) -> None:
-        """Write the page; raise StoreError if that fails."""
-        addresses = (address(item, self._path.parent) for item in self._items)
-        files = {i: file for i, file in enumerate(addresses) if file is not None}
-        judged = [row for row in self._rows if row["error"] is None]
-        places = pictured(judged, self._embedded, files)
-        drawn = pictures([self._items[i] for i in places])
-        shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
-        page = review(self._rows, self._classes, self._tally, shown, files, self._hindsight)
-        write_whole(self._path, page.encode())
+    Texts that a page must not show unchanged are given a second time, as they are shown. Images
+    without content are known by the sources of all such.
+    """
+    without = [row["source"] for row in rows if not row["content"]]
+    tops = [[(top["class"], round(1000 * top["score"])) for top in row["top"]] for row in rows]
+    names = {row["class"] for row in rows} | {name for top in tops for name, _ in top}
+    numbers: dict[str, Any] = {name: i for i, name in enumerate(classes)}
+    values = {
+        "format": FORMAT,
+        "id": hashlib.sha256(json.dumps(without).encode()).hexdigest(),
+        "columns": _COLUMNS,
+        "rows": [[row[name] for name in _COLUMNS] for row in rows],
+        "classes": classes,
+        "tops": [
+            [x for name, mille in top for x in (numbers.get(name, name), mille)] for top in tops
+        ],
+        "files": [files.get(i) for i in range(len(rows))],
+        "places": {
+            i: shown
+            for i, row in enumerate(rows)
+            if (shown := printable(row["source"])) != row["source"]
+        },
+        "shown": {name: printable(name) for name in sorted(names) if printable(name) != name},
+        "notes": {i: printable(row["note"]) for i, row in enumerate(rows) if row["note"]},
+        "near": borderline(len(rows)),
+        "step": STEP,
+        "answers": NAMED,
+        "flag": facts.hindsight,
+    }
+    plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
+    return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from zsntta_cli.detection.classes.names import notes_on, read_classes, typed_classes
+from zsntta_cli.detection.names import notes_on, read_classes, typed_classes
 from zsntta_cli.errors import SettingsError
 
 WORDS = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz é"), min_size=1, max_size=8)

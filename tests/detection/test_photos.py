@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zsntta_cli import NoiseDetector, OnlineDetector
-from zsntta_cli.detection.classes.examples import class_features
-from zsntta_cli.detection.classes.photos import photo_classes, photo_items
+from zsntta_cli import Detector, encode
+from zsntta_cli.detection.photos import class_features, photo_classes
 from zsntta_cli.errors import DatasetError, SettingsError
 
 COMMON, APART, WITHIN = np.sqrt([0.93, 0.05, 0.02])
@@ -31,6 +30,11 @@ def test_classes_and_scale_worked_by_hand():
     # exp(-0.08 scale)), the likeliest scale is log(5) / 0.08; what is used is 1.5 times as much.
     assert made.scale == pytest.approx(1.5 * math.log(5) / 0.08, rel=5e-3)
     assert (made.right, made.judged) == (4, 4)
+    once, twice = (
+        class_features(FOUR[[*more, 0, 1, 2, 3]], [*more, *TWO_CLASSES]) for more in ([], [0])
+    )
+    np.testing.assert_array_equal(twice.features, once.features)
+    assert twice[2:] == once[2:], "a photo that is there twice counts once"
 
 
 def test_photos_of_the_wrong_class_are_counted_and_need_a_small_scale():
@@ -40,17 +44,9 @@ def test_photos_of_the_wrong_class_are_counted_and_need_a_small_scale():
     assert crossed.scale == pytest.approx(1.5), "the smallest one that is sought"
 
 
-def test_a_photo_that_is_there_twice_counts_once():
-    twice = class_features(FOUR[[0, 0, 1, 2, 3]], [0, *TWO_CLASSES])
-    once = class_features(FOUR, TWO_CLASSES)
-    np.testing.assert_array_equal(twice.features, once.features)
-    assert twice[1:] == once[1:]
-
-
 def test_a_single_photo_is_left_in_and_still_competes():
     made = class_features([*FOUR, [COMMON, 0, 0.2]], [*TWO_CLASSES, 2])
-    assert made.judged == 4
-    assert len(made.features) == 3
+    assert (made.judged, len(made.features)) == (4, 3)
     assert made.scale != class_features(FOUR, TWO_CLASSES).scale
 
 
@@ -58,9 +54,10 @@ def test_one_class_has_any_scale_and_the_same_decisions():
     made = class_features(FOUR[:2], [0, 0])
     assert (made.scale, made.right, made.judged) == (100, 2, 2)
     rows = np.random.default_rng(0).normal(size=(200, 3))
-    detectors = [OnlineDetector(made.features, scale, "zs-clip") for scale in (made.scale, 30)]
-    first, other = (detector.update(rows).noise for detector in detectors)
-    np.testing.assert_array_equal(first, other)
+    first, other = (
+        Detector(made.features, scale, method="zs-clip").update(rows) for scale in (100, 30)
+    )
+    np.testing.assert_array_equal(first.answer, other.answer)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 6), st.integers(2, 5), st.floats(0, 3))
@@ -77,7 +74,7 @@ def test_any_examples_have_a_scale_whatever_their_order(seed, classes, photos, s
     order = generator.permutation(len(rows))
     again = class_features(rows[order], labels[order])
     np.testing.assert_array_equal(again.features, made.features)
-    assert again[1:] == made[1:]
+    assert again[2:] == made[2:]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +85,6 @@ def test_any_examples_have_a_scale_whatever_their_order(seed, classes, photos, s
         (FOUR, [0, 0, 2, 2], "class 1 has no example photo"),
         (FOUR, [-1, 0, 0, 0], "a label is -1"),
         (FOUR[:0], np.empty(0, int), "there are no example photos"),
-        (FOUR[::2], [0, 1], "no class has two different photos"),
         (FOUR[[0, 0, 2, 2]], TWO_CLASSES, "no class has two different photos"),
         ([[0.0, 0], [1, 0]], [0, 0], "a row of zeros"),
         ([[1.0, 0], [-1, 0]], [0, 0], "cancel out"),
@@ -100,12 +96,7 @@ def test_examples_that_will_not_do(rows, labels, error):
         class_features(rows, labels)
 
 
-def test_a_detector_from_features_of_examples():
-    detector = OnlineDetector.from_examples(FOUR, TWO_CLASSES, "zs-clip", class_names=["a", "b"])
-    made = class_features(FOUR, TWO_CLASSES)
-    np.testing.assert_array_equal(detector.text_features, made.features)
-    assert detector.logit_scale == made.scale
-    assert [one.class_name for one in detector.update(FOUR)] == ["a", "a", "b", "b"]
+# --- folders
 
 
 @pytest.fixture
@@ -118,30 +109,33 @@ def examples(drawn, tmp_path):
     return tmp_path / "examples"
 
 
-def test_subfolders_are_classes_with_all_that_is_within(examples, encoding):
+def test_subfolders_are_classes_with_all_that_is_within(examples, encoding, tiny):
     (examples / "star/more").mkdir()
     star, *_ = (examples / "star").glob("*.png")
     star.rename(examples / "star/more" / star.name)
     (examples / ".hidden").mkdir()
     (examples / "beside.png").write_bytes(b"of no class")
-    classes = photo_classes(examples, encoding)
+    classes, photos = photo_classes(examples, encoding)
     assert classes.names == ("circle", "cross", "star")
-    assert len(classes.photos) == 9
+    assert len(photos) == 9
     [note] = encoding.reporter.notes
     assert note.startswith("note: 3 classes from 9 example photos: ")
-    features = [
-        [one.features for one in encoding.images(items)] for items in photo_items(examples).values()
-    ]
-    made = class_features(np.concatenate(features), np.repeat([0, 1, 2], 3))
-    np.testing.assert_array_equal(classes.classes.features, made.features)
+    detector = Detector.of(tiny, photos=examples)
+    assert detector.names == classes.names
+    np.testing.assert_allclose(detector.text, classes.features, atol=2e-3)
+    pictures = sorted(examples.rglob("*/*.png"))
+    rows = detector.update(encode(tiny, pictures)).rows()
+    pairs = zip(rows, pictures, strict=True)
+    assert sum(row["class"] in str(path.relative_to(examples)) for row, path in pairs) >= 7
+    assert pickle.loads(pickle.dumps(detector)).scale == detector.scale
 
 
 def test_what_cannot_be_read_is_told_and_left_out(examples, encoding):
     first, second, _ = (examples / "star").iterdir()
     first.write_text("no image")
     second.unlink()
-    classes = photo_classes(examples, encoding)
-    assert len(classes.photos) == 7
+    _, photos = photo_classes(examples, encoding)
+    assert len(photos) == 7
     unreadable, single, _ = encoding.reporter.notes
     assert "1 of 8 example photos cannot be read" in unreadable
     assert str(first) in unreadable
@@ -164,12 +158,17 @@ def test_folders_that_will_not_do(examples, encoding, tmp_path):
     refused(examples, "are the same photo", "'empty'", "'star'", "remove one")
 
 
-def test_the_detector_on_images_takes_a_folder(examples, tiny):
-    detector = NoiseDetector(class_photos=examples, model="tiny", encoder=tiny)
-    assert detector.class_names == ("circle", "cross", "star")
-    pictures = [path for folder in examples.iterdir() for path in sorted(folder.iterdir())]
-    verdicts = detector.update(pictures)
-    right = sum(one.class_name == path.parent.name for one, path in zip(verdicts, pictures))  # noqa: B905
-    assert right >= 7
-    again = pickle.loads(pickle.dumps(detector))
-    assert (again.seen, again.logit_scale) == (9, detector.logit_scale)
+def test_names_and_photos_of_a_detector(tiny):
+    for some in ({}, {"names": ["a"], "photos": "examples"}):
+        with pytest.raises(SettingsError, match="give either names or photos"):
+            Detector.of(tiny, **some)
+    for some, said in (
+        ({"prompt": "photo"}, "prompt 'photo' is neither"),
+        ({"method": "tent"}, "method is 'tent'"),
+    ):
+        with pytest.raises(SettingsError, match=said):
+            Detector.of(tiny, ["circle"], **some)
+    detector = Detector.of(tiny, ["circle", "square"], prompt="paper", cull_low=1.0)
+    assert detector.generic is not None, "where a level is given, the generic text is read"
+    assert not detector.note
+    assert Detector.of(tiny, ["circle", "square"]).note

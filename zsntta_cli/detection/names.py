@@ -6,11 +6,10 @@ for it.
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from zsntta_cli.errors import SettingsError, first_line, first_of, short
 from zsntta_cli.files import read_input
@@ -32,6 +31,24 @@ _ELSE = re.compile(
 )
 _NEGATED = re.compile(r"(no|non)\b.+|(.*[^-\w])?(not|without|neither)(?![-\w]).*|.*n['’]t\b.*")
 _WANTED = "write one name per line, or names between commas"
+
+
+def names_of(names: Sequence[Any]) -> tuple[str, ...]:
+    """Class names as they are given, if they will do.
+
+    Raises:
+        SettingsError: they are no texts, one is empty, or two are equal.
+    """
+    if isinstance(names, str):
+        raise SettingsError(f"class names are the text '{short(names)}', not a list.")
+    check(len(names) > 0, "there are no class names: name one or more.")
+    for i, name in enumerate(names, 1):
+        check(isinstance(name, str), f"class name {i} is {short(repr(name))}, must be a text.")
+        check(bool(name.strip("\0 ")), f"class name {i} is empty.")
+        check("\0" not in name, f"class name {i} is {short(repr(name))}, must have no NUL.")
+    for name, count in Counter(names).items():
+        check(count == 1, f"the class name '{short(name)}' is there twice.")
+    return tuple(names)
 
 
 def typed_classes(text: str) -> tuple[str, ...]:
@@ -109,6 +126,8 @@ def _between_commas(line: str, where: str) -> list[str]:
 
 def _in_list(text: str, where: str) -> Sequence[Any]:
     """Names of JSON or YAML, of which JSON is a part; values stay the texts that they are."""
+    import yaml
+
     try:
         value = yaml.load(text.replace("\t", " "), Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:

@@ -1,0 +1,339 @@
+"""Detector: what a replay decides, whatever the pieces; readers change nothing; it pickles."""
+
+import copy
+import multiprocessing
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made import at_once
+from small_detectors import (
+    COUNT,
+    DIM,
+    NAMES,
+    SMALL,
+    assert_same,
+    assert_same_state,
+    detector,
+    world,
+)
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from zsntta_cli import Detector
+from zsntta_cli.detection import detector as module
+from zsntta_cli.detection.detector import fewest_for, passes_for
+from zsntta_cli.errors import SettingsError
+from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.simulator import Simulator
+from zsntta_cli.simulation.stream import ID
+
+
+def pickled(one):
+    return pickle.loads(pickle.dumps(one))
+
+
+# --- as a replay
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_what_is_measured_is_what_is_served(cache, method):
+    """Decisions on cached features, one by one, are those of `simulate` on the same stream."""
+    run = build_run(
+        method, "tiny", "shapes", "glyphs", "a photo of a {}.", noise="none", **SMALL[method]
+    )
+    replay = Simulator(cache).replay(run)
+    sources, stream = replay.sources, replay.stream
+    rows = [sources.id_set.image_features, sources.ood_set.image_features]
+    features = [rows[0 if k == ID else 1][i] for k, i in zip(stream.kind, stream.row, strict=True)]
+    text = sources.id_set.texts["a photo of a {}."].features
+    scale, generic = sources.id_set.identity["logit_scale"], sources.id_set.generic
+    online = Detector(text, scale, method=method, generic=generic, **SMALL[method])
+    served = [online.update(one) for one in features]
+    flagged = np.array([v.flagged[0] for v in served])
+    np.testing.assert_array_equal(flagged, replay.decisions.is_noise)
+    np.testing.assert_array_equal([v.class_index[0] for v in served], replay.decisions.class_index)
+    scores = np.array([1 - v.score[0] for v in served])
+    np.testing.assert_allclose(scores, replay.decisions.id_score, atol=1e-5)
+    assert online.ready
+    assert online.seen == len(features) == 600
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("method", SMALL)
+@settings(max_examples=10)
+@given(cuts=st.lists(st.integers(0, COUNT), max_size=6), taught=st.sampled_from([0, 30]))
+def test_pieces_and_pickles_between_change_no_verdict(method, classes, cuts, taught):
+    _, features, labels = world(1, classes)
+    alone, online = (detector(method, 1, classes) for _ in range(2))
+    for one in (alone, online):
+        one.feedback(features[:taught], labels[:taught] < 0)
+    whole, parts = alone.update(features), []
+    for part in np.split(features, sorted(cuts)):
+        online = pickled(online)
+        parts.append(online.update(part))
+    for name in ("class_index", "answer", "stage"):
+        joined = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+    joined = np.concatenate([part.score for part in parts])
+    np.testing.assert_allclose(joined, whole.score, atol=1e-5)
+
+
+def test_noise_is_found_and_flagged_is_what_is_above_the_threshold():
+    text, features, labels = world(2, count=2000)
+    verdicts = Detector(text, 20.0).update(features)
+    assert verdicts.flagged[labels < 0].mean() > 0.8
+    assert verdicts.flagged[labels >= 0].mean() < 0.3
+    np.testing.assert_array_equal(verdicts.flagged, verdicts.margin > 0)
+    assert verdicts.stage.tolist() == ["warm-up"] * 64 + ["adapted"] * 1936
+
+
+@pytest.mark.parametrize("method", ["zs-clip", "cull"])
+def test_one_class_finds_noise(method):
+    text, features, labels = world(9, 1, 1000)
+    verdicts = Detector(text, 20.0, method=method, **SMALL[method]).update(features)
+    late = np.arange(1000) > 300
+    assert verdicts.flagged[late & (labels < 0)].mean() > 0.9
+    assert verdicts.noise[late & (labels >= 0)].mean() < 0.25
+    assert verdicts.rows()[0]["top"] == [{"class": "0", "score": 1.0}]
+
+
+def test_normalised_features_are_brought_to_a_norm_of_ten():
+    _, features, _ = world(8)
+    unit = features / np.linalg.norm(features, axis=1, keepdims=True)
+    assert_same(
+        detector("adand", 8, normalized=True).update(unit), detector("adand", 8).update(10 * unit)
+    )
+
+
+def test_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    text, features, _ = world(8)
+    of_tensors = Detector(torch.tensor(text), 20.0).update(torch.tensor(features))
+    assert_same(Detector(text, 20.0).update(features), of_tensors)
+
+
+# --- readers, threads, copies
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+@pytest.mark.parametrize("method", SMALL)
+def test_predict_and_hindsight_change_nothing(method, classes):
+    _, features, _ = world(3, classes)
+    online = detector(method, 3, classes)
+    for part in np.split(features, [7, 100]):
+        before = pickled(online)
+        first = online.predict(features)
+        assert_same(online.predict(features), first)
+        online.decide_all(features)
+        assert_same_state(online, before)
+        online.update(part)
+    assert online.seen == COUNT
+
+
+def test_predict_is_what_update_says_of_the_next_one():
+    _, features, _ = world(4)
+    online = detector()
+    online.update(features[:200])
+    assert online.predict(features[200]).rows() == online.update(features[200]).rows()
+
+
+def test_threads_see_whole_moments_while_another_learns():
+    """Readers and keepers beside an update see some state between two pieces of it."""
+    _, features, _ = world(5)
+    probe, pieces = features[:3], np.array_split(features, 60)
+
+    def said(by):
+        found = by.predict(probe)
+        return found.score.tobytes() + found.threshold.tobytes()
+
+    alone = detector(world_seed=5)
+    possible, states = {said(alone)}, {0: pickled(alone)}
+    for piece in pieces:
+        alone.update(piece)
+        possible.add(said(alone))
+        states[alone.seen] = pickled(alone)
+    online, stop = detector(world_seed=5), threading.Event()
+    seen, kept = [set() for _ in range(4)], []
+
+    def read(mine):
+        while not stop.is_set():
+            mine.add(said(online))
+
+    def keep():
+        while not stop.wait(0.002) and len(kept) < 20:
+            kept.append(pickle.dumps(online))
+
+    threads = [threading.Thread(target=read, args=(mine,)) for mine in seen]
+    threads.append(threading.Thread(target=keep))
+    for thread in threads:
+        thread.start()
+    for piece in pieces:
+        online.update(piece)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert set.union(*seen) <= possible
+    for other in map(pickle.loads, kept):
+        assert_same_state(other, states[other.seen])
+    assert_same_state(online, alone)
+
+
+def test_updates_of_several_threads_are_all_learned_and_blas_has_its_threads_again():
+    def threads():
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    _, features, _ = world(6)
+    online = detector(world_seed=6)
+    parts = np.split(features, 6)
+    with threadpool_limits(2, "blas"):
+        at_once(6, lambda number: online.update(parts[number]))
+        with module._working():
+            assert threads() == {1}
+        assert threads() == {2}
+    assert online.seen == COUNT
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy], ids=lambda f: f.__name__)
+def test_a_copy_learns_by_itself(copied):
+    _, features, _ = world()
+    online = detector(bias=-3.0, score="match", seed=7, normalized=True)
+    online.update(features[:100])
+    before, other = pickled(online), copied(online)
+    other.update(features[100:])
+    other.feedback(features[:2], [True, False])
+    assert_same_state(online, before)
+    assert (online.seen, other.seen, other.labelled) == (100, 300, 2)
+    assert (other.bias, other.seed, other.normalized, other.names) == (-3.0, 7, True, NAMES)
+
+
+def served(online, features):
+    """In another process: what it says next, and the detector afterwards."""
+    return online.update(features).rows(), online
+
+
+def test_it_goes_to_a_process_that_is_spawned_and_back():
+    _, features, _ = world()
+    online = detector()
+    online.update(features[:100])
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        said, other = pool.apply(served, (online, features[100:]))
+    assert said == online.update(features[100:]).rows()
+    assert_same_state(other, online)
+
+
+# --- hindsight
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_hindsight_is_the_last_of_some_passes_in_the_inputs_order(method):
+    _, features, _ = world(10)
+    online = detector(method, 10)
+    rng = np.random.Generator(np.random.PCG64(3))
+    orders = [rng.permutation(COUNT) for _ in range(3)]
+    passes = [online.update(features[order]) for order in orders]
+    found = detector(method, 10).decide_all(features, passes=3, seed=3)
+    np.testing.assert_array_equal(found.answer[orders[2]], passes[2].answer)
+    np.testing.assert_allclose(found.score[orders[2]], passes[2].score, atol=1e-5)
+    other = detector(method, 10).decide_all(features, passes=3, seed=4)
+    assert not np.array_equal(other.threshold, found.threshold)
+    learner = detector(method, 10)
+    assert_same(learner.decide_all(features, passes=3, seed=3, learn=True), found)
+    assert learner.seen == COUNT
+    after, shown = learner.predict(features), online.predict(features)
+    np.testing.assert_allclose(after.margin, shown.margin, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("count", "passes"), [(0, 12), (1, 12), (20, 5), (60, 3), (64, 2), (10_000, 2)]
+)
+def test_the_last_pass_has_no_warm_up_in_it(count, passes):
+    assert passes_for(count) == passes
+    if count > 5:
+        text, features, _ = world(0, count=count)
+        online = Detector(text, 20.0)
+        assert {*online.decide_all(features).stage} == {"adapted"}
+        assert "warm-up" in online.decide_all(features, passes=passes - 1).stage
+
+
+@pytest.mark.parametrize("warm_up", [1, 64, 100, 1280])
+def test_fewest_is_where_all_are_decided_by_the_methods_rule(warm_up):
+    def is_whole(count):
+        return (passes_for(count) - 1) * count >= warm_up
+
+    fewest = fewest_for(warm_up)
+    assert is_whole(fewest)
+    assert not any(map(is_whole, range(1, fewest)))
+    assert [detector(m).warm_up for m in SMALL] == [0, 64, 16]
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"text": np.zeros((0, 3))}, "text is empty"),
+        ({"text": np.zeros((2, 3))}, "text has a row of zeros"),
+        ({"text": np.ones((2, 3, 4))}, r"text has the shape \(2, 3, 4\), must be \(N, D\)"),
+        ({"text": [["a"]]}, "text is of list, must be an array of numbers"),
+        ({"scale": 0}, "scale is 0, must be above 0 and at most 1,000,000"),
+        ({"scale": "100"}, "scale is '100'"),
+        ({"bias": float("nan")}, "bias is nan, must be a number"),
+        ({"generic": np.ones(16)}, "generic has the norm 4, must be below 1"),
+        ({"method": "tda"}, "method is 'tda', must be one of: zs-clip, adand, cull"),
+        ({"names": ["a"]}, "1 name for 3 rows of text"),
+        ({"names": "abc"}, "class names are the text 'abc', not a list"),
+        ({"names": ["a", "b", "a"]}, "the class name 'a' is there twice"),
+        ({"names": ["a", "b", " "]}, "class name 3 is empty"),
+        ({"names": ["a", "b", "c\0d"]}, "class name 3 is 'c.*d', must have no NUL"),
+        ({"names": ["a", "b", 3]}, "class name 3 is 3, must be a text"),
+        ({"cull_rings": 3}, "cull_rings is no setting of cull .did you mean 'cull_ring'.."),
+        ({"cull_tail": 0.0}, "cull-tail is 0.0, must be above 0"),
+        ({"seed": -1}, "seed is -1, must be a whole number, 0 or more"),
+        ({"method": "adand", "batch_size": 4}, "batch-size is 4, must be 1"),
+    ],
+)
+def test_a_detector_that_cannot_be_is_refused(changed, message):
+    with pytest.raises(SettingsError, match=message) as refused:
+        Detector(**{"text": world()[0], "scale": 20.0, "names": NAMES, **changed})
+    assert "\n" not in str(refused.value)
+
+
+def test_the_logarithm_of_a_scale_is_warned_of():
+    for scale in (4.6052, 4, np.float32(5.2)):
+        with pytest.warns(UserWarning, match=r"the logarithm of a scale: .* exp\("):
+            assert Detector(np.eye(3), scale).scale == float(scale)
+    for scale in (3.9, 5.3, 100.0, 10):
+        Detector(np.eye(3), scale)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.ones((2, 5)), "features have 5 dims, text has 16"),
+        (np.full((2, 16), np.nan), r"2 rows of features are not finite, or too large .* row 0\)"),
+        (np.full((1, 16), 1e30), "1 rows of features are not finite, or too large"),
+        ([[1, 2], [3]], "features is of list, must be an array of numbers"),
+        (np.ones((2, 16), complex), "features is of ndarray, must be an array of numbers"),
+        (np.array([[1.5] + 15 * [0.5], *2 * [16 * [-2.5]]]), r"\[1\] are -2.5 in all dims.*: 2 of"),
+        (np.zeros((2, 16)), r"features\[0\] are 0 in all dims.*: 2 of"),
+    ],
+)
+def test_features_that_will_not_do_teach_nothing(features, message):
+    online = detector()
+    for asked in (online.update, online.predict, online.decide_all):
+        with pytest.raises(SettingsError, match=message):
+            asked(features)
+    for wrong, said in (({"passes": 0}, "passes is 0"), ({"flag": "x", "learn": True}, "flag is")):
+        with pytest.raises(SettingsError, match=said):
+            online.decide_all(world()[1], **wrong)
+    assert_same_state(online, detector())
+
+
+def test_nothing_at_all_is_decided_too():
+    online, nothing = detector(), np.empty((0, DIM))
+    for asked in (online.update, online.predict, online.decide_all):
+        assert asked(nothing).rows() == []

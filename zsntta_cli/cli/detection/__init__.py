@@ -1,1 +1,0 @@
-"""`zsntta detect`: its options, where its rows go, what corrections say."""

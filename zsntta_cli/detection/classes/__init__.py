@@ -1,1 +1,0 @@
-"""What a user's classes are made of: names, or example photos."""

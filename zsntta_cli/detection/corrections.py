@@ -1,0 +1,188 @@
+"""Corrections as the review page exports them: they teach the detector, and become verdicts."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zsntta_cli.datasets.lists import decoded, table_rows
+from zsntta_cli.detection.detector import Detector
+from zsntta_cli.detection.encoding import Encoding
+from zsntta_cli.detection.sources import Photo
+from zsntta_cli.detection.verdicts import CLEAN, JUDGED, NOISE, Row
+from zsntta_cli.errors import DatasetError, StoreError, counted, first_line, short
+from zsntta_cli.files import read_input
+
+_LARGEST = 2**28  # bytes of a file of corrections
+_TRUTH = "truth"  # the column of a table of rows that has a person's answers
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class Correction(NamedTuple):
+    """What a person said of an image."""
+
+    image: str  # what it is recognised by: SHA-256 of its content in hexadecimal, or its source
+    noise: bool  # it belongs to none of the classes
+    class_name: str  # of a clean one; empty where nobody named another class
+
+
+def read_corrections(path: Path) -> list[Correction]:
+    """The corrections of a file, in its order.
+
+    A .csv is a table, any other file has a JSON object a line: the page's corrections, its list, or
+    rows of `detect` with answers in `truth`.
+
+    Raises:
+        StoreError: the file cannot be read, has no correction, or has a line that is none.
+    """
+    is_table = path.suffix.lower() == ".csv"
+    try:
+        data = read_input(path, _LARGEST)
+        text = decoded(data) if is_table else data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read the corrections {path} ({first_line(error)}).") from error
+    corrections = []
+    for number, row in _table(text) if is_table else _lines(text):
+        try:
+            if said := _said(row):
+                corrections.append(said)
+        except (ValueError, RecursionError) as error:
+            place = "row" if is_table else "line"
+            raise StoreError(
+                f"{path}, {place} {number:,}: {first_line(error)}; must be what the review page "
+                f"exports, or a row of --output with a column '{_TRUTH}'."
+            ) from error
+    if not corrections:
+        raise StoreError(
+            f"{path} has no corrections: the review page exports them, or write {NOISE}, {CLEAN} "
+            f"or the name of a class into a column '{_TRUTH}' of the rows that you looked at."
+        )
+    return corrections
+
+
+def _table(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    head, *lines = table_rows(text) or [[]]
+    for number, cells in enumerate(lines, 2):
+        yield number, dict.fromkeys(head, "") | dict(zip(head, cells, strict=False))
+
+
+def _lines(text: str) -> Iterator[tuple[int, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line
+
+
+def _said(line: Any) -> Correction | None:
+    """What a row, or a line of JSON, says of its image; None where a person gave no answer.
+
+    Raises:
+        ValueError: it is no correction.
+    """
+    row = json.loads(line) if isinstance(line, str) else line
+    if not isinstance(row, dict):
+        raise ValueError("it is no object")
+    cells = {k.strip().lower(): "" if v is None else str(v).strip() for k, v in row.items()}
+    name = cells.get("class", "")
+    if _TRUTH in cells:
+        noise, name = cells[_TRUTH].lower() == NOISE, cells[_TRUTH]
+        name = "" if name.lower() in (NOISE, CLEAN) else name
+        is_answered = bool(cells[_TRUTH])
+    elif "judged" in cells:  # the page's list
+        noise, is_answered = cells.get("answer") == NOISE, cells["judged"].lower() == "true"
+        name = "" if noise else name
+    elif "margin" in cells:
+        raise ValueError("it is a verdict, and no correction")
+    else:
+        answer = _WORDS.get(cells.get("noise", "").lower())
+        if answer is None:
+            shown = short(repr(row["noise"])) if "noise" in row else "missing"
+            raise ValueError(f"'noise' is {shown}")
+        noise, is_answered = answer, True
+    if noise and name:
+        raise ValueError("an image that is noise has a class")
+    content = cells.get("content", "").lower()
+    if content and not re.fullmatch("[0-9a-f]{64}", content):
+        raise ValueError(f"'content' is {short(repr(content))}, no SHA-256")
+    source = row.get("source")
+    image = content or (source if isinstance(source, str) else "")
+    if not image:
+        raise ValueError("neither 'source' nor 'content' says which image it is of")
+    return Correction(image, noise, name) if is_answered else None
+
+
+class Corrected:
+    """Use corrections: the detector learns from them, and each becomes its image's verdict.
+
+    An image is recognised by its content, wherever and however often it occurs; if a correction has
+    no content, by its source. Scores and thresholds stay as they were.
+    """
+
+    def __init__(self, corrections: Sequence[Correction]) -> None:
+        """Take corrections; of one image, or of equal ones, the last counts."""
+        self._by_image = {one.image: one for one in corrections}
+        answers = {(one.image, one.noise) for one in corrections}
+        self._contradicted = len(answers) - len(self._by_image)
+        self._used: set[str] = set()
+        self._learned = self._rows = self._other_classes = 0
+
+    def teach(self, detector: Detector, encoding: Encoding, photos: Sequence[Photo] = ()) -> None:
+        """Have a detector learn from the images that are among `photos` or were once encoded.
+
+        Raises:
+            DatasetError: not one of the images is known.
+        """
+        by_content = {
+            bytes.fromhex(i): i for i in self._by_image if re.fullmatch("[0-9a-f]{64}", i)
+        }
+        kept = encoding.features_of(by_content)
+        features = {by_content[content]: row for content, row in kept.items()}
+        for photo in photos:
+            if photo.features is not None:
+                features |= dict.fromkeys((photo.content.hex(), photo.source), photo.features)
+        learned = [image for image in self._by_image if image in features]
+        if not learned:
+            raise DatasetError(
+                f"nothing can be learned: not one of the {len(self._by_image):,} images that were "
+                f"corrected is here, or was ever encoded."
+            )
+        rows = np.array([features[image] for image in learned], np.float32)
+        detector.feedback(rows, [self._by_image[image].noise for image in learned])
+        self._learned = len(learned)
+
+    def apply(self, rows: Sequence[Row], names: Sequence[str]) -> None:
+        """Give rows what a person said of their images."""
+        for row in rows:
+            images = row["content"] or "", row["source"]
+            image = next((one for one in images if one in self._by_image), None)
+            if image is None or row["error"] is not None:
+                continue
+            self._used.add(image)
+            self._rows += 1
+            _, noise, name = self._by_image[image]
+            row |= {"answer": NOISE if noise else CLEAN, "noise": noise, "stage": JUDGED}
+            if name in names:
+                row |= {"class": name, "class_index": list(names).index(name)}
+            else:
+                self._other_classes += bool(name)
+
+    def notes(self) -> Iterator[str]:
+        """How many corrections were learned from and applied, and how."""
+        count = len(self._by_image)
+        if self._learned:
+            yield f"Learned from {self._learned:,} of {counted(count, 'correction')}."
+        used = f"{len(self._used):,} of {count:,} corrections are of images here"
+        yield f"{counted(self._rows, 'image')} judged by a person: {used}."
+        if self._contradicted:
+            both = "is answered both ways" if self._contradicted == 1 else "are answered both ways"
+            yield (
+                f"{counted(self._contradicted, 'image')} {both}, or have copies that are: the last "
+                f"answer counts."
+            )
+        if self._other_classes:
+            yield (
+                f"{counted(self._other_classes, 'image')} corrected to a class that is none of "
+                f"yours: only that they are clean is used."
+            )

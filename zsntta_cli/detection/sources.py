@@ -1,0 +1,297 @@
+"""Sources of images: files, folders, archives, lists, piped paths. All become `Photo`s."""
+
+import contextlib
+import glob
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from zsntta_cli.datasets.lists import ENDINGS, found, read_list
+from zsntta_cli.datasets.shards import expand_braces, is_pattern
+from zsntta_cli.datasets.tree import (
+    ARCHIVES,
+    CLOSED,
+    COMPRESSED,
+    SUFFIXES,
+    UNREADABLE,
+    File,
+    LeftOut,
+    every_file,
+)
+from zsntta_cli.errors import DatasetError, SettingsError, first_line, near, short
+from zsntta_cli.files import read_input
+
+PIPE = "-"  # the source that is standard input
+_ADDRESS = "it is an address: download it, and name the file"  # a path would lose a slash of it
+_LARGEST = 2**30  # bytes of a file: more is no image
+_PIECE = 2**16  # bytes of a pipe at a time
+_PICTURES = (b"\x89PNG\r\n", b"\xff\xd8\xff")  # how PNG and JPEG begin
+# A file that is written twice within its clock's step may keep its times (FAT has steps of two
+# seconds): one that was changed less than so many seconds ago is read again the next time.
+_SETTLED = 4.0
+# Photos as a camera's sensor has them; Pillow would read the small preview at their beginning.
+_RAW = {
+    ".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dng", ".erf", ".iiq", ".kdc", ".mrw", ".nef", ".nrw",
+    ".orf", ".pef", ".raf", ".raw", ".rw2", ".rwl", ".sr2", ".srf", ".srw", ".x3f",
+}  # fmt: skip
+# What calls itself a picture is a row, and one that says why where it cannot be read.
+_PHOTOS = SUFFIXES | _RAW | {
+    ".jfif", ".jpe", ".mpo", ".apng", ".heic", ".heif", ".avif", ".jxl", ".jp2",
+}  # fmt: skip
+
+Half = NDArray[np.float16]
+
+
+@dataclass(eq=False)
+class Photo:
+    """An image of a source: how its content is read, and what became of it."""
+
+    source: str  # what a row calls it
+    read: Callable[[], bytes]  # OSError where it cannot be read
+    file: Path | None = None  # it lies in
+    member: str = ""  # its path within an archive
+    features: Half | None = None  # (D,) raw
+    content: bytes = b""  # SHA-256 of what was read
+    note: str = ""  # what was done to read it, where it is not as its file has it
+    error: str = ""  # why it has no features
+
+    @property
+    def stamp(self) -> bytes:
+        """What its file keeps while it is unchanged: path, size and times.
+
+        Nothing of what is no file, is not there, or was changed just now.
+        """
+        try:
+            at = os.stat(self.file or "")
+        except (OSError, ValueError):
+            return b""
+        if time.time() - max(at.st_mtime, at.st_ctime) <= _SETTLED:
+            return b""
+        place = os.path.abspath(self.file or "")
+        times = f"{at.st_mtime_ns} {at.st_ctime_ns}"
+        return os.fsencode(f"{place}\0{self.member}\0{at.st_size} {times}")
+
+
+def check_sources(sources: Sequence[str]) -> None:
+    """Check the named sources before anything is loaded.
+
+    Raises:
+        SettingsError: a source is an address, or a second pipe.
+        DatasetError: it is not there.
+    """
+    if sources.count(PIPE) > 1:
+        raise SettingsError("'-' is there twice: standard input can be read once.")
+    if PIPE in sources and sys.stdin is None:  # its number may be another file's by now
+        raise SettingsError("standard input is closed: nothing comes for '-'.")
+    for source in sources:
+        _paths(source)
+
+
+def photos_of(
+    sources: Sequence[str], left_out: LeftOut, all_folders: bool = False
+) -> Iterator[list[Photo]]:
+    """The images of all sources in order, each once, as many at a time as are available.
+
+    What is found and not judged is counted in `left_out`. `all_folders`: those of systems and
+    tools, and hidden ones, are looked into, too.
+
+    Raises:
+        DatasetError: a source does not exist, holds no image, or is a list or archive that cannot
+            be read. An image that cannot be read has an error, or raises one when it is read.
+    """
+    seen = set[tuple[str, str]]()
+    for source in sources:
+        if source == PIPE:
+            for photos in piped(_standard_input):
+                yield _each_once(photos, seen, left_out)
+            continue
+        for path in _paths(source):
+            yield _each_once(_of_path(path, left_out, all_folders), seen, left_out)
+
+
+def _each_once(
+    photos: Iterable[Photo], seen: set[tuple[str, str]], left_out: LeftOut
+) -> list[Photo]:
+    """The images that are not in `seen`, by any name or link; they are added to it.
+
+    An image is known by its file, whatever links lead there, and its place in an archive. Two hard
+    links are two images.
+    """
+    kept = []
+    for photo in photos:
+        if photo.file is not None:
+            place = _real_place(photo.file), photo.member
+            if place in seen:
+                left_out.again += 1
+                continue
+            seen.add(place)
+        kept.append(photo)
+    return kept
+
+
+def _real_place(file: Path) -> str:
+    place = os.path.abspath(file)
+    if os.path.islink(place):
+        return os.path.realpath(place)
+    folder, name = os.path.split(place)
+    return os.path.join(_real_folder(folder), name)
+
+
+@cache
+def _real_folder(folder: str) -> str:
+    return os.path.realpath(folder)
+
+
+def _standard_input(most: int) -> bytes:
+    try:
+        return os.read(0, most)
+    except OSError as error:
+        raise DatasetError(f"cannot read standard input ({first_line(error)}).") from error
+
+
+def _paths(source: str) -> list[Path]:
+    """The paths that a source stands for.
+
+    Raises:
+        SettingsError: the source is an address. DatasetError: there is nothing at the path.
+    """
+    if source == PIPE:
+        return []
+    if "://" in source:
+        raise SettingsError(f"'{short(source)}' is an address: download it, and name the files.")
+    path = Path(os.path.expanduser(source))
+    meant = "."
+    with contextlib.suppress(OSError, ValueError):  # too long a name, or a NUL in it
+        if path.exists():
+            return [path]
+        if is_pattern(path):
+            return [Path(name) for name in expand_braces(str(path))]
+        if glob.has_magic(source) and (names := glob.glob(str(path), recursive=True)):
+            return [Path(name) for name in sorted(names)]
+        meant = near(path.name, os.listdir(path.parent)) or "."
+    raise DatasetError(f"there is no {short(str(path), 200)}{meant}")
+
+
+def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
+    name = path.name.lower()
+    if not (path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED))):
+        return _of_list(path) if name.endswith(ENDINGS) else [of_file(path)]
+    photos = list(photos_in(path, left_out, all_folders))
+    if not photos:
+        endings = ", ".join(sorted(_PHOTOS - _RAW))
+        words = left_out.words()
+        left = f"; left out: {words}" if words else ""
+        raise DatasetError(f"no image in {path} (looked for {endings}){left}.")
+    return photos
+
+
+def photos_in(path: Path, left_out: LeftOut, all_folders: bool = False) -> Iterator[Photo]:
+    """The images of a folder or an archive, ordered by the parts of their paths.
+
+    What calls itself a picture is one, also a link to nothing, which raises an error when it is
+    read; so is a folder that cannot be listed. All else is counted.
+
+    Raises:
+        DatasetError: the archive cannot be read, or is incomplete.
+    """
+    is_folder = path.is_dir()
+    for file in every_file(path, all_folders):
+        # exiftool keeps old pictures as .jpg_original.
+        is_photo = file.ending.removesuffix("_original") in _PHOTOS
+        if file.left_out == CLOSED:
+            yield Photo(str(path.joinpath(*file.parts)), file.read)
+        elif not is_photo or file.left_out not in ("", UNREADABLE):
+            left_out.add(file, path)
+        elif is_folder:
+            yield of_file(path.joinpath(*file.parts))
+        else:
+            source = "/".join((str(path), *file.parts))
+            yield Photo(source, partial(_of_member, file), path, file.id)
+
+
+def of_file(path: Path) -> Photo:
+    """A file as an image, whatever its content."""
+    return Photo(str(path), partial(_of_file, path), path)
+
+
+def _of_file(path: Path) -> bytes:
+    check_not_raw(path.name)
+    return read_input(path, _LARGEST)
+
+
+def _of_member(file: File) -> bytes:
+    check_not_raw(file.parts[-1])
+    if file.size > _LARGEST:
+        raise OSError(f"{file.size:,} bytes are no image")
+    return file.read()
+
+
+def check_not_raw(name: str) -> None:
+    """Refuse a RAW photo by its name; OSError says what to do."""
+    if os.path.splitext(name)[1].lower() in _RAW:
+        raise OSError("it is a RAW photo: develop it, or name the JPEG beside it")
+
+
+def check_no_address(name: str) -> None:
+    """Refuse an address; OSError says what to do."""
+    if "://" in name:
+        raise OSError(_ADDRESS)
+
+
+def refuse(error: str) -> NoReturn:
+    """What reads an image that cannot be read; OSError says why."""
+    raise OSError(error)
+
+
+def _of_list(path: Path) -> list[Photo]:
+    """The images of a list; a relative path is searched from the working folder, then its own."""
+    photos = []
+    for name, *_ in read_list(path):
+        place = None if "://" in name else found(Path(), name) or found(path.parent, name)
+        photos.append(_named(str(place or name)))
+    return photos
+
+
+def _named(name: str) -> Photo:
+    """A file that a list or a pipe names; what is none has an error."""
+    path = Path(name)
+    if "\0" in name:
+        return Photo(name, bytes, error="it is no path")
+    if "://" in name:
+        return Photo(name, bytes, error=_ADDRESS)
+    if path.is_dir():
+        return Photo(name, bytes, error="it is a folder, not an image")
+    return of_file(path)
+
+
+def piped(read: Callable[[int], bytes]) -> Iterator[list[Photo]]:
+    """The images whose paths come through a pipe, as they come: on lines, or separated by NULs.
+
+    Raises:
+        DatasetError: pictures come, and no paths.
+    """
+    begun, mark = b"", b""  # of the last line, what has come
+    is_first = True
+    while piece := read(_PIECE):
+        if is_first and piece.startswith(_PICTURES):
+            raise DatasetError("standard input has pictures, and '-' reads paths: name the files.")
+        is_first = False
+        mark = mark or (b"\0" if b"\0" in piece else b"\n" if b"\n" in piece else b"")
+        *whole, begun = (begun + piece).split(mark) if mark else (begun + piece,)
+        if photos := _of_names(whole, mark):
+            yield photos
+    if photos := _of_names([begun], mark):
+        yield photos
+
+
+def _of_names(names: list[bytes], mark: bytes) -> list[Photo]:
+    kept = (name if mark == b"\0" else name.rstrip(b"\r") for name in names)
+    return [_named(os.fsdecode(name)) for name in kept if name.strip()]
