@@ -20,7 +20,7 @@ QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_li
   simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
   simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py results/test_planning.py \
   report/test_report.py report/test_figures.py report/review/test_ordering.py \
-  detection/test_flags.py detection/test_verdicts.py paper/test_tables.py \
+  detection/test_names.py detection/test_verdicts.py paper/test_tables.py \
   paper/test_paper_figures.py cli/test_said.py
 
 .PHONY: demo quick test slow torture lowest docs release-check bench mutants clean
