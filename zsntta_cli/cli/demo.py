@@ -1,6 +1,6 @@
 """`zsntta demo`: the main job on the embedded encoder and the built-in sets, offline."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +12,6 @@ from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.settings import FEATURES, TINY, EncoderChoice, ExtractSettings, LiveSettings
 
 if TYPE_CHECKING:
-    from zsntta_cli.extraction.extractor import Extracted
-    from zsntta_cli.progress import Reporter
-    from zsntta_cli.results.grid import Grid
     from zsntta_cli.simulation.record import Record
     from zsntta_cli.simulation.simulator import LiveFactory
 
@@ -31,7 +28,6 @@ NEXT_STEPS = (
 )
 LIVE_LIMIT = 2_000
 _LIVE_METHODS = ("zs-clip", "adand", "cull", "tent", "sotta", "tpt", "adand+tent")
-_AXES = {"ratio": _RATIOS}
 
 
 def demo(
@@ -48,57 +44,42 @@ def demo(
 
     It compares ZS-CLIP, AdaND and cull on the built-in sets.
     """
+    from zsntta_cli.datasets import partners
     from zsntta_cli.extraction.extractor import summary
+    from zsntta_cli.extraction.plan import ExtractPlan, extract
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
     from zsntta_cli.simulation import live_session
 
     reporter = ConsoleReporter()
-    for extracted in extract_sets(features_dir, reporter):
+    plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
+    settings = ExtractSettings(batch_size=250, device="cpu", features_dir=features_dir)
+    for extracted in extract(plan, _ENCODER, settings, reporter):
         say(summary(extracted), err=True)
-    typer.echo(table(simulate(features_dir)), nl=False)
+    typer.echo(table(simulate(features_dir, _METHODS, {"ratio": _RATIOS})), nl=False)
     if live:
         typer.echo(f"With live methods, on the first {LIVE_LIMIT:,} samples of each stream:")
-        records = simulate_live(features_dir, lambda: live_session(LiveSettings(), reporter))
+        records = simulate(
+            features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]},
+            lambda: live_session(LiveSettings(), reporter),
+        )  # fmt: skip
         typer.echo(table(records), nl=False)
         stop_if_unfinished(records)
     typer.echo(NEXT_STEPS)
 
 
-def extract_sets(root: Path, reporter: "Reporter") -> "Iterator[Extracted]":
-    """Extract what the demo needs and is not there yet."""
-    from zsntta_cli.datasets import partners
-    from zsntta_cli.extraction.plan import ExtractPlan, extract
-
-    plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
-    settings = ExtractSettings(batch_size=250, device="cpu", features_dir=root)
-    return extract(plan, _ENCODER, settings, reporter)
-
-
-def simulate(root: Path) -> "list[Record]":
-    """The runs of ZS-CLIP, AdaND and cull against each built-in OOD set."""
-    return _run(root, _grid(_METHODS, _AXES))
-
-
-def simulate_live(root: Path, live: "LiveFactory") -> "list[Record]":
-    """The runs of all methods, with live encoder passes, on the first samples of each stream."""
-    return _run(root, _live_grid(), live=live)
-
-
-def _live_grid() -> "Grid":
-    return _grid(_LIVE_METHODS, {"limit": [LIVE_LIMIT]})
-
-
-def _grid(methods: tuple[str, ...], axes: dict[str, Any]) -> "Grid":
-    from zsntta_cli.results.grid import Grid
-
-    return Grid(methods, _ENCODER, axes=axes)
-
-
-def _run(root: Path, grid: "Grid", **live: Any) -> "list[Record]":
+def simulate(
+    root: Path,
+    methods: Sequence[str],
+    axes: Mapping[str, Sequence[Any]],
+    live: "LiveFactory | None" = None,
+) -> "list[Record]":
+    """The runs of methods against each built-in OOD set; `live` makes what live ones run in."""
     from zsntta_cli.cli.output import command_line
+    from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.runner import run_all
     from zsntta_cli.results.store import Keeping
 
     keeping = Keeping.beside(root, command=command_line())
-    return run_all(root, grid.runs(root), keeping=keeping, **live)
+    runs = Grid(methods, _ENCODER, axes=axes).runs(root)
+    return run_all(root, runs, live=live, keeping=keeping)
