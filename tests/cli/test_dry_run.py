@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from made import TINY, fails
+from made import TINY
 
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -77,13 +77,6 @@ def test_paper(dry, tmp_path):
     assert "more runs are live: --live runs them" in dry("paper", "2")
     assert counts(dry("paper", "--all", *TINY))[0] > 10
     assert not (tmp_path / "fig2.pdf").exists()
-
-
-@pytest.mark.parametrize("dry", [("--dry-run",), ()])
-def test_a_path_of_weights_is_checked_before_a_set_is_fetched(zsntta, tmp_path, dry):
-    path = ("--pretrained", "none/ViT-B-16.pt")
-    fails(zsntta("extract", "--dataset", "cifar10", *path, *dry), "ViT-B-16.pt', which is no file")
-    assert not [*tmp_path.iterdir()]
 
 
 def test_extract_counts_what_is_kept_to_make_and_missing(dry, picture_folder):

@@ -63,16 +63,6 @@ def test_one_that_fails_stops_no_other(zsntta, monkeypatch):
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    "mirror", ["nonsense", "http://[", "http://127.0.0.1:1", "ftp://", "file:///x"]
-)
-def test_an_address_that_is_none(zsntta, mirror):
-    result = zsntta("datasets", "get", "svhn", "--mirror", mirror)
-    assert result.exit_code == 1
-    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["svhn", "error"]
-    assert not any(Path("data").rglob("*.*"))
-
-
 def part_of_sun(folder):
     return list((folder / "data").glob(".SUN.tar.gz.begun"))
 

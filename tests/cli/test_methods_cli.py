@@ -121,17 +121,6 @@ def test_check_of_a_script_with_a_method_that_cheats(methods):
     assert row(only, "two runs")[1] == "held"
 
 
-def test_list_and_show_know_what_a_script_registered(scripted, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "250")
-    Path("honest.py").write_text(HONEST)
-    listed, shown = (
-        scripted("--plugin", "honest.py", "methods", *words)
-        for words in (["list"], ["show", "plain"])
-    )
-    assert row(listed, "plain")[1] == "Decides as zs-clip does."
-    assert "Frozen CLIP under another name." in shown.stdout
-
-
 def test_cite_named_ones(zsntta):
     result = zsntta(
         "cite", "--method", "adand", "--method", "tda", "--id", "cifar10", "--ood", "svhn"

@@ -1,8 +1,6 @@
 """One rule for whatever is written: an ending that is no form of the command is refused."""
 
-import os
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -128,20 +126,6 @@ def test_an_output_is_no_input_of_its_line(pictures, words, output):
     Path("link.csv").symlink_to("f.csv")
     fails(pictures("detect", *words.split(), output, *TINY), "would replace it", code=2)
     assert Path("f.csv").read_text() == Path("f.html").read_text() == "path\n"
-
-
-@pytest.mark.parametrize("name", ["pipe", "pipe.gz"])
-def test_a_pipe_may_have_any_name(cached, tmp_path, name):
-    os.mkfifo(tmp_path / name)
-    texts = []
-    reader = threading.Thread(
-        target=lambda: texts.append((tmp_path / name).read_text()), daemon=True
-    )
-    reader.start()
-    result = cached(*SIMULATE, "--output", name)
-    reader.join(10)
-    assert result.exit_code == 0, result.stderr
-    assert texts[0].startswith("ID: shapes")
 
 
 def test_a_note_stands_once_below_a_table_or_on_stderr(cached):

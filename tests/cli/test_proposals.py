@@ -10,9 +10,8 @@ import open_clip
 import pytest
 
 from zsntta_cli.cache import lacking
-from zsntta_cli.cli import cache, datasets, demo, program
+from zsntta_cli.cli import cache, demo, program
 from zsntta_cli.cli.command import completed
-from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.encoders import weights
 
 GIVEN = {
@@ -87,12 +86,6 @@ def test_partners_that_are_to_be_had_are_proposed(tmp_path):
     by_hand = lacking.no_partner("cub200", "", tmp_path, ("inaturalist", "sun"))
     assert proposed(by_hand, {})[0]["dataset"] == ["inaturalist", "sun"]
     assert str(lacking.no_partner("mine", "", tmp_path, ())).endswith(": add --ood NAME")
-
-
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_the_commands_of_a_sets_card(name, tmp_path):
-    for command in datasets._advice(name, CATALOGUE[name], tmp_path)["commands"].splitlines():
-        assert parsed(command)
 
 
 def test_the_next_steps_and_what_to_type_where_nothing_is_cached():
