@@ -235,7 +235,8 @@ def _gathered(plan: ImportPlan, path: Path, note: Note) -> tuple[Features, tuple
     for text in texts:
         if text.features.shape != (len(class_names), *dim) or not _is_float(text.features):
             what = f"text features for {len(class_names)} classes"
-            _refuse(where, what, text.features, "(C, D): a row for each class")
+            wanted = f"({len(class_names)}, {dim[0]}): a row for each class, with the features' D"
+            _refuse(where, what, text.features, f"{wanted}; transpose what has columns for rows")
     labels = _labels(plan, own, len(rows), len(class_names), note)
     with np.errstate(all="ignore"):  # what is not finite is refused with the other faults
         rows = rows.astype(np.float16 if rows.dtype.itemsize == 2 else np.float32)
