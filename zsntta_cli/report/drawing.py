@@ -10,7 +10,6 @@ import math
 import textwrap
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import matplotlib
@@ -23,7 +22,7 @@ from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 
 COLUMN, PAGE = 3.3, 6.9  # inches: a column and the width of a paper's page
 _HEIGHT, _LEGEND_ROW = 1.6, 0.15  # inches of a row of panels, and of the legend
-_LETTERS, _LETTERS_OF_A_TITLE, _LONGEST = 15, 15, 80  # to an inch: legend, title; of a title
+_LETTERS, _LONGEST = 15, 80  # to an inch; of a title
 _FEW_POINTS = 12  # of a line: each has its marker
 
 _STYLE: dict[Any, Any] = {
@@ -103,24 +102,9 @@ def drawn(figure: Figure, form: str, width: float = COLUMN, has_outlines: bool =
         matplotlib.rcParams.update(_STYLE)
         matplotlib.rcParams["svg.fonttype"] = "path" if has_outlines else "none"
         content = io.BytesIO()
-        canvas = _canvas([_printable(panel) for panel in figure.panels], width)
+        canvas = _canvas(figure.panels, width)
         canvas.savefig(content, format=form, metadata=_METADATA[form], dpi=300)
     return content.getvalue()
-
-
-def _printable(panel: Panel) -> Panel:
-    """A panel without characters that cannot be drawn: half of one raises an error in the font."""
-    series = tuple(
-        replace(
-            one,
-            name=printable(one.name),
-            look=one.look or one.name,
-            x=tuple(printable(x) if isinstance(x, str) else x for x in one.x),
-        )
-        for one in panel.series
-    )
-    title, x, y = map(printable, (panel.title, panel.x, panel.y))
-    return replace(panel, title=title, x=x, y=y, series=series)
 
 
 def _canvas(panels: Sequence[Panel], width: float) -> Canvas:
@@ -128,88 +112,82 @@ def _canvas(panels: Sequence[Panel], width: float) -> Canvas:
     columns = min(len(panels), 2 if width < 2 * COLUMN or len(panels) == 4 else 3)
     rows = math.ceil(len(panels) / columns)
     canvas = Canvas(figsize=(width, _HEIGHT * rows + 0.5), layout="constrained")
-    is_shared = all(one.shape != STAIRS for panel in panels for one in panel.series)
-    names = {(panel.x, panel.y) for panel in panels}
-    share = is_shared and len(names) == 1  # then panels can be compared
+    every = [series for panel in panels for series in panel.series]
+    names = {(printable(panel.x), printable(panel.y)) for panel in panels}
+    share = len(names) == 1 and all(one.shape != STAIRS for one in every)  # panels are compared
     grid = canvas.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
-    looks = looks_of(series.look for panel in panels for series in panel.series)
+    looks = looks_of(one.look or one.name for one in every)
+    handles: dict[str, Any] = {}  # of the legend, by the name of a series
     for axes, panel in zip(grid.flat, panels, strict=False):
-        _draw(axes, panel, looks, int(width / columns * _LETTERS_OF_A_TITLE))
+        title = short(printable(panel.title), _LONGEST)
+        axes.set_title(
+            "\n".join(textwrap.wrap(title, int(width / columns * _LETTERS))), pad=3
+        )  # fmt: skip
+        _draw(axes, panel, looks)
         if len(names) > 1:
-            axes.set_xlabel(panel.x)
-            axes.set_ylabel(textwrap.fill(panel.y, _LETTERS))
+            axes.set_xlabel(printable(panel.x))
+            axes.set_ylabel(textwrap.fill(printable(panel.y), _LETTERS))
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(name, handle)
     for i, axes in enumerate(list(grid.flat)[len(panels) :], len(panels)):
         axes.set_visible(False)
         grid.flat[i - columns].tick_params(labelbottom=True)  # left to the last row
-    if len(names) == 1:
-        canvas.supxlabel(panels[0].x)
-        canvas.supylabel(panels[0].y)
-    _add_legend(canvas, list(grid.flat), width)
+    for across, upwards in names if len(names) == 1 else ():
+        canvas.supxlabel(across)
+        canvas.supylabel(upwards)
+    letters = max(map(len, handles)) + 6  # of a handle
+    beside = max(1, min(len(handles), int(width * _LETTERS / letters)))
+    more_rows = math.ceil(len(handles) / beside) - 1
+    canvas.set_figheight(canvas.get_figheight() + more_rows * _LEGEND_ROW)
+    canvas.legend(handles.values(), handles, loc="outside upper center", ncols=beside)
     return canvas
 
 
-def _add_legend(canvas: Canvas, all_axes: Sequence[Axes], width: float) -> None:
-    """Draw one legend above all panels."""
-    handles: dict[str, Any] = {}
-    for axes in all_axes:
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(name, handle)
-    letters = max(len(name) for name in handles) + 6  # of a handle
-    columns = max(1, min(len(handles), int(width * _LETTERS / letters)))
-    rows = math.ceil(len(handles) / columns)
-    canvas.set_figheight(canvas.get_figheight() + (rows - 1) * _LEGEND_ROW)
-    canvas.legend(handles.values(), handles, loc="outside upper center", ncols=columns)
-
-
-def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Look], letters: int) -> None:
-    axes.set_title("\n".join(textwrap.wrap(short(panel.title, _LONGEST), letters)), pad=3)
+def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
+    """Draw the series of a panel, those over named groups side by side."""
     if panel.is_log:
         axes.set_yscale("log")
     if all(isinstance(x, int) for one in panel.series for x in one.x):
         axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    groups = [one for one in panel.series if one.shape == POINTS and isinstance(one.x[0], str)]
+    groups = [one for one in panel.series if isinstance(one.x[0], str)]
     for series in panel.series:
-        look = looks[series.look]
+        x = series.x
         if series in groups:
             place = (groups.index(series) + 0.5) / len(groups) - 0.5
-            at = [i + 0.8 * place for i in range(len(series.x))]
-            _SHAPES[series.shape](axes, replace(series, x=tuple(at)), look)
-            axes.set_xticks(range(len(series.x)), series.x)
-            axes.set_xlim(-0.5, len(series.x) - 0.5)
-        else:
-            _SHAPES[series.shape](axes, series, look)
+            axes.set_xticks(range(len(x)), map(printable, x))
+            axes.set_xlim(-0.5, len(x) - 0.5)
+            x = tuple(i + 0.8 * place for i in range(len(x)))
+        shape = {LINE: _draw_line, STAIRS: _draw_stairs, POINTS: _draw_points}[series.shape]
+        shape(axes, x, series, looks[series.look or series.name])
 
 
-def _draw_line(axes: Axes, series: Series, look: Look) -> None:
+def _draw_line(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
     colour, marker, dashes = look
-    every = max(1, len(series.x) // 6) if len(series.x) > _FEW_POINTS else 1
+    every = max(1, len(x) // 6) if len(x) > _FEW_POINTS else 1
     if series.is_published:
         marker, dashes = "", _DOTTED
     axes.plot(
-        series.x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
-        label=series.name,
+        x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
+        label=printable(series.name),
     )  # fmt: skip
     if series.std:
         both = list(zip(series.y, series.std, strict=True))
         low, high = [y - std for y, std in both], [y + std for y, std in both]
-        axes.fill_between(series.x, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def _draw_stairs(axes: Axes, series: Series, look: Look) -> None:
+def _draw_stairs(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
     colour, _, dashes = look
-    half = (series.x[1] - series.x[0]) / 2
-    edges = [series.x[0] - half, *(x + half for x in series.x)]
+    half = (x[1] - x[0]) / 2
+    edges = [x[0] - half, *(middle + half for middle in x)]
     axes.stairs(series.y, edges, fill=True, color=colour, alpha=0.25)
-    axes.stairs(series.y, edges, color=colour, linestyle=dashes, label=series.name)
+    axes.stairs(series.y, edges, color=colour, linestyle=dashes, label=printable(series.name))
 
 
-def _draw_points(axes: Axes, series: Series, look: Look) -> None:
+def _draw_points(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
     colour, marker, _ = look
     axes.errorbar(
-        series.x, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2,
-        elinewidth=0.9, markersize=3, label=series.name,
+        x, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2,
+        elinewidth=0.9, markersize=3, label=printable(series.name),
         markerfacecolor="none" if series.is_published else colour,
     )  # fmt: skip
-
-
-_SHAPES = {LINE: _draw_line, STAIRS: _draw_stairs, POINTS: _draw_points}
