@@ -8,7 +8,6 @@ from PIL import Image
 
 from zsntta_cli import datasets
 from zsntta_cli.cache.folder import folder_name
-from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.extraction import extractor
 from zsntta_cli.paper.extracting import paper_extractions, runs_of_paper
@@ -43,15 +42,6 @@ def test_built_in_sets_stand_in_and_all_of_the_paper_is_foreseen(zsntta, tmp_pat
     assert again.stdout.count("there already") == len(there)
     missing = zsntta("paper", "17", *TINY).stderr
     assert "missing" not in missing
-
-
-def test_a_precision_alone_is_of_each_of_the_papers_encoders(tmp_path):
-    wishes = Wishes(tmp_path, precision="amp")
-    choices = [e.choice for e in paper_extractions(wishes, runs_of_paper(wishes), tmp_path)]
-    assert choices == [dataclasses.replace(e, precision="amp") for e in PAPER_ENCODERS]
-    assert all(
-        e.absent or e.sets for e in paper_extractions(wishes, runs_of_paper(wishes), tmp_path)
-    )
 
 
 @pytest.mark.usefixtures("offline")
@@ -96,20 +86,6 @@ def test_an_encoder_that_cannot_be_had_ends_its_own_sets(zsntta, tmp_path, tiny,
     assert sorted(there) == sorted(folders[1:])
     assert f"not extracted: all of {folders[0]}: no weights" in result.stderr
     assert "Sets that are not available" in result.stdout
-
-
-def test_noise_that_fails_ends_itself(zsntta, tmp_path, monkeypatch):
-    def images_but_uniform(noise, count, size):
-        if noise == "uniform":
-            raise RuntimeError("out of memory")
-        return noise_images(noise, count, size)
-
-    monkeypatch.setattr(extractor, "noise_images", images_but_uniform)
-    result = zsntta("extract", "--paper", *TINY, "--limit", "16")
-    assert result.exit_code == 1
-    there = {path.stem for path in (tmp_path / "features" / "tiny").glob("noise-*.h5")}
-    assert there == {"noise-gaussian", "noise-salt-and-pepper", "noise-poisson"}
-    assert "not extracted: tiny/noise-uniform: out of memory" in result.stderr
 
 
 @pytest.mark.usefixtures("offline")

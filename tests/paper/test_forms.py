@@ -7,7 +7,7 @@ import pytest
 from made import TINY
 
 from zsntta_cli.cli import program
-from zsntta_cli.report.forms import FORMS, Form
+from zsntta_cli.report.forms import FORMS
 
 COMMANDS = {
     "simulate": ("simulate", *TINY, "--method", "zs-clip"),
@@ -64,19 +64,3 @@ def test_every_form_is_drawn_or_refused_by_name(cached, command):
             assert [name for name, sign in SIGNS.items() if sign(result.stdout)] == [form]
             drawn += 1
     assert drawn == (0 if command.startswith("records") else len(FORMS))
-
-
-_SHEETS = {
-    "published": 2, "simulate": 1, "paper": 1,
-    "methods list": 1, "methods show": 2, "datasets list": 1, "encoders list": 1, "cache list": 1,
-}  # fmt: skip
-
-
-def test_a_form_more_is_one_line_and_never_drawn_as_another(cached, monkeypatch):
-    monkeypatch.setitem(FORMS, "names", Form(".names", lambda sheets: f"{len(sheets)} sheets\n"))
-    for command, words in COMMANDS.items():
-        answer = cached(*words, "--format", "names")
-        if command == "records export":
-            assert (answer.exit_code, "'names'" in answer.stderr) == (2, True)
-        elif command != "records list":  # of no store
-            assert answer.stdout == f"{_SHEETS[command]} sheets\n", answer.stderr

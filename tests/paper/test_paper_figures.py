@@ -52,11 +52,6 @@ def test_the_failure_case_is_cifar10_with_svhn_in_the_normal_pipeline(number, me
     assert runs[-1].options.pipeline == "normal"
 
 
-def test_figure_9_is_of_figure_4s_run_with_the_papers_batch():
-    assert figure_runs(9, WISHES) == figure_runs(4, WISHES)
-    assert figure_runs(4, WISHES)[0].options.batch_size == 64
-
-
 def test_the_embedded_encoder_has_all_figures_on_built_in_sets():
     tiny = Wishes(Path("features"), EncoderChoice("tiny"))
     for number in SHOWN_FIGURES:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from made import TINY, ZSNTTA
+from made import ZSNTTA
 
 from zsntta_cli.paper.tables import TABLES
 
@@ -72,24 +72,6 @@ def test_all_tables_and_figures_lie_in_a_folder_and_a_broken_set_ends_its_rows_a
     records = [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
     assert len({json.dumps(record["settings"]) for record in records}) == len(records) > 50
     assert "26 tables, 3 figures; " in result.stdout
-
-
-@pytest.mark.slow
-def test_a_folder_without_any_features_says_what_to_make(zsntta, tmp_path):
-    result = zsntta("paper", "--all")
-    assert result.exit_code == 1
-    check_folder(tmp_path / "reproduction")
-    for model in (" --model RN50", " --model ViT-L-14"):
-        assert model in result.stderr
-    assert "0 of 6,181 numbers compared" in result.stdout
-
-
-@pytest.mark.slow
-def test_built_in_sets_make_a_folder_too(cached, tmp_path):
-    result = cached("paper", "--all", *TINY, "--output", "out")
-    assert result.exit_code == 0, result.output
-    assert "nothing is published of them" in result.stdout
-    check_folder(tmp_path / "out")
 
 
 @pytest.mark.slow
