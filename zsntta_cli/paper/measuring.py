@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from zsntta_cli.cache.lacking import missing_sets
 from zsntta_cli.errors import counted, first_of
 from zsntta_cli.paper.compare import compare
-from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
 from zsntta_cli.paper.shown import TableContent
-from zsntta_cli.paper.tables import FIGURES, TABLES, USUAL_ENCODER, PaperTable
+from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.progress import Reporter
 from zsntta_cli.results.grid import missing_files, needed_files
 from zsntta_cli.results.runner import Failures, Jobs, OnRay, run_all
@@ -22,7 +21,6 @@ from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.simulator import LiveFactory
 from zsntta_cli.simulation.tuned import live_among
 
-_LINE = "{:>4}  {:<47}{:>6}{:>7}{:>6}{:>8}"
 # What names that which rows need beside features (docs/methods.md).
 _NAMED_BY = {"clipn": "no-text=FILE.npy", "neglabel": "words=wordnet"}
 
@@ -52,7 +50,7 @@ class Measuring:
         """
         root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
         missing = missing_files(root, wanted)
-        absent = _lacking(wanted, missing)
+        absent = lacking(wanted, missing)
         runs = [run for run in wanted if run not in absent]
         if wanted and not runs and not self.goes_on:
             raise missing_sets(missing, root)
@@ -91,7 +89,7 @@ class Measuring:
         return TableContent(table, numbers, about(table, runs, self.wishes), command)
 
 
-def _lacking(
+def lacking(
     runs: Iterable[RunSettings], missing: Mapping[str, Collection[str]]
 ) -> set[RunSettings]:
     """The runs of which a feature file is missing."""
@@ -130,36 +128,3 @@ def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> lis
         drawn = f"; drawn, for want of a list: {first_of([*noisy], 3)}" * bool(noisy)
         lines.append(f"OOD images: by the lists in {wishes.ood_items}{drawn}")
     return lines
-
-
-def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> list[str]:
-    """Two lines a table; of all tables, also a line a figure and the sum. Nothing is run."""
-    runs_of = {str(table.number): all_runs(wishes, [table]) for table in tables}
-    is_all = len(tables) == len(TABLES)
-    for number in SHOWN_FIGURES if is_all else ():
-        runs_of[f"fig{number}"] = figure_runs(number, wishes)
-    every = list(dict.fromkeys(run for runs in runs_of.values() for run in runs))
-    kept = set(kept_before(wishes.root, every, keeping))
-    absent = _lacking(every, missing_files(wishes.root, every)) - kept
-    live = live_among(wishes.root, every) - kept - absent
-    groups = kept, set(every) - kept - absent - live, live, absent
-
-    def line(name: object, title: str, runs: Sequence[RunSettings]) -> str:
-        counts = [len(group.intersection(runs)) for group in groups]
-        texts = [f"{count:,}" if count else "-" for count in counts] if runs else [""] * 4
-        return _LINE.format(name, title, *texts).rstrip()
-
-    lines = [_LINE.format("", "runs:", "kept", "to do", "live", "missing")]
-    for table in tables:
-        lines.append(line(table.number, table.title, runs_of[str(table.number)]))
-        lines.append(f"      {table.name}: {first_of(table.id_sets, 4)}")
-    if is_all:
-        lines += [
-            line(f"fig{n}", title, runs_of.get(f"fig{n}", [])) for n, title in FIGURES.items()
-        ]
-        lines.append(line("", "all, equal runs once", every))
-    return [
-        *lines,
-        "to do: zsntta paper 10 runs them; live: they read images, --live runs them, too;",
-        "missing: they lack features, which zsntta paper 10 --extract makes.",
-    ]

@@ -1,14 +1,15 @@
-"""The whole paper in a folder: tables and figures beside what is printed, with an index of them.
+"""The whole paper: what is kept, to do and missing of it; and in a folder, with an index.
 
 Each file is absent or whole, and the index is written anew with each table. If the command is
 stopped, the folder shows what there is so far, and the same command goes on with kept runs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
+from zsntta_cli.errors import SettingsError, StoreError, counted, first_line, first_of
 from zsntta_cli.files import write_whole
 from zsntta_cli.paper.compare import counts
 from zsntta_cli.paper.figures import (
@@ -19,14 +20,19 @@ from zsntta_cli.paper.figures import (
     figure_runs,
     published,
 )
-from zsntta_cli.paper.measuring import Measuring
-from zsntta_cli.paper.runs import all_runs
+from zsntta_cli.paper.measuring import Measuring, lacking
+from zsntta_cli.paper.runs import Wishes, all_runs
 from zsntta_cli.paper.shown import TableContent, render
 from zsntta_cli.paper.tables import FIGURES, TABLES, PaperTable
 from zsntta_cli.report.figure import Figure
 from zsntta_cli.results.exchange import to_line
+from zsntta_cli.results.grid import missing_files
+from zsntta_cli.results.store import Keeping, kept_before
+from zsntta_cli.simulation.runs import RunSettings
+from zsntta_cli.simulation.tuned import live_among
 
 INDEX, RECORDS = "index.html", "records.jsonl"
+_LINE = "{:>4}  {:<47}{:>6}{:>7}{:>6}{:>8}"  # of the overview
 _FORMS = {".md": "markdown", ".tex": "latex", ".csv": "csv"}
 _TITLE = "A reproduction of “Noisy Test-Time Adaptation in Vision-Language Models”"
 _PAGE = """<!doctype html>
@@ -134,3 +140,36 @@ def reproduce(folder: Path, measuring: Measuring, command: str) -> Reproduction:
     lines = "".join(f"{to_line(record)}\n" for record in measuring.records.values())
     write_whole(folder / RECORDS, lines.encode())
     return result
+
+
+def overview(tables: Sequence[PaperTable], wishes: Wishes, keeping: Keeping) -> list[str]:
+    """Two lines a table; of all tables, also a line a figure and the sum. Nothing is run."""
+    runs_of = {str(table.number): all_runs(wishes, [table]) for table in tables}
+    is_all = len(tables) == len(TABLES)
+    for number in SHOWN_FIGURES if is_all else ():
+        runs_of[f"fig{number}"] = figure_runs(number, wishes)
+    every = list(dict.fromkeys(run for runs in runs_of.values() for run in runs))
+    kept = set(kept_before(wishes.root, every, keeping))
+    absent = lacking(every, missing_files(wishes.root, every)) - kept
+    live = live_among(wishes.root, every) - kept - absent
+    groups = kept, set(every) - kept - absent - live, live, absent
+
+    def line(name: object, title: str, runs: Sequence[RunSettings]) -> str:
+        counts = [len(group.intersection(runs)) for group in groups]
+        texts = [f"{count:,}" if count else "-" for count in counts] if runs else [""] * 4
+        return _LINE.format(name, title, *texts).rstrip()
+
+    lines = [_LINE.format("", "runs:", "kept", "to do", "live", "missing")]
+    for table in tables:
+        lines.append(line(table.number, table.title, runs_of[str(table.number)]))
+        lines.append(f"      {table.name}: {first_of(table.id_sets, 4)}")
+    if is_all:
+        lines += [
+            line(f"fig{n}", title, runs_of.get(f"fig{n}", [])) for n, title in FIGURES.items()
+        ]
+        lines.append(line("", "all, equal runs once", every))
+    return [
+        *lines,
+        "to do: zsntta paper 10 runs them; live: they read images, --live runs them, too;",
+        "missing: they lack features, which zsntta paper 10 --extract makes.",
+    ]

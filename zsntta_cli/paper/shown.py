@@ -22,11 +22,11 @@ _HEADS = {
 _LEAD_COLUMN = "against ZS-CLIP"
 _BEYOND = "! is beyond what seeds explain: by Student's t in less than 5 % of equal experiments"
 _ONE_SEED = (
-    "note: a difference of one seed, where the paper prints no ± to judge it by, is not marked: "
+    "a difference of one seed, where the paper prints no ± to judge it by, is not marked: "
     "--seed 0-4 measures five"
 )
-_SPREAD = "note: ± of an average here: the mean of the sets' deviations, as the paper's"
-_OTHERS = "note: numbers of sets that are not the published ones are not marked"
+_SPREAD = "± of an average here: the mean of the sets' deviations, as the paper's"
+_OTHERS = "numbers of sets that are not the published ones are not marked"
 COLUMNS = (
     "table", "encoder", "id_set", "row", "method", "ratio", "ood_set", "metric", "measured",
     "measured_std", "seeds", "printed", "printed_std", "difference", "beyond", "note",
@@ -163,25 +163,28 @@ def _difference(number: Number) -> str:
 
 def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     """The notes that a reader of the table needs."""
-    notes = [f"note: {note}" for note in table.notes if any(one.printed for one in numbers)]
     lacking: dict[tuple[str, str, str], dict[str, None]] = {}  # rows without the same average
     records: dict[int, Any] = {}
+    is_printed = has_spread = is_other = is_of_one_seed = is_beyond = False
     for number in numbers:
+        is_printed |= number.printed is not None
+        if not (measured := number.measured):
+            continue
         records |= {id(record): record for record in number.records}
-        if number.measured and number.measured.lacks:
-            place = number.place.id_set, _column(number), number.measured.lacks
+        has_spread |= len(measured.seeds) > 1
+        if measured.lacks:
+            place = number.place.id_set, _column(number), measured.lacks
             lacking.setdefault(place, {})[number.place.row] = None
-    notes += [_SPREAD] * any(len(n.measured.seeds) > 1 for n in numbers if n.measured)
-    notes += [
-        f"note: {id_set}, {column}: no average of {', '.join(names)}: there is {lacks}"
-        for (id_set, column, lacks), names in lacking.items()
-    ]
+        if not math.isnan(number.difference):
+            is_other |= number.is_of_other_images
+            is_of_one_seed |= math.isnan(number.most)
+            is_beyond |= number.is_beyond
+    notes = [*table.notes] * is_printed + [_SPREAD] * has_spread
+    for (id_set, column, lacks), names in lacking.items():
+        notes.append(f"{id_set}, {column}: no average of {', '.join(names)}: there is {lacks}")
     if records:
         from zsntta_cli.simulation.notes import strongest  # it imports NumPy
 
-        texts = strongest(note for record in records.values() for note in record.notes)
-        notes += [f"note: {text}" for text in texts]
-    compared = [number for number in numbers if not math.isnan(number.difference)]
-    notes += [_OTHERS] * any(number.is_of_other_images for number in compared)
-    notes += [_ONE_SEED] * any(math.isnan(number.most) for number in compared)
-    return notes + [_BEYOND] * any(number.is_beyond for number in compared)
+        notes += strongest(note for record in records.values() for note in record.notes)
+    notes += [_OTHERS] * is_other + [_ONE_SEED] * is_of_one_seed
+    return [f"note: {note}" for note in notes] + [_BEYOND] * is_beyond

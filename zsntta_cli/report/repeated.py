@@ -8,7 +8,6 @@ from zsntta_cli.report.forms import FORMS, draw, write_rows
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import View, run_notes, stopped_notes
 from zsntta_cli.results import frame
-from zsntta_cli.results.frame import ResultRow
 from zsntta_cli.results.repeating import Repeated
 from zsntta_cli.simulation.metrics import METRICS, Metric
 from zsntta_cli.simulation.record import Record
@@ -40,56 +39,41 @@ def _rows(old: Record, new: Record) -> Iterator[dict[str, Any]]:
         "ratio": run.stream.ratio, "seed": run.stream.seed,
     }  # fmt: skip
     for name in METRICS:
-        values = [record.metric(name) for record in (old, new)]
-        if not all(map(math.isnan, values)):
-            texts = dict(zip(("old", "new", "difference"), _with_difference(*values), strict=True))
+        before, now = old.metric(name), new.metric(name)
+        values = {"old": before, "new": now, "difference": now - before}
+        texts = {key: None if math.isnan(value) else value for key, value in values.items()}
+        if any(value is not None for value in texts.values()):
             yield {**facts, "metric": name, **texts}
-
-
-def _with_difference(old: float, new: float) -> list[float | None]:
-    return [None if math.isnan(value) else value for value in (old, new, new - old)]
 
 
 def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
     """A sheet for each ID set and encoder, with a row for each method, settings and OOD set."""
     olds = {new.settings: old for old, new in repeated}
     for table in frame.tables(new for _, new in repeated):
-        names = frame.labels(table.rows, without=())
-        rows = [
-            SheetRow(
-                (_label(row, names[row], view), ood_set or "-"),
-                {view.head(metric): _texts(row, ood_set, metric, olds) for metric in view.shown},
-            )
-            for row in table.rows
-            for ood_set in (table.columns if frame.CLEAN not in row.runs else [frame.CLEAN])
-            if row.on(ood_set)
-        ]
-        columns = {view.head(metric): _HEADS for metric in view.shown}
-        title = f"ID: {table.id_set}, {table.encoder}: recorded results and those here"
+        sheet = Sheet(
+            f"ID: {table.id_set}, {table.encoder}: recorded results and those here",
+            ("Method", "OOD set"), {view.head(metric): _HEADS for metric in view.shown},
+            command=view.command,
+        )  # fmt: skip
+        for row, label in frame.labels(table.rows, without=()).items():
+            for ood_set in table.columns if frame.CLEAN not in row.runs else [frame.CLEAN]:
+                if runs := row.on(ood_set):
+                    values = {}
+                    for metric in view.shown:
+                        new = row.by_seed(ood_set, metric.name)
+                        old = {seed: olds[runs[seed].settings].metric(metric) for seed in new}
+                        values[view.head(metric)] = _texts(old, new, metric)
+                    sheet.rows.append(SheetRow((label, ood_set or "-"), values))
         records = [record for row in table.rows for record in row.records]
-        notes = stopped_notes(records) + run_notes(records, view.shown)
-        yield Sheet(title, ("Method", "OOD set"), columns, rows, notes, command=view.command)
+        sheet.notes += stopped_notes(records) + run_notes(records, view.shown)
+        yield sheet
 
 
-def _label(row: ResultRow, label: str, view: View) -> str:
-    """A row's label with its method as the view names it."""
-    return view.labels.get(row.method, row.method) + label.removeprefix(row.method)
-
-
-def _texts(row: ResultRow, ood_set: str, metric: Metric, olds: dict[Any, Record]) -> list[str]:
+def _texts(old: dict[int, float], new: dict[int, float], metric: Metric) -> list[str]:
     """A metric's old and new mean over the seeds that both have, and the difference."""
-    new = row.by_seed(ood_set, metric.name)
-    old = {seed: olds[row.on(ood_set)[seed].settings].metric(metric) for seed in new}
-    value, before = frame.fold(new), frame.fold(old)
-    return [
-        metric.text(before.mean, before.std),
-        metric.text(value.mean, value.std),
-        _signed(value.mean - before.mean, metric),
-    ]
-
-
-def _signed(difference: float, metric: Metric) -> str:
-    """A difference with its sign; without one if it rounds to zero."""
-    text = metric.text(abs(difference))
+    before, now = frame.fold(old), frame.fold(new)
+    difference = now.mean - before.mean
+    text = metric.text(abs(difference))  # without a sign if it rounds to zero
     is_something = bool(text.strip("0.")) and not math.isnan(difference)
-    return ("-" if difference < 0 else "+") * is_something + text
+    sign = ("-" if difference < 0 else "+") * is_something
+    return [metric.text(before.mean, before.std), metric.text(now.mean, now.std), sign + text]

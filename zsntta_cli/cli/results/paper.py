@@ -194,7 +194,7 @@ def paper(
             )
         form_of(output or Path("fig.pdf"), FIGURE_ENDINGS)
     if published:
-        if bool(encoder.given):
+        if encoder.given:
             raise SettingsError(
                 "--published shows what is printed: leave --model, or another encoder, out."
             )
@@ -206,7 +206,7 @@ def paper(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."
         )
     if listed and not (everything or dry_run):
-        from zsntta_cli.paper.measuring import overview
+        from zsntta_cli.paper.reproduction import overview
 
         for line in overview(listed, wishes, keeping):
             say(line)
@@ -224,7 +224,7 @@ def paper(
     from zsntta_cli.paper.measuring import Measuring
     from zsntta_cli.simulation import LiveDevices
 
-    choice = encoder.choice() if bool(encoder.given) else None
+    choice = encoder.choice() if encoder.given else None
     devices = LiveDevices(live_options.settings(choice), reporter) if live else None
     measuring = Measuring(wishes, reporter, keeping, jobs.chosen(), devices)
     if everything:
@@ -346,10 +346,11 @@ def _show_tables(
     given: Mapping[str, Any],
 ) -> None:
     """Run what tables lack, and show them in a form, on stdout or in a file."""
+    from zsntta_cli.paper.runs import all_runs
     from zsntta_cli.paper.shown import render
 
     form, output = where
-    measuring.obtain(_runs(tables, (), measuring.wishes))
+    measuring.obtain(all_runs(measuring.wishes, tables))
     _say_what_is_left(measuring, given)
     contents = [measuring.content(table, command_line()) for table in tables]
     put(render(contents, form, output is not None), output)
