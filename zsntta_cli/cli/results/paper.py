@@ -280,8 +280,10 @@ def _extract(
 
     Raises:
         SettingsError: a folder of features is named, and no model.
+        EncoderError: a path of weights that is no file.
     """
     from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.encoders.weights import check_named
     from zsntta_cli.extraction.plan import ExtractPlan
 
     if wishes.named and wishes.named.folder:
@@ -289,6 +291,8 @@ def _extract(
             "--extract needs a model: name it by --model, as in zsntta paper 10 --extract --model "
             "tiny."
         )
+    if wishes.named:
+        check_named(wishes.named)
     settings = ExtractSettings(
         workers=options.workers, device=options.device, features_dir=wishes.root
     )
