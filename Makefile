@@ -47,7 +47,7 @@ slow: $(VENV)/.dev
 
 # Hostile files, kills and signals at any moment, full disks, at length: a quarter of an hour on two cores.
 torture: $(VENV)/.dev
-	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/methods/test_invariants.py \
+	ZSNTTA_TORTURE=1 $(BIN)/pytest -q -n 2 --dist loadfile tests/torture tests/whole/test_kills.py tests/methods/test_invariants.py \
 	  tests/simulation/test_method_checks.py
 
 # The suite with the lowest versions that pyproject.toml allows of what it names, in an environment of its own.
