@@ -1,8 +1,5 @@
 """Features made elsewhere: how their arrays are taken, and why they are not."""
 
-import dataclasses
-import inspect
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +8,8 @@ from feature_files import imported, not_imported
 from made import PROMPT
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import locked
-from zsntta_cli.cache.npz import ImportPlan, import_features
-from zsntta_cli.cli import cache
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.simulation.runs import build_run
-from zsntta_cli.simulation.sources import Library
 
 RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)  # norms 5, 13, 17, 3
 LABELS = np.array([0, 1, 2, 1])
@@ -129,14 +121,6 @@ def test_noise_images():
 # --- sets beside each other
 
 
-def test_sets_of_one_encoder_meet_whatever_their_precision():
-    imported(whole(), "in")
-    imported(savez("g.npz", features=RAW.astype(np.float16)), "out")
-    imported(savez("h.npz", features=RAW.astype(np.float64)), "noise-gaussian")
-    settings = build_run("adand", "imported", "in", "out", PROMPT)
-    assert Library(Path("features")).sources(settings).sizes == (4, 4, 4)
-
-
 def test_a_folder_is_of_one_encoder_and_one_scale():
     imported(savez(features=RAW), logit_scale=50.0)
     other = savez("g.npz", features=np.ones((2, 4)))
@@ -145,21 +129,6 @@ def test_a_folder_is_of_one_encoder_and_one_scale():
     not_imported("another encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
                  name="more", features=Path("f.npz"))  # fmt: skip
     assert imported(other, "more", encoder="mine")[0].identity["model"] == "mine"
-
-
-def test_an_import_waits_for_who_writes_the_file(folder):
-    path, notes = folder / "features/imported/pets.h5", []
-    with locked(path, print):
-        other = threading.Thread(
-            target=import_features,
-            args=(ImportPlan("pets", whole()), folder / "features", notes.append),
-        )
-        other.start()
-        other.join(1)
-        assert not path.exists()
-    other.join()
-    assert notes[-1] == f"{path} is being written by another process: waiting."
-    assert len(store.read(path)) == 4
 
 
 def test_what_is_there_is_replaced_on_demand_alone():
@@ -253,14 +222,6 @@ def test_a_file_without_what_is_asked_of_it():
     not_imported(". is no file that can be read", features=path, labels=Path("."))
     not_imported("f.npz holds 'x', must hold 'features' or 'image_features'",
                  features=savez(x=RAW))  # fmt: skip
-
-
-def test_defaults_of_the_command_line_are_the_plans():
-    options = inspect.signature(cache.import_).parameters
-    for field in dataclasses.fields(ImportPlan):
-        default = options[field.name].default
-        required = default is inspect.Parameter.empty and field.default is dataclasses.MISSING
-        assert required or default == field.default, field.name
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,7 @@
 """How features came to be: what files say, what records keep of it, what differs."""
 
 import json
-import platform
-from importlib.metadata import version
-from pathlib import Path
 
-import numpy as np
 import pytest
 from feature_files import write_pets
 from made import MADE_UP
@@ -17,7 +13,6 @@ from zsntta_cli.cache.origin import (
     origins_in,
     shared_once,
 )
-from zsntta_cli.cache.split import split
 
 ENCODER = {
     **MADE_UP, "pretrained": "/home/me/secret/mine.pt", "weights_sha256": "ab" * 32,
@@ -35,29 +30,6 @@ def write(path, **changes):
 def origin(path, **changes):
     write(path, **changes)
     return origin_of(store.read(path))
-
-
-def test_a_file_says_what_made_it_beside_the_encoder_and_the_source(tmp_path):
-    write(tmp_path / "pets.h5")
-    features = store.read(tmp_path / "pets.h5")
-    assert features.machine["versions"]["numpy"] == version("numpy")
-    assert features.machine["versions"]["python"] == platform.python_version()
-    assert features.machine["cpu"]
-    assert features.identity == ENCODER, "the identity stays what it was"
-    assert features.created[:2] == "20"
-
-
-def test_the_digest_is_of_the_features_alone(tmp_path):
-    digests = {write(tmp_path / "pets.h5", machine={"cpu": cpu}) for cpu in ("one", "other")}
-    assert len(digests) == 1
-
-
-def test_the_parts_of_a_split_were_made_as_the_whole_was(tmp_path):
-    path = tmp_path / "made" / "pets.h5"
-    write(path, machine={"cpu": "an old one"}, labels=np.array([0, 1, 0, 1, 1, 0], np.int32))
-    for part in split(path, "half", [0]):
-        assert store.read(part).machine == {"cpu": "an old one"}
-        assert origin_of(store.read(part))["split"]["of"] == "pets"
 
 
 def test_an_origin_names_no_place_of_the_machine(tmp_path):
@@ -118,21 +90,3 @@ def test_limits_images_batches_and_processors_differ_too(tmp_path):
     assert differences_in_words(here, there) == (
         "cpu: B -> A; batch_size: 128 -> 50; images: 300 -> 10000; limit: 300 -> none"
     )
-
-
-def test_where_nothing_differs_or_nothing_is_recorded_that_is_said(tmp_path):
-    made = origin(tmp_path / "pets.h5")
-    assert "made in the same way" in differences_in_words(made, made)
-    assert differences_in_words(made, {}) == "the record does not say how they were made"
-    assert "feature file here" in differences_in_words({}, made)
-    later = {**made, "created": "2027-01-01"}
-    assert "made in the same way" in differences_in_words(made, later), "when it was is none"
-
-
-def test_every_maker_of_files_says_what_made_them(cache):
-    files = sorted(Path(cache, "tiny").glob("*.h5"))
-    assert len(files) == 6
-    for path in files:
-        facts = store.read(path).machine
-        assert facts["batch_size"] == 50
-        assert set(facts["versions"]) >= {"zsntta", "numpy", "pillow", "torchvision"}

@@ -3,7 +3,6 @@
 import shutil
 from types import SimpleNamespace
 
-import httpx
 import huggingface_hub
 import numpy as np
 import pytest
@@ -141,12 +140,6 @@ def test_a_file_that_fails_its_digest_is_not_kept(serve, features, uploads, tmp_
     assert not list((tmp_path / "here").rglob("*.h5"))
 
 
-def test_what_broke_off_goes_on(hub, tmp_path):
-    hub.cuts = [5_000]
-    assert pulled(tmp_path / "here", ["pets"])
-    assert not hub.cuts
-
-
 def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, monkeypatch):
     pulled(tmp_path / "here", ["pets"])
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -160,16 +153,6 @@ def test_what_the_hub_refuses_is_told_in_a_line(hub, tmp_path):
         with pytest.raises(StoreError, match=said) as raised:
             list(pull(name, tmp_path, (), None, print))
         assert "\n" not in str(raised.value)
-
-
-def test_an_upload_that_is_refused_is_told_in_a_line(uploads, features, monkeypatch):
-    def refuse(*_, **__):
-        response = httpx.Response(403, request=httpx.Request("POST", "http://127.0.0.1"))
-        raise huggingface_hub.errors.HfHubHTTPError("403 Forbidden", response=response)
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "create_repo", refuse)
-    with pytest.raises(StoreError, match=r"cannot reach someone/features .*403 Forbidden"):
-        pushed(features, ("pets",))
 
 
 def test_a_second_push_keeps_the_first_and_the_card(uploads, features):

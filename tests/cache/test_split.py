@@ -5,15 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from feature_files import write_features, write_pets
-from hypothesis import given
-from hypothesis import strategies as st
-from made import PROMPT, TINY, refused
+from feature_files import write_pets
+from made import TINY, refused
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.split import drawn_classes, split
-from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.cache.split import split
 
 
 def test_the_two_halves_are_the_set(cached):
@@ -86,34 +82,3 @@ def test_what_has_no_labels_cannot_be_split(cached, tmp_path):
     write_pets(tmp_path / "pets.h5")  # the fourth of its images has none
     with refused("'pets' has 1 image without a label"):
         list(split(tmp_path / "pets.h5", "half", [0]))
-
-
-@given(st.integers(2, 60), st.data(), st.integers(0, 9))
-def test_drawn_classes_are_distinct_and_follow_the_seed(total, data, seed):
-    count = data.draw(st.integers(1, total - 1))
-    drawn = drawn_classes(total, count, seed)
-    assert drawn == sorted(set(drawn)) == drawn_classes(total, count, seed)
-    assert len(drawn) == count
-    assert set(drawn) <= set(range(total))
-    with pytest.raises(SettingsError):
-        drawn_classes(total, total, seed)
-
-
-def test_a_part_of_the_images_that_an_earlier_version_made_is_a_set(cached):
-    """Under its own name: defaults, partners and texts that it lacks are no longer the whole's."""
-    whole, drawn = store.read(Path("features/tiny/shapes.h5")), slice(0, 60)
-    of_whole = {"of": "shapes", "part": "tune", "images": "20%", "seed": 0, "digest": whole.digest}
-    write_features(
-        Path("features/tiny/shapes-tune.h5"), kind=DATASET, name="shapes-tune",
-        encoder=whole.identity, source={**whole.source, "split": of_whole},
-        blocks=[whole.image_features[drawn]], labels=whole.labels[drawn],
-        sample_ids=store.read_sample_ids(whole.path)[drawn], class_names=whole.class_names,
-        texts=whole.texts.values(),
-    )  # fmt: skip
-    assert cached("cache", "verify").exit_code == 0
-    run = ("simulate", "--id", "shapes-tune", "--ood", "glyphs", "--prompt", PROMPT, *TINY)
-    for method in ("adand", "tent"):
-        result = cached(*run, "--method", method, "--limit", 30, "--format", "json")
-        assert result.exit_code == 0, result.stderr
-        assert json.loads(result.stdout)[0]["features"]["sets"]["shapes-tune"]["split"] == of_whole
-    assert cached("cache", "split", "shapes-tune", "--id-classes", 4).exit_code == 0

@@ -77,13 +77,6 @@ def test_a_generic_text_is_written_added_and_read(path):
     assert store.read(path).generic_source == "others"
 
 
-def test_texts_of_bytes_that_are_no_utf_8_are_read(path):
-    write_pets(path, texts=[Text("a \udc80 {}.", UNIT)], class_names=["cat" * 999, "\udcff é"])
-    features = store.read(path)
-    assert list(features.texts) == ["a \udc80 {}."]
-    assert features.class_names == ("cat" * 999, "\udcff é")
-
-
 def test_a_description_has_all_but_the_rows(path):
     whole, header = store.read(path), store.read(path, rows=False)
     assert (len(header), header.dim, header.image_features.dtype) == (6, 4, np.float16)
@@ -179,14 +172,12 @@ def test_what_verify_refuses_is_not_read(path, changes, said):
     assert said in " ".join(problems(path))
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("method", ["zs-clip", "energy", "adand"])
-def test_features_that_are_no_numbers_give_none(tmp_path, value, dtype, method):
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_features_that_are_no_numbers_give_none(tmp_path, value):
     """Neither a number nor a warning: reading them looks at no value, their scores tell."""
     path = tmp_path / "features" / "made" / "pets.h5"
-    write_pets(path, blocks=with_value((5, 3), value, dtype), labels=np.zeros(6, np.int32))
-    run = build_run(method, "made", "pets", None, "a {}.", ratio=0, noise="none")
+    write_pets(path, blocks=with_value((5, 3), value), labels=np.zeros(6, np.int32))
+    run = build_run("adand", "made", "pets", None, "a {}.", ratio=0, noise="none")
     with refused("1 features are not finite (the first in row 5", error=StoreError):
         Simulator(tmp_path / "features").run(run)
     assert "not finite" in " ".join(problems(path))
@@ -208,9 +199,3 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, monkeypatch, whe
         store.add_texts(path, [Text("x {}", UNIT)])
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").touch()
-    with refused("cannot write", error=StoreError):
-        write_pets(tmp_path / "file" / "pets.h5")

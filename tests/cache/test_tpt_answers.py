@@ -46,14 +46,6 @@ def test_answers_add_up(tmp_path):
     assert stored(tmp_path) == []  # they are no features, and nothing unfinished
 
 
-def test_the_first_answer_of_an_image_stays(tmp_path):
-    file, other = answer_file(tmp_path), answers_of([1])
-    file.save(other.copy())
-    other[1] = 9
-    file.save(other)
-    assert rows_of(file.read()) == [1]
-
-
 @pytest.mark.parametrize("other", [{"digest": "e"}, {"asked": {**ASKED, "prompt": "{}"}}])
 def test_answers_on_other_features_or_of_another_question_are_none(tmp_path, other):
     file, theirs = answer_file(tmp_path), answer_file(tmp_path, **other)

@@ -141,6 +141,12 @@ def test_an_encoder_is_known_by_its_weights_wherever_they_lie(zsntta, two_checkp
     assert len(list(features.iterdir())) == 2
 
 
+def test_an_encoder_that_cannot_be_had_leaves_no_folder(zsntta):
+    result = zsntta("extract", "--dataset", "digits", "--model", "RN50", "--pretrained", "nonsense")
+    fails(result, "'nonsense' is no file and no weights of RN50", stdout=None)
+    assert not Path("features").exists()
+
+
 def test_weights_that_change_behind_a_name_are_noticed(zsntta, monkeypatch):
     command = ("extract", "--limit", 20, *TINY, "--dataset")
     assert zsntta(*command, "digits").exit_code == 0

@@ -104,19 +104,6 @@ def test_features_are_those_of_the_library(checkpoint, tmp_path):
     np.testing.assert_allclose(encoder.encode_texts(prompts), text, atol=1e-6)
 
 
-def test_what_the_checkpoint_is_stands_in_its_identity(checkpoint, tmp_path):
-    kind, model = checkpoint
-    identity = load_encoder(EncoderChoice(f"hf:{tmp_path / kind}"), "cpu").identity
-    scale = float(model.logit_scale.detach().exp())
-    assert identity["logit_scale"] == pytest.approx(scale)
-    assert identity["quick_gelu"] == (kind == "clip")
-    assert identity["image_size"] == SIDE
-    assert identity["versions"]["transformers"] == transformers.__version__
-    assert identity.get("logit_bias") == (-9.0 if kind == "siglip" else None)
-    assert identity["preprocessing"]["resize_mode"] == {"clip": "shortest"}.get(kind, "squash")
-    assert identity["preprocessing"]["interpolation"] == {"clip": "bicubic"}.get(kind, "bilinear")
-
-
 def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
     kind, _ = checkpoint
     assert extract(zsntta, kind, "--dataset", "glyphs").exit_code == 0
@@ -131,20 +118,6 @@ def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
     render("shapes").image(0).save(picture)
     result = zsntta("detect", picture, *model, "--classes", "circle,star")
     assert result.exit_code == 0, result.output
-
-
-def test_a_folder_has_no_place_in_records(zsntta, checkpoint, tmp_path):
-    kind, _ = checkpoint
-    model = f"hf:{tmp_path}/{kind}"
-    assert EncoderChoice(model).slug == f"hf-{kind}"
-    for where in (model, f"hf:./{kind}"):
-        result = zsntta("extract", "--model", where, "--dataset", "shapes", "--limit", "20",
-                        "--no-partners")  # fmt: skip
-        assert result.exit_code == 0, "the same model in the same folder, however it is named"
-    result = zsntta("simulate", "--model", model, "--method", "zs-clip", "--id", "shapes",
-                    "--ratio", "0", "--output", "r.json")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert str(tmp_path) not in Path("r.json").read_text()
 
 
 # --- what is no such checkpoint
@@ -205,14 +178,6 @@ def test_one_number_is_the_shortest_side_of_a_clip(tmp_path):
     again = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").identity
     assert again == before
     assert again["preprocessing"]["resize_mode"] == "shortest"
-
-
-def test_a_checkpoint_brings_its_weights(zsntta):
-    result = zsntta(
-        "extract", "--model", "hf:./clip", "--pretrained", "laion2b", "--dataset", "shapes"
-    )
-    assert result.exit_code == 2
-    assert "hf:./clip brings its own weights: leave it out" in result.stderr
 
 
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):

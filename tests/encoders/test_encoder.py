@@ -1,7 +1,6 @@
 """Encoders that open_clip loads: the released code's logits, OpenAI's files, what is said."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ import released
 import torch
 from made import CONFIG, fails, refused
 
-from zsntta_cli.cache import store
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
 from zsntta_cli.errors import EncoderError, SettingsError
@@ -18,16 +16,6 @@ from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
 
 VECTORS = released.load("live")
-RESNET = {
-    "embed_dim": 32,
-    "vision_cfg": {"image_size": 32, "layers": [1, 1, 2, 1], "width": 16, "patch_size": None},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
-}  # as RN50 is, but small
-PATCH_14 = {
-    "embed_dim": 48,
-    "vision_cfg": {"image_size": 28, "layers": 3, "width": 128, "patch_size": 14},
-    "text_cfg": {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 1, "layers": 2},
-}  # as ViT-L-14 is, but small
 
 
 @pytest.fixture
@@ -38,8 +26,7 @@ def openai_state():
 
 @pytest.fixture
 def registered(know):
-    know(clip_test=CONFIG, clip_test_quickgelu={**CONFIG, "quick_gelu": True}, resnet=RESNET,
-         patch_14=PATCH_14)  # fmt: skip
+    know(clip_test=CONFIG, clip_test_quickgelu={**CONFIG, "quick_gelu": True})
 
 
 def logits_of(encoder):
@@ -101,26 +88,6 @@ def test_openais_own_archive_forces_quick_gelu(openai_state, registered, tmp_pat
     np.testing.assert_allclose(logits_of(encoder), VECTORS["zs-clip/logits"], atol=1e-4)
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit")
-@pytest.mark.parametrize(("model", "config"), [("resnet", RESNET), ("patch-14", PATCH_14)])
-def test_openais_archives_of_other_towers(registered, tmp_path, model, config):
-    """In half precision, as OpenAI's are, against open_clip's own model with QuickGELU."""
-    import open_clip
-
-    torch.manual_seed(1)
-    reference = open_clip.CLIP(**config, quick_gelu=True).half().float().eval()
-    state = {k: v.half() if v.is_floating_point() else v for k, v in reference.state_dict().items()}
-    torch.jit.script(Archive(state)).save(str(tmp_path / "RN.pt"))
-    encoder = load_encoder(EncoderChoice(model, str(tmp_path / "RN.pt")), "cpu")
-    assert encoder.identity["quick_gelu"] is True
-    images = torch.randn(3, 3, encoder.image_size, encoder.image_size)
-    with torch.inference_mode():
-        expected = reference.encode_image(images).numpy()
-        text = reference.encode_text(encoder.text._tokenize(["a cat"]), normalize=True).numpy()
-    np.testing.assert_allclose(encoder.encode_images(images), expected, atol=1e-5)
-    np.testing.assert_allclose(encoder.encode_texts(["a cat"]), text, atol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("model", "said"),
     [("ViT-B-16", "it with GELU. For weights that were trained with QuickGELU, as OpenAI's, use "
@@ -139,29 +106,6 @@ def test_a_file_does_not_tell_its_activation(tmp_path, model, said):
         assert told.startswith(str(path))
         assert told.endswith(said)
     assert activation_note(EncoderChoice(model, "openai")) is None, "a tag tells it"
-
-
-@pytest.mark.filterwarnings("ignore:.torch.jit")
-def test_the_note_on_the_activation_is_told_once(zsntta, openai_state, monkeypatch, tmp_path):
-    """For tensors alone; not for OpenAI's archive, nor where the features are there already."""
-    import open_clip.factory
-
-    monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, "ViT-B-16", CONFIG)
-    torch.save(openai_state, tmp_path / "tensors.pt")
-    torch.jit.script(Archive(openai_state)).save(str(tmp_path / "archive.pt"))
-    notes = []
-    for name in ("tensors", "tensors", "archive"):
-        result = zsntta("extract", "--model", "ViT-B-16", "--pretrained", f"{name}.pt", "--dataset",
-                        "digits", "--limit", 4, "--noise", "gaussian", "--no-partners")  # fmt: skip
-        assert result.exit_code == 0, result.output
-        notes.append(result.stderr.count("does not tell which activation"))
-    assert notes == [1, 0, 0]
-    known = [
-        store.read(path).identity["quick_gelu"]
-        for name in ("tensors", "archive")
-        for path in Path("features").glob(f"ViT-B-16-{name}-*/digits.h5")
-    ]
-    assert known == [False, True]
 
 
 def test_without_a_network_the_line_says_which_file_to_get(monkeypatch, tmp_path):
@@ -247,16 +191,6 @@ def test_the_embedded_encoder(tiny):
     prompts = ["a photo of a star.", "a photo of a ring."]
     assert np.array_equal(tiny.encode_texts(prompts), again.encode_texts(prompts))
     assert tiny.encode_texts(prompts)[0] @ tiny.encode_texts(prompts)[1] < 0.95
-
-
-def test_half_precision_is_near_and_recorded(tiny):
-    half = load_encoder(EncoderChoice("tiny", precision="bf16"), "cpu")
-    assert half.identity["precision"] == "bf16"
-    images = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    one, other = tiny.encode_images(images), half.encode_images(images)
-    cosine = (one * other).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(other, axis=1)
-    assert cosine.min() > 0.99
-    assert not np.array_equal(one, other)
 
 
 def test_the_embedded_encoder_brings_its_own_weights():

@@ -15,10 +15,8 @@ from made import fails
 from PIL import Image
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.identity import difference
 from zsntta_cli.encoders.clip import load_encoder
-from zsntta_cli.encoders.text import TextTower, load_tokenizer
-from zsntta_cli.encoders.weights import _preprocessing
+from zsntta_cli.encoders.text import TextTower
 from zsntta_cli.errors import EncoderError
 from zsntta_cli.settings import EncoderChoice
 
@@ -94,17 +92,6 @@ def test_a_text_tower_of_any_options_gets_whole_prompts_features(pool, causal, c
     torch.testing.assert_close(found, whole, atol=1e-6, rtol=0)
 
 
-def test_a_towers_padding_counts_where_it_is_not_cut():
-    """Or the tests above would hold whatever was cut."""
-    for name in ("mobileclip", "clipa", *SIGMOID):
-        model, tokens = loaded(name).model, tokenizer_of(name)(["a ring"])
-        other = tokens.clone()
-        other[:, -5:-1] = 7
-        with torch.inference_mode():
-            one, two = (model.encode_text(t, normalize=True) for t in (tokens, other))
-        assert (one - two).abs().max() > 1e-4, name
-
-
 @pytest.mark.parametrize("name", ["metaclip", "eva", "coca", *SIGMOID])
 def test_images_get_the_models_own_features_raw(name):
     encoder = loaded(name)
@@ -113,14 +100,6 @@ def test_images_get_the_models_own_features_raw(name):
     with torch.inference_mode():
         raw = encoder.model.encode_image(images, normalize=False).numpy()
     np.testing.assert_allclose(encoder.encode_images(images), raw, atol=1e-5)
-
-
-def test_another_bias_is_another_encoder_and_none_is_as_before():
-    clip, siglip = loaded("metaclip").identity, loaded("siglip-small").identity
-    assert {"loss", "logit_bias"}.isdisjoint(clip)  # a CLIP's says what it did in older files
-    moved = {**siglip, "logit_bias": -9.0}
-    assert difference(siglip, moved) == ("logit_bias", -10.0, -9.0)
-    assert difference(siglip, dict(siglip)) is None
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -141,13 +120,6 @@ def test_adapting_methods_take_a_family_or_refuse_it_in_a_line(zsntta, picture_f
         assert result.exit_code == 0, result.output
 
 
-def test_a_live_method_wants_a_bias_for_match(zsntta, picture_folder):
-    model, where = ("--model", "tiny"), ("--dataset", f"mine={picture_folder}")
-    assert zsntta("extract", *model, *where).exit_code == 0
-    run = ("simulate", *model, *where, "--id", "mine", "--ratio", 0, "--score", "match")
-    fails(zsntta(*run, "--method", "tent"), "this encoder has no logit bias", code=2)
-
-
 # --- tokenizers
 
 
@@ -159,35 +131,7 @@ def test_a_tokenizer_that_cannot_be_read_is_told_before_the_weights(monkeypatch)
     assert str(caught.value).endswith(": pip install 'zsntta[transformers]' reads it")
 
 
-def test_a_tokenizer_that_is_out_of_reach_names_the_files(monkeypatch):
-    import zsntta_cli.encoders.text as text
-
-    def away(*_):
-        raise OSError("no network\nat all")
-
-    monkeypatch.setitem(sys.modules, "transformers", object())
-    monkeypatch.setattr(text, "check_reachable", away)
-    with pytest.raises(EncoderError) as caught:
-        load_tokenizer("ViT-B-16-SigLIP2")
-    assert str(caught.value) == (
-        "cannot load the tokenizer of ViT-B-16-SigLIP2 (no network): download the files of "
-        "https://huggingface.co/timm/ViT-B-16-SigLIP2 and take local-dir:PATH of their folder as "
-        "the model."
-    )
-
-
 # --- preprocessing of a file of weights
-
-
-@pytest.mark.parametrize(
-    ("model", "mean", "resize"),
-    [("ViT-B-16-SigLIP", (0.5, 0.5, 0.5), "squash"), ("MobileCLIP-S1", (0.0, 0.0, 0.0), "shortest"),
-     ("ViT-B-16", open_clip.OPENAI_DATASET_MEAN, "shortest")],
-)  # fmt: skip
-def test_a_file_is_fed_as_all_known_weights_of_its_model_are(model, mean, resize):
-    found = _preprocessing(model, {})
-    assert tuple(found["mean"]) == mean
-    assert found["resize_mode"] == resize
 
 
 def test_a_siglip_of_a_file_squashes(tmp_path, monkeypatch):

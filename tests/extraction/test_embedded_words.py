@@ -16,7 +16,6 @@ from zsntta_cli.datasets import words as word_lists
 from zsntta_cli.encoders import text
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
-from zsntta_cli.errors import StoreError
 from zsntta_cli.extraction.extractor import Extractor
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, join_templates
@@ -113,16 +112,6 @@ def test_a_killed_list_loses_a_part_at_most(tmp_path, batch):
     extractor(root, again).words("many", WORDS, TEMPLATES)
     assert again.batches <= 3 * ALL - batch + 2 * A_PART
     assert path_in(root).read_bytes() == whole(done)
-
-
-def test_parts_of_another_list_are_not_taken(tmp_path):
-    interrupt(tmp_path, 5)
-    other = [word.replace("word", "term") for word in WORDS]
-    changed = extractor(tmp_path, Batched())
-    changed.words("many", other, [PROMPT])
-    assert "made again" in changed.reporter.notes[0]
-    with pytest.raises(StoreError, match="labels or classes of files are others"):
-        extractor(tmp_path, Batched()).words("many", WORDS, [PROMPT])
 
 
 def test_joined_templates_give_the_mean_of_theirs(tiny):

@@ -77,28 +77,6 @@ def test_an_interrupted_extraction_goes_on_where_it_was(extractor, tmp_path, sto
     assert {p.name for p in path.parent.iterdir()} == {".glyphs.lock", "glyphs.h5"}
 
 
-@pytest.mark.parametrize("change", [{"batch_size": 7}, {"store": "float32"}, {}])
-def test_what_a_stopped_run_made_of_something_else_is_made_again(extractor, stopping, change):
-    with stopping(5):
-        extractor().dataset(glyphs())
-    images = glyphs() if change else replace(glyphs(), fingerprint="other")
-    again = extractor(**change)
-    assert again.dataset(images).encoded == 70
-    assert "what a stopped run had finished is made again" in again.reporter.notes[0]
-    size = change.get("batch_size", 8) + 1
-    assert extractor(**change | {"batch_size": size}).dataset(images).encoded == 0, "files stay"
-
-
-def test_batches_of_other_sizes_give_the_same_features_but_for_their_last_bits(extractor):
-    features = [
-        store.read(extractor(batch_size=size, overwrite=True).dataset(glyphs(60)).path)
-        .image_features[:].astype(np.float32)
-        for size in (1, 7, 60)
-    ]  # fmt: skip
-    for others in features[1:]:
-        np.testing.assert_allclose(others, features[0], rtol=0, atol=2**-10)
-
-
 def test_a_file_of_other_images_is_kept(extractor):
     path = extractor().dataset(glyphs(20)).path
     before = path.read_bytes()
@@ -151,14 +129,6 @@ def test_a_broken_image_is_named_or_skipped(extractor, picture_folder, broken):
     assert features.source["skipped"] == ["dog/0.jpg"]
     assert "dog/0.jpg" not in store.read_sample_ids(extracted.path)
     assert extractor().dataset(images, [PROMPT]).encoded == 0, "a skipped image is not a change"
-
-
-def test_nothing_readable(extractor, tmp_path):
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "x.png").write_bytes(b"x")
-    images = datasets.load_images(f"bad={tmp_path / 'bad'}", Path())
-    with pytest.raises(DatasetError, match="not one image of 'bad' could be read"):
-        extractor(skip_broken=True).dataset(images)
 
 
 class Waiting:

@@ -2,7 +2,7 @@
 
 import os
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import chdir, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -21,7 +21,6 @@ from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction import cluster
 from zsntta_cli.extraction.plan import ExtractPlan
-from zsntta_cli.plugins import LoadedScripts
 from zsntta_cli.settings import EncoderChoice, ExtractSettings
 
 CORES = torch.get_num_threads()  # of a worker
@@ -74,18 +73,6 @@ def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(ext
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
         extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
     assert store.read(part_path(path, 1, 2)).source == glyphs().identity()
-
-
-def test_a_stopped_part_goes_on(extractor, tmp_path, stopping):
-    whole = extractor(tmp_path / "whole").dataset(glyphs(), [PROMPT]).path
-    with stopping(5):
-        extractor().part(glyphs(), 1, 1, [PROMPT])
-    assert extractor().part(glyphs(), 1, 1, [PROMPT]).encoded == 70 - 32
-    path = feature_path(tmp_path / "features", "tiny", "glyphs")
-    assert join_parts(path).digest == store.read(whole).digest
-    assert sorted(p.name for p in path.with_suffix(".parts").iterdir()) == [
-        ".00001-of-00001.lock", "00001-of-00001.h5",
-    ]  # fmt: skip
 
 
 def test_broken_images_are_left_out_of_their_part(extractor, picture_folder, tmp_path):
@@ -205,18 +192,6 @@ def test_two_nodes_of_which_one_is_lost_make_the_same_set(extractor, pets, tmp_p
     assert joined == 20
     [path] = (tmp_path / "ray").rglob("pets.h5")
     assert store.read(path).digest == store.read(whole).digest
-
-
-def test_a_worker_says_what_is_wrong(pets, tmp_path):
-    def made(folder, images):
-        return cluster.make_part(LoadedScripts(), folder, CORES, job_of(images, tmp_path), 1, 2)
-
-    (empty := tmp_path / "none").mkdir()
-    with chdir(tmp_path):
-        assert "'pets'" in str(made(tmp_path, empty))
-        error = made(gone := tmp_path / "gone", pets)
-    assert isinstance(error, DatasetError)
-    assert str(error).startswith(f"a worker has no folder {gone} (No such file or directory): ")
 
 
 def test_ray_needs_parts_and_to_be_installed(pets, tmp_path, monkeypatch):

@@ -3,19 +3,12 @@
 import math
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import StreamSettings, ood_share, parse_ratio, ratio_place, ratio_text
+from zsntta_cli.settings import StreamSettings, ood_share, ratio_place
 
 SHARES = st.integers(0, 99).map(lambda percent: percent / 100)
-
-
-@given(SHARES)
-def test_a_number_is_itself(share):
-    assert parse_ratio(ratio_text(share)) == share
-    assert ood_share(share) == share
 
 
 def test_equal_ratios_are_one_however_they_are_written():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zsntta_cli.datasets.names import IMAGENET, SetName
-from zsntta_cli.errors import SettingsError, counted, near
+from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, Pair
 from zsntta_cli.settings import StreamSettings, ThresholdSettings
 from zsntta_cli.settings.options import option_name, value_type
@@ -103,14 +103,3 @@ def test_the_five_of_the_family_alone_have_its_defaults(name):
     assert build_run("tpt", "", name, None, "").options.augmix == (not of_family)
     given = build_run("tent", "", name, None, "", optimizer="adam").options
     assert given.optimizer == "adam", "what is given goes before the family's"
-
-
-def test_a_near_miss_is_asked_for_and_a_far_one_is_not():
-    assert near("adnad", tuple(METHODS)) == " (did you mean 'adand'?)"
-    assert near("magic", tuple(METHODS)) == ""
-    assert near("x", ()) == ""
-
-
-def test_one_thing_is_in_the_singular():
-    assert [counted(n, "run") for n in (0, 1, 2_000)] == ["0 runs", "1 run", "2,000 runs"]
-    assert [counted(n, "class", "classes") for n in (1, 2)] == ["1 class", "2 classes"]

@@ -216,18 +216,10 @@ def _entries(root: Path, encoder_name: str | None) -> list[Path]:
         if encoder_name is not None:
             folders = [encoder_folder(root, encoder_name)]
         else:
-            folders = [path for path in _list_folder(root) if path.is_dir()]
-        return [path for folder in folders for path in _list_folder(folder)]
+            folders = [*root.iterdir()] if root.is_dir() else []
+        return sorted(path for folder in folders if folder.is_dir() for path in folder.iterdir())
     except OSError as error:
         raise StoreError(f"cannot list features ({first_line(error)}).") from error
-
-
-def _list_folder(folder: Path) -> list[Path]:
-    """List the content of a folder, in order; empty if there is no such folder."""
-    try:
-        return sorted(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _file(path: Path) -> Stored:

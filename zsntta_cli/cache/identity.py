@@ -89,6 +89,15 @@ def foreign_model(folder: str, identity: Mapping[str, Any]) -> str:
     return model if meant and is_told and model != meant.model else ""
 
 
+def misplaced(features: "Features", first: "Features") -> list[str]:
+    """What tells that a file is of another encoder than its folder, or the first file in it."""
+    folder = features.path.parent.name
+    if model := foreign_model(folder, features.identity):
+        return [f"is of {short(model)}, so it does not belong into {folder}/"]
+    differs = difference(features.identity, first.identity)
+    return [f"is of another encoder than {first.path.name} ({differs})"] if differs else []
+
+
 def without_place(name: Any, prefix: str = "") -> Any:
     """The name of a model or its weights, without the folders of the machine it lay on."""
     if not isinstance(name, str):

@@ -97,20 +97,20 @@ def verify(
     The exit code is 1 if any is bad.
     """
     from zsntta_cli.cache import store
-    from zsntta_cli.cache.accuracy import zero_shots
+    from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
     from zsntta_cli.cache.answers import stored_answers
     from zsntta_cli.cache.folder import answer_paths, find
+    from zsntta_cli.cache.identity import misplaced
     from zsntta_cli.datasets import miscounted
 
-    paths, bad = find(features_dir, names or (), encoder), 0
+    paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
     for path in paths:
-        if wrong := store.problems(path):
-            bad += 1
-            say(f"{path}: {'; '.join(wrong)}")
-            continue
-        features = store.read(path, rows=published)
-        shots = zero_shots(features) if published else []
-        wrong = [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
+        shots: list[ZeroShotAccuracy] = []
+        if not (wrong := store.problems(path)):
+            features = store.read(path, rows=published)
+            shots = zero_shots(features) if published else []
+            wrong = misplaced(features, firsts.setdefault(path.parent, features))
+            wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
         bad += bool(wrong)
         say(f"{path}: {'; '.join(wrong or ['ok', *(shot.line for shot in shots)])}")
         if not wrong and (count := miscounted(path.stem, len(features))):
