@@ -1,11 +1,13 @@
 """Options that come from the settings: each is reachable, told of, and refused where it is idle."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from made import TINY
 
-from zsntta_cli.cli.options import method_settings
+from zsntta_cli.cli.options import RARE, method_settings
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.settings.options import option_name, value_type
@@ -80,3 +82,12 @@ def test_values_of_set_are_of_their_types():
     assert of_all == ({"warmup": [5, 10, 20], "seed": [0, 1, 2]}, {})
     with pytest.raises(SettingsError):
         method_settings(["=3"])
+
+
+def test_the_page_on_streams_has_the_settings_without_an_option():
+    page = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
+    section = page[page.index("## Rare settings") : page.index("## Other groups'")]
+    told = dict(re.findall(r"^\| `([a-z][a-z-]+)` \|[^|]*\| (\w[\w-]*) \|", section, re.MULTILINE))
+    fields = {option_name(field): field for field in declared("zs-clip").values()}
+    defaults = {name: str(fields[name].default).lower() for name in RARE}
+    assert told == defaults

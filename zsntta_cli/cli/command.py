@@ -174,7 +174,8 @@ def completed(text: str, given: Mapping[str, Any]) -> str:
     folder = given.get("encoder")
     choice = encoder_of(folder, features) if isinstance(folder, str) else EncoderChoice(**named)
     if choice is None:
-        return f"{text[:start]}'{folder}' is no encoder that can be loaded here"
+        lacks = text[:start].removesuffix("or ").rstrip(" ,:")
+        return f"{lacks}: '{folder}' is no encoder that can be loaded here"
     own = [choice.options]
     own += [f"--features-dir {shlex.quote(str(features))}"] if features != FEATURES else []
     own += [f"--data-root {shlex.quote(str(data))}"] if data != DATA else []

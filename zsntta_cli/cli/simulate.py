@@ -84,7 +84,8 @@ class GridOptions:
             "--set",
             panel="What is run",
             help="A setting of the methods that have it, or of one: warmup=5,10, tda.shift=3. "
-            f"zsntta methods show NAME lists them. Of all methods: {', '.join(RARE)}.",
+            "zsntta methods show NAME lists them. Of all methods (docs/streams.md): "
+            f"{', '.join(RARE)}.",
             metavar="NAME=VALUE",
         ),
     ] = None
