@@ -10,7 +10,7 @@ from kept import kept_run
 from made import fails
 from typed import typed
 
-from zsntta_cli.cli.results import records
+from zsntta_cli.cli import records
 from zsntta_cli.results.store import RecordStore
 
 PATH = "kept.sqlite"

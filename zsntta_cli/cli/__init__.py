@@ -23,21 +23,21 @@ COMMANDS = {
     "simulate": ("Study", "simulate.simulate", "Run methods on streams of cached features."),
     "run": ("Study", "experiment.run", "Run what an experiment file says, and write its results."),
     "paper": (
-        "Study", "results.paper.paper",
+        "Study", "paper.paper",
         "Measure the paper's tables and compare with what it prints.",
     ),
     "detect": (
         "Study", "detect.detect", "Tell which images belong to none of your classes."
     ),
     "demo": ("Study", "demo.demo", "Run the main job offline, on the embedded encoder."),
-    "report": ("See", "results.report.report", "Write kept results as one HTML page."),
-    "plot": ("See", "results.plot.plot", "Draw a figure of kept results: PDF, SVG, PNG or CSV."),
+    "report": ("See", "report.report", "Write kept results as one HTML page."),
+    "plot": ("See", "plot.plot", "Draw a figure of kept results: PDF, SVG, PNG or CSV."),
     "cite": ("See", "cite.cite", "Print BibTeX of methods, sets and encoders."),
     "encoders": ("See", "datasets.encoders", "List encoders, and fetch their weights."),
     "datasets": ("See", "datasets.app", "List, show, fetch and verify the known data sets."),
     "methods": ("See", "methods.app", "List, show and check methods."),
     "cache": ("Keep", "cache.app", "List, check, split, import, export and share features."),
-    "records": ("Keep", "results.records.app", "List, export, import and remove kept results."),
+    "records": ("Keep", "records.app", "List, export, import and remove kept results."),
 }  # fmt: skip
 
 

@@ -258,7 +258,7 @@ def _extract_paper(
     Raises:
         DatasetError: sets that are at hand and could not be extracted.
     """
-    from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.cli.extract_paper import extract_for
     from zsntta_cli.paper.extracting import runs_of_paper
     from zsntta_cli.paper.runs import Wishes
 

@@ -282,7 +282,7 @@ def _extract(
         SettingsError: a folder of features is named, and no model.
         EncoderError: a path of weights that is no file.
     """
-    from zsntta_cli.cli.results.extracting import extract_for
+    from zsntta_cli.cli.extract_paper import extract_for
     from zsntta_cli.encoders.weights import check_named
     from zsntta_cli.extraction.plan import ExtractPlan
 

@@ -1,1 +1,0 @@
-"""Commands on results: records, the paper's tables and figures, plots, the report."""
