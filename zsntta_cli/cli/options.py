@@ -59,24 +59,27 @@ def option(
     it. An option with a `reader` may be repeated, each text may be a list, and the command gets the
     values of all.
     """
-    text, default = _split_default(help)
+    text, adds_default = _said(help)
     if reader:
         several = {"callback": _all_values, "metavar": _METAVARS.get(reader, "NAMES")}
         rules = {"parser": reader, **several, **rules}
-    return typer.Option(*names, help=text, show_default=default, rich_help_panel=panel, **rules)
+    return typer.Option(
+        *names, help=text, show_default=adds_default, rich_help_panel=panel, **rules
+    )
 
 
 def argument(*, help: str, **rules: Any) -> Any:  # noqa: A002
     """An argument; its text may end with its default, as that of an option."""
-    text, default = _split_default(help)
-    return typer.Argument(help=text, **{"show_default": default, **rules})
+    text, adds_default = _said(help)
+    return typer.Argument(help=text, **{"show_default": adds_default, **rules})
 
 
-def _split_default(text: str) -> tuple[str, str | bool]:
-    """A help text as rich reads it, and the default at its end, true where it has none."""
+def _said(text: str) -> tuple[str, bool]:
+    """A help text as rich reads it, and whether Typer is to add the value of the parameter."""
     match = _DEFAULT.fullmatch(text)
     about, default = match.groups() if match else (text, "")
-    return about.replace("[", r"\["), default or True
+    shown = f" [dim]\\[default: {default}][/dim]" if default else ""
+    return about.replace("[", r"\[") + shown, not default
 
 
 def _all_values(value: list[list[Any]] | None) -> list[Any] | None:

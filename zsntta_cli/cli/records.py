@@ -31,7 +31,7 @@ _METRICS = ("acc_h", "auroc")  # with four a line has more than 80 columns
 _DIGITS = 8  # of a key, as it is shown
 Keys = Annotated[
     list[str] | None,
-    argument(metavar="[KEY]...", help="First digits of the runs' keys. [all]"),
+    argument(metavar="KEY", help="First digits of the runs' keys. [all]"),
 ]
 
 

@@ -121,7 +121,11 @@ class TableOptions:
 
     report: Annotated[
         Literal["accuracy", "ood", "flags", "open-set", "calibration", "classes"],
-        _result(help="Contents of a table; classes: of one run, a row for each class."),
+        _result(
+            help="Contents of a table: accuracy, ood, flags, open-set, calibration; classes: of "
+            "one run, a row for each class.",
+            metavar="NAME",
+        ),
     ] = "accuracy"
     spread: Annotated[
         Literal["seeds", "sets"],
