@@ -169,12 +169,6 @@ def test_the_encoder_of_an_export_is_believed():
                  root="back", logit_scale=50.0)  # fmt: skip
 
 
-def test_an_export_without_its_encoder_is_of_an_unknown_one():
-    features, _ = imported(altered(without=("encoder", "sample_ids")), root="back")
-    assert (features.identity["model"], features.identity["logit_scale"]) == ("imported", 100)
-    assert store.read_sample_ids(features.path)[0] == "00000"
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [({"labels": LABELS[:3]}, "are int32 (3,)"),

@@ -72,14 +72,6 @@ def test_features_alone_are_an_ood_set():
     assert "can be an OOD set only" in notes
 
 
-def test_names_of_the_text_file_come_before_those_of_the_features():
-    text = savez("text.npz", text_features=TEXT, class_names=["x", "y", "z"])
-    assert imported(whole(), text=text)[0].class_names == ("x", "y", "z")
-    np.save("names.npy", ["a", "b", "c"])
-    again, _ = imported("all.npz", text=text, class_names=Path("names.npy"), overwrite=True)
-    assert again.class_names == ("a", "b", "c")
-
-
 def test_text_without_names():
     text = savez("text.npz", text_features=TEXT, class_names=np.empty(0))
     features, notes = imported(savez(features=RAW, labels=LABELS), text=text)
@@ -180,11 +172,6 @@ def changed(key, index, value):
 )  # fmt: skip
 def test_what_does_not_fit(arrays, parts):
     not_imported("all.npz", *parts, features=whole(**arrays))
-
-
-def test_labels_too_large_without_class_names():
-    path = savez(features=RAW, labels=LABELS.astype(np.uint64) + 2**31)
-    not_imported("to 2147483650) are uint64 (4,), must be whole numbers", features=path)
 
 
 @pytest.mark.parametrize("name", ["cifar10-c:fog:1", "cifar100-c:all:5", "imagenet-c:snow:3"])

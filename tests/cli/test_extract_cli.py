@@ -156,26 +156,6 @@ def test_weights_that_change_behind_a_name_are_noticed(zsntta, monkeypatch):
     fails(zsntta(*command, "glyphs"), said, stdout=None)
 
 
-def test_features_of_autocast_are_made_replayed_adapted_and_listed(cached):
-    amp = (*TINY, "--precision", "amp")
-    made = cached("extract", "--dataset", "shapes", "--limit", "60", "--no-partners", *amp)
-    assert made.exit_code == 0, made.output
-    assert "slow in float16" in made.stderr
-    ours, plain = (store.read(Path(f"features/tiny{end}/shapes.h5")) for end in ("-amp", ""))
-    assert ours.identity == {**plain.identity, "precision": "amp"}
-    rows = [
-        store.read_sample_ids(plain.path).index(name) for name in store.read_sample_ids(ours.path)
-    ]
-    assert not np.array_equal(ours.image_features, plain.image_features[rows])
-    np.testing.assert_allclose(ours.image_features, plain.image_features[rows], atol=0.1)
-    run = ("simulate", "--ratio", "0", "--noise", "none", *amp, "--method")
-    replayed, adapted = cached(*run, "zs-clip"), cached(*run, "tent", "--set", "batch-size=16")
-    assert replayed.exit_code == adapted.exit_code == 0, replayed.output + adapted.output
-    assert "slow in float16" in adapted.stderr
-    assert "amp" in cached("cache", "show", "shapes", *amp).stdout
-    assert "--model tiny --precision amp" in " ".join(cached("encoders").stdout.split())
-
-
 def test_encoders_names_the_papers_and_those_that_are_cached(cached):
     shutil.copytree("features/tiny", "features/ViT-B-16-none")
     lines = cached("encoders").stdout.splitlines()

@@ -24,7 +24,6 @@ SIGLIP = {
 }  # fmt: skip
 CONFIGS = {
     "metaclip": {"embed_dim": 32, "quick_gelu": True, "vision_cfg": VIT, "text_cfg": CLIP_TEXT},
-    "dfn": {"embed_dim": 48, "quick_gelu": True, "vision_cfg": VIT, "text_cfg": CLIP_TEXT},
     "eva": {
         "embed_dim": 32, "custom_text": True, "text_cfg": CLIP_TEXT,
         "vision_cfg": timm("eva02_small", 28, timm_pool="token", timm_proj=None),
@@ -32,18 +31,6 @@ CONFIGS = {
     "mobileclip": {
         "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "no_causal_mask": True},
         "vision_cfg": timm("fastvit_t8", 64, timm_pool="avg", timm_proj=None),
-    },
-    "mobileclip2": {
-        "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "no_causal_mask": True},
-        "vision_cfg": timm("fastvit_t8", 64, timm_pool="avg", timm_proj=None),
-    },
-    "pe-core": {
-        "embed_dim": 32, "custom_text": True, "text_cfg": {**CLIP_TEXT, "context_length": 32},
-        "vision_cfg": timm("pe_core_small", 64, timm_pool="map", timm_proj=None),
-    },
-    "convnext": {
-        "embed_dim": 32, "text_cfg": CLIP_TEXT,
-        "vision_cfg": timm("test_convnext", 64, timm_pool="", timm_proj="linear"),
     },
     "coca": {
         "embed_dim": 32, "custom_text": True,
@@ -61,12 +48,8 @@ CONFIGS = {
                      "no_causal_mask": True},
     },
     "siglip-small": SIGLIP,
-    "siglip2-small": {
-        **SIGLIP, "text_cfg": {**SIGLIP_TEXT, "act_kwargs": {"approximate": "tanh"}},
-    },
 }  # fmt: skip
 SIGMOID = tuple(name for name in CONFIGS if name.startswith("siglip"))
-UNTUNED = ("clipa", *SIGMOID)  # their text has no start that TPT could tune the words behind
 
 
 def tokenize(texts, length=LENGTH):
@@ -102,23 +85,12 @@ def eva02_small(pretrained=False, num_classes=0, **_):
     )  # fmt: skip
 
 
-def pe_core_small(pretrained=False, num_classes=0, **_):
-    """A Perception Encoder as timm makes it, of two layers and 16 patches."""
-    from timm.models.eva import vit_pe_core_tiny_patch16_384
-
-    return vit_pe_core_tiny_patch16_384(
-        pretrained=pretrained, num_classes=num_classes, img_size=64, embed_dim=48, depth=2,
-        ref_feat_shape=(4, 4), attn_pool_num_heads=3,
-    )  # fmt: skip
-
-
 def register(monkeypatch):
     """Let open_clip know the families by name, as it knows its own models."""
     import open_clip.factory
     import timm.models._registry as registry
 
-    for make in (eva02_small, pe_core_small):
-        monkeypatch.setitem(registry._model_entrypoints, make.__name__, make)
+    monkeypatch.setitem(registry._model_entrypoints, eva02_small.__name__, eva02_small)
     for name, config in CONFIGS.items():
         monkeypatch.setitem(open_clip.factory._MODEL_CONFIGS, name, config)
     monkeypatch.setattr(open_clip, "get_tokenizer", tokenizer_of)

@@ -10,7 +10,7 @@ from made import CONFIG, fails, refused
 
 from zsntta_cli.encoders.clip import load_encoder
 from zsntta_cli.encoders.weights import activation_note
-from zsntta_cli.errors import EncoderError, SettingsError
+from zsntta_cli.errors import EncoderError
 from zsntta_cli.methods.scores import cosine_logits
 from zsntta_cli.settings import EncoderChoice
 from zsntta_cli.settings.prompts import class_prompts
@@ -179,11 +179,6 @@ def test_what_cannot_be_loaded(model, pretrained, device, line):
         load_encoder(EncoderChoice(model, pretrained), device)
 
 
-def test_random_weights_are_the_same_every_time(registered):
-    one, other = (load_encoder(EncoderChoice("clip-test", "none"), "cpu") for _ in range(2))
-    assert np.array_equal(one.encode_texts(["x"]), other.encode_texts(["x"]))
-
-
 def test_the_embedded_encoder(tiny):
     assert (tiny.image_size, tiny.embed_dim) == (32, 512)
     assert 10 < tiny.identity["logit_scale"] <= 100
@@ -191,12 +186,6 @@ def test_the_embedded_encoder(tiny):
     prompts = ["a photo of a star.", "a photo of a ring."]
     assert np.array_equal(tiny.encode_texts(prompts), again.encode_texts(prompts))
     assert tiny.encode_texts(prompts)[0] @ tiny.encode_texts(prompts)[1] < 0.95
-
-
-def test_the_embedded_encoder_brings_its_own_weights():
-    assert EncoderChoice("tiny").pretrained == "embedded"
-    with pytest.raises(SettingsError, match="brings its own weights"):
-        EncoderChoice("tiny", "laion2b")
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ import numpy as np
 import open_clip
 import pytest
 import torch
-from families import CONFIGS, SIGMOID, UNTUNED, register, tokenizer_of
-from made import fails
+from families import CONFIGS, SIGMOID, register, tokenizer_of
 from PIL import Image
 
 from zsntta_cli.cache import store
@@ -90,34 +89,6 @@ def test_a_text_tower_of_any_options_gets_whole_prompts_features(pool, causal, c
         whole = model.encode_text(tokens, normalize=True)
         found = TextTower(model, None, torch.device("cpu")).features(tokens)
     torch.testing.assert_close(found, whole, atol=1e-6, rtol=0)
-
-
-@pytest.mark.parametrize("name", ["metaclip", "eva", "coca", *SIGMOID])
-def test_images_get_the_models_own_features_raw(name):
-    encoder = loaded(name)
-    size = encoder.image_size
-    images = torch.randn(3, 3, size, size)
-    with torch.inference_mode():
-        raw = encoder.model.encode_image(images, normalize=False).numpy()
-    np.testing.assert_allclose(encoder.encode_images(images), raw, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_adapting_methods_take_a_family_or_refuse_it_in_a_line(zsntta, picture_folder, name):
-    weights = picture_folder.parent / "weights.pt"  # CoCa's of chance are others each time
-    torch.save(loaded(name).model.state_dict(), weights)
-    model = ("--model", name, "--pretrained", weights)
-    where = ("--dataset", f"mine={picture_folder}")
-    assert zsntta("extract", *model, *where).exit_code == 0
-    run = ("simulate", *model, *where, "--id", "mine", "--ratio", 0, "--noise", "none")
-    tuned = zsntta(*run, "--method", "tpt", "--set", "views=2")
-    if name in UNTUNED:
-        fails(tuned, "tpt tunes the words after CLIP's start token")
-    else:
-        assert tuned.exit_code == 0, tuned.output
-    for score in ("mcm", "match") if name in SIGMOID else ("mcm",):
-        result = zsntta(*run, "--method", "tent", "--score", score)
-        assert result.exit_code == 0, result.output
 
 
 # --- tokenizers

@@ -23,18 +23,6 @@ def glyphs(count=70):
     return limited(datasets.load_images("glyphs", Path()), count)
 
 
-def test_a_known_set_of_other_images_is_said_at_the_end(extractor, picture_folder):
-    mine = datasets.load_images(f"pets={picture_folder}", Path())
-    for _ in range(2):  # also where all features are there
-        extraction = extractor()
-        extraction.dataset(replace(mine, name="pets37"), [PROMPT])
-        said = "note: 'pets37' is not the published set: it has 12 of 7,349 images."
-        assert said in extraction.reporter.notes
-    extraction = extractor()
-    extraction.dataset(mine, [PROMPT])
-    assert not any("published" in note for note in extraction.reporter.notes)
-
-
 def test_features_are_the_encoders(extractor, tiny, picture_folder):
     images = datasets.load_images(f"pets={picture_folder}", Path())
     extracted = extractor().dataset(images, [PROMPT])

@@ -48,19 +48,15 @@ class EncoderChoice:
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, PRECISIONS)
-        if self.model == TINY:
-            message = (
-                f"pretrained is '{self.pretrained}', but the model tiny brings its own weights."
-            )
-            check(self.pretrained in (OPENAI, _EMBEDDED), message)
-            object.__setattr__(self, "pretrained", _EMBEDDED)
-        if self.model.startswith(CHECKPOINT):
+        own = _CHECKPOINT if self.model.startswith(CHECKPOINT) else ""
+        own = _EMBEDDED if self.model == TINY else own
+        if own:
             message = (
                 f"pretrained is '{self.pretrained}', but {self.model} brings its own weights: "
                 f"leave it out."
             )
-            check(self.pretrained in (OPENAI, _CHECKPOINT), message)
-            object.__setattr__(self, "pretrained", _CHECKPOINT)
+            check(self.pretrained in (OPENAI, own), message)
+            object.__setattr__(self, "pretrained", own)
 
     @property
     def has_own_weights(self) -> bool:
