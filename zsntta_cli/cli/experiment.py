@@ -1,6 +1,7 @@
 """`zsntta run`: an experiment file, whole: its runs, its tables, its figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,16 +13,10 @@ from zsntta_cli.cli.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.settings import LiveSettings
-from zsntta_cli.simulation.runs import RunSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.experiment import Experiment, TableRequest
-    from zsntta_cli.results.runner import Jobs
-    from zsntta_cli.results.store import Keeping
-    from zsntta_cli.simulation.record import Record
-
-_TABLE = "table"
+    from zsntta_cli.results.experiment import Experiment
 
 
 def run(
@@ -45,27 +40,61 @@ def run(
 
     Results are tables and figures; runs that are kept are not made again.
     """
+    from zsntta_cli.files import write_whole
+    from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.forms import FORMS
+    from zsntta_cli.report.tables import render
     from zsntta_cli.results.experiment import read_experiment
+    from zsntta_cli.results.frame import chosen
+    from zsntta_cli.results.runner import run_all
     from zsntta_cli.results.store import Keeping
+    from zsntta_cli.simulation import LiveDevices
+    from zsntta_cli.simulation.notes import notes_before
 
     experiment = read_experiment(file)
     ctx.params.update(_options(experiment))
-    views = [_view(table, file) for table in experiment.tables]
-    _check_figures(experiment)
-    runs = experiment.runs()
-    grids = [block.grid for block in experiment.blocks]
-    for note in dict.fromkeys(n for grid in grids for n in grid.notes(experiment.features)):
+    with _naming(file):
+        tables = _tables(experiment)
+        _check_figures(experiment)
+        runs = experiment.runs()
+    root, notes = experiment.features, experiment.notes()
+    with_tables = list(zip(experiment.tables, tables, strict=True))
+    if all(table.output or FORMS[form].of_rows for table, (form, _) in with_tables):
+        notes += notes_before(root, runs)  # no table on stdout has them
+    for note in notes:
         say(note, err=True)
-    is_named = experiment.records is not None
-    path, command = experiment.records_path, command_line()
-    keeping = Keeping(path, fresh, required=is_named, command=command)
-    if all(table.output or FORMS[table.format or _TABLE].of_rows for table in experiment.tables):
-        _tell_notes(experiment.features, runs)
+    is_named, command = experiment.records is not None, command_line()
+    keeping = Keeping(experiment.records_path, fresh, required=is_named, command=command)
+    reporter = ConsoleReporter()
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
-    kept_runs = _kept_runs(experiment, runs, jobs.chosen(), live, keeping)
-    outputs = _tables(experiment.tables, views, kept_runs) + _figures(experiment, kept_runs)
-    _put_all(outputs)
+    session = LiveDevices(live, reporter)
+    records = run_all(root, runs, jobs.chosen(), session, reporter, keeping)
+    stop_if_unfinished(records)
+    outputs: list[tuple[Path | None, bytes]] = []
+    for table, (form, view) in with_tables:
+        text = render(chosen(records, table.filters), form, view, to_file=table.output is not None)
+        outputs.append((table.output, text.encode(errors="surrogateescape")))
+    for request in experiment.figures:
+        from zsntta_cli.report import figures
+
+        figure = figures.plot(records, request.kind, request.filters, request.metric)
+        say_notes(figure)
+        outputs += figures.contents(request.output, figure, request.width)
+    for output, content in outputs:  # once all of them are there
+        if output:
+            write_whole(output, content)
+            say(str(output))
+        else:
+            typer.echo(content.decode(), nl=False)
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Name the file in what is wrong with it."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{file}: {error}") from error
 
 
 def _options(experiment: "Experiment") -> dict[str, Any]:
@@ -77,47 +106,29 @@ def _options(experiment: "Experiment") -> dict[str, Any]:
     return {**named, "features_dir": experiment.features, "data_root": experiment.data}
 
 
-def _view(table: "TableRequest", file: Path) -> "View":
-    """What a table shows, checked before anything is run.
+def _tables(experiment: "Experiment") -> "list[tuple[str, View]]":
+    """The form of each table, and what it shows, before anything is run.
 
     Raises:
         SettingsError: a form, a report, a metric or an ending that there is not.
     """
-    from zsntta_cli.report.forms import ENDINGS, FORMS
+    from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE
     from zsntta_cli.report.tables import View
     from zsntta_cli.results.frame import SEEDS, SETS
     from zsntta_cli.settings.options import check_choice
     from zsntta_cli.simulation.metrics import REPORTS
 
-    if table.format:
-        check_choice(f"{file}: format", table.format, tuple(FORMS))
-    _form_of(file, table.output, ENDINGS, table.format or None, _TABLE)
-    view = View(**table.view, command=command_line())
-    check_choice(f"{file}: report", view.report, tuple(REPORTS))
-    check_choice(f"{file}: spread", view.spread, (SEEDS, SETS))
-    try:
-        _ = view.shown
-    except SettingsError as error:
-        raise SettingsError(f"{file}: {error}") from error
-    return view
-
-
-def _form_of(
-    file: Path,
-    output: Path | None,
-    forms: Mapping[str, str],
-    named: str | None = None,
-    default: str = "",
-) -> str:
-    """The form of a result, where not the command line but a file asks for it.
-
-    Raises:
-        SettingsError: the ending is that of no form, or of another one than is named.
-    """
-    return form_of(
-        output, forms, named, default, option="output", named_by="format",
-        refusal=lambda words: SettingsError(f"{file}: {words}"),
-    )  # fmt: skip
+    tables = []
+    for table in experiment.tables:
+        if table.format:
+            check_choice("format", table.format, tuple(FORMS))
+        form = form_of(table.output, ENDINGS, table.format or None, TABLE, "output", "format")
+        check_choice("report", table.report, tuple(REPORTS))
+        check_choice("spread", table.spread, (SEEDS, SETS))
+        view = View(**table.view, command=command_line())
+        _ = view.shown  # its metrics
+        tables.append((form, view))
+    return tables
 
 
 def _check_figures(experiment: "Experiment") -> None:
@@ -126,85 +137,14 @@ def _check_figures(experiment: "Experiment") -> None:
     Raises:
         SettingsError: a kind, a metric or an ending that there is not.
     """
-    if not experiment.figures:
-        return
-    from zsntta_cli.report import figures
-    from zsntta_cli.report.forms import FIGURE_ENDINGS
-    from zsntta_cli.settings.options import check_choice
-    from zsntta_cli.simulation.metrics import METRICS
-
     for figure in experiment.figures:
-        check_choice(f"{experiment.path}: kind", figure.kind, tuple(figures.KINDS))
+        from zsntta_cli.report import figures
+        from zsntta_cli.report.forms import FIGURE_ENDINGS
+        from zsntta_cli.settings.options import check_choice
+        from zsntta_cli.simulation.metrics import METRICS
+
+        check_choice("kind", figure.kind, tuple(figures.KINDS))
         if figure.metric:
             allowed = tuple(figures.KINDS[figure.kind].metrics) or tuple(METRICS)
-            check_choice(f"{experiment.path}: metric", figure.metric, allowed)
-        _form_of(experiment.path, figure.output, FIGURE_ENDINGS)
-
-
-def _tell_notes(root: Path, runs: "Sequence[RunSettings]") -> None:
-    """Say on stderr what is to be known of runs, where no table on stdout has it."""
-    from zsntta_cli.simulation.notes import notes_before
-
-    for note in notes_before(root, runs):
-        say(note, err=True)
-
-
-def _kept_runs(
-    experiment: "Experiment",
-    runs: "Sequence[RunSettings]",
-    jobs: "Jobs",
-    live: LiveSettings,
-    keeping: "Keeping",
-) -> "list[Record]":
-    """The results of all runs with their curves, made or taken from the store."""
-    from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.runner import run_all
-    from zsntta_cli.simulation import LiveDevices
-
-    reporter, root = ConsoleReporter(), experiment.features
-    records = run_all(root, runs, jobs, LiveDevices(live, reporter), reporter, keeping)
-    stop_if_unfinished(records)
-    return records
-
-
-def _tables(
-    requests: "Sequence[TableRequest]", views: "Sequence[View]", kept_runs: "Sequence[Record]"
-) -> list[tuple[Path | None, bytes]]:
-    """All tables as they are to be written."""
-    from zsntta_cli.report.forms import ENDINGS
-    from zsntta_cli.report.tables import render
-    from zsntta_cli.results.frame import chosen
-
-    outputs: list[tuple[Path | None, bytes]] = []
-    for request, view in zip(requests, views, strict=True):
-        form = form_of(request.output, ENDINGS, request.format or None, _TABLE)
-        runs = chosen(kept_runs, request.filters)
-        text = render(runs, form, view, to_file=request.output is not None)
-        outputs.append((request.output, text.encode(errors="surrogateescape")))
-    return outputs
-
-
-def _figures(
-    experiment: "Experiment", kept_runs: "Sequence[Record]"
-) -> list[tuple[Path | None, bytes]]:
-    """All figures as they are to be written."""
-    outputs: list[tuple[Path | None, bytes]] = []
-    for request in experiment.figures:
-        from zsntta_cli.report import figures
-
-        figure = figures.plot(kept_runs, request.kind, request.filters, request.metric)
-        say_notes(figure)
-        outputs += figures.contents(request.output, figure, request.width)
-    return outputs
-
-
-def _put_all(outputs: Sequence[tuple[Path | None, bytes]]) -> None:
-    """Write what was made, each file whole, once all of it is there."""
-    from zsntta_cli.files import write_whole
-
-    for output, content in outputs:
-        if output:
-            write_whole(output, content)
-            say(str(output))
-        else:
-            typer.echo(content.decode(), nl=False)
+            check_choice("metric", figure.metric, allowed)
+        form_of(figure.output, FIGURE_ENDINGS, option="output", named_by="format")

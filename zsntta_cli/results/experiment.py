@@ -17,7 +17,6 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     model_validator,
@@ -43,12 +42,9 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _in_folder(value: Any, info: ValidationInfo) -> Any:
-    return _folder(info) / value if isinstance(value, str) else value
-
-
-def _folder(info: ValidationInfo) -> Path:
+    """A path relative to the folder of the file."""
     assert isinstance(info.context, Path)
-    return info.context.parent
+    return info.context.parent / value if isinstance(value, str) else value
 
 
 def _encoder(value: Any, info: ValidationInfo) -> Any:
@@ -63,7 +59,7 @@ def _encoder(value: Any, info: ValidationInfo) -> Any:
     wrong = [name for name, text in value.items() if not isinstance(text, str)]
     if wrong:
         raise SettingsError(f"{wrong[0]} must be a text.")
-    if (weights := _folder(info) / value.get("pretrained", "")).is_file():
+    if (weights := _in_folder(value.get("pretrained", ""), info)).is_file():
         value = value | {"pretrained": str(weights)}
     return EncoderChoice(**{name: text for name, text in value.items() if text})
 
@@ -81,7 +77,7 @@ Encoder = Annotated[InstanceOf[EncoderChoice], BeforeValidator(_encoder)]
 Values = dict[str, Any]  # of settings: a value or a list of values each
 
 
-class _Table(BaseModel):
+class FileTable(BaseModel):
     """A table of the file."""
 
     model_config = ConfigDict(strict=True, validate_default=True, populate_by_name=False)
@@ -98,7 +94,7 @@ class _Table(BaseModel):
         return keys
 
 
-class RunBlock(_Table):
+class RunBlock(FileTable):
     """One [[runs]] table: all combinations of the values that it names."""
 
     methods: Annotated[Texts, Field(min_length=1)]
@@ -130,7 +126,7 @@ class RunBlock(_Table):
         )
 
 
-class _Showing(_Table):
+class _Showing(FileTable):
     """Which runs a table or a figure shows."""
 
     methods: Texts = []
@@ -188,7 +184,7 @@ class FigureRequest(_Showing):
     width: float = 3.3
 
 
-class Experiment(_Table):
+class Experiment(FileTable):
     """The content of an experiment file."""
 
     features: InFolder = FEATURES
@@ -199,23 +195,15 @@ class Experiment(_Table):
     blocks: list[RunBlock] = Field([], alias="runs")
     tables: list[TableRequest] = []
     figures: list[FigureRequest] = []
-    _path: Path = PrivateAttr()
 
     @model_validator(mode="after")
-    def _check(self, info: ValidationInfo) -> "Experiment":
+    def _check(self) -> "Experiment":
         if not self.blocks:
             raise SettingsError("it has nothing to run: add a table [[runs]] with methods.")
-        assert isinstance(info.context, Path)
-        self._path = info.context
         for block in self.blocks:
             if "encoder" not in block.model_fields_set:
                 block.encoder = self.encoder
         return self
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
 
     @property
     def sets(self) -> tuple[str, ...]:
@@ -226,6 +214,11 @@ class Experiment(_Table):
     def records_path(self) -> Path:
         """The store in which its results are kept."""
         return self.records or self.features / NAME
+
+    def notes(self) -> list[str]:
+        """What is to be said of its methods, as lines, each once."""
+        notes = (note for block in self.blocks for note in block.grid.notes(self.features))
+        return list(dict.fromkeys(notes))
 
     def runs(self) -> list[RunSettings]:
         """All runs of all blocks, each once.
@@ -239,7 +232,7 @@ class Experiment(_Table):
             try:
                 runs += block.grid.runs(self.features)
             except SettingsError as error:
-                raise SettingsError(f"{self.path}: [[runs]] {i}: {error}") from error
+                raise SettingsError(f"[[runs]] {i}: {error}") from error
         return list(dict.fromkeys(runs))
 
 
