@@ -20,7 +20,7 @@ import typer
 from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
-from zsntta_cli.simulation import live_session
+from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -35,7 +35,7 @@ def main(
 ) -> None:
     """Time both, and compare their decisions."""
     live = LiveSettings(device=device)
-    session = functools.cache(lambda: live_session(live))
+    session = functools.cache(LiveDevices(live))
     runs = [
         build_run("tpt", "tiny", "shapes", "glyphs", PROMPT, ratio=r, pipeline=p, views=views)
         for r, p in STREAMS

@@ -17,7 +17,7 @@ from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import Keeper, Keeping, kept_before
 from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation import LiveDevices, live_session
+from zsntta_cli.simulation import LiveDevices
 
 ROOT = Path(__file__).parents[2]
 TINY = EncoderChoice("tiny")
@@ -50,7 +50,7 @@ def session(tiny):
     """A live session on the loaded encoder, with a reporter of its own."""
 
     def make(reporter=None):
-        made = live_session(LiveSettings(device="cpu", workers=1), reporter or Reporter())
+        made = LiveDevices(LiveSettings(device="cpu", workers=1), reporter)()
         made._encoders[TINY] = tiny
         return made
 

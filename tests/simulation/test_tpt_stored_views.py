@@ -3,7 +3,7 @@
 import errno
 import shutil
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ from zsntta_cli.extraction.plan import ExtractPlan, extract
 from zsntta_cli.methods.live import tpt
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, ExtractSettings, LiveSettings
-from zsntta_cli.simulation import live_session, tuned
+from zsntta_cli.simulation import LiveDevices, tuned
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
 from zsntta_cli.simulation.tuned import CACHED_ANSWERS, live_among
 
 LIVE = LiveSettings(device="cpu", workers=1)
-session = cache(lambda: live_session(LIVE))
+session = cache(LiveDevices(LIVE))
 
 
 def tpt_run(ood_set="glyphs", **values):
@@ -173,7 +173,7 @@ def test_answers_that_cannot_be_kept_stop_no_live_run(root, monkeypatch):
     notes, run = [], tpt_run()
     reporter = Reporter()
     reporter.note = notes.append
-    replay = Simulator(root, partial(live_session, LIVE, reporter)).replay(run)
+    replay = Simulator(root, LiveDevices(LIVE, reporter)).replay(run)
     assert_equal_items(replay, live(root, run))
     assert "answers of TPT are not kept: cannot write" in notes[-1]
     assert not answer_files(root)
@@ -229,7 +229,7 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_answers_as_its_live_runs_do(root):
-    on_gpu = partial(live_session, replace(LIVE, device="cuda"))
+    on_gpu = LiveDevices(replace(LIVE, device="cuda"))
     ask(root, live=on_gpu)
     for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
         run = tpt_run(**values)

@@ -49,7 +49,7 @@ def demo(
     from zsntta_cli.extraction.plan import ExtractPlan, extract
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report import table
-    from zsntta_cli.simulation import live_session
+    from zsntta_cli.simulation import LiveDevices
 
     reporter = ConsoleReporter()
     plan = ExtractPlan((_ID_SET, *partners(_ID_SET)), noise_count=_NOISE_COUNT)
@@ -61,7 +61,7 @@ def demo(
         typer.echo(f"With live methods, on the first {LIVE_LIMIT:,} samples of each stream:")
         records = simulate(
             features_dir, _LIVE_METHODS, {"limit": [LIVE_LIMIT]},
-            lambda: live_session(LiveSettings(), reporter),
+            LiveDevices(LiveSettings(), reporter),
         )  # fmt: skip
         typer.echo(table(records), nl=False)
         stop_if_unfinished(records)

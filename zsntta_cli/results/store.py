@@ -227,44 +227,27 @@ def _open(path: Path, create: bool) -> sqlite3.Connection:
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     check_locks(path)
-    connection = _connect(path, create)
-    try:
-        _prepare(connection, path, create)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect(path: Path, create: bool) -> sqlite3.Connection:
-    """A connection; without permission to write, SQLite reads beside other writers if it can.
-
-    Otherwise the file is read on the assumption that nobody changes it.
-    """
+    # Without permission to write, SQLite reads beside other writers if it can; otherwise the file
+    # is read on the assumption that nobody changes it.
     writable = create or all(os.access(place, os.W_OK) for place in (path, path.parent))
     modes = ("rwc" if create else "rw",) if writable else ("ro", "ro&immutable=1")
     for mode in modes:
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(uri, timeout=WAIT, uri=True, isolation_level=None)
         try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if not KIND.is_made(connection, path):
+                if create:
+                    KIND.make(connection)
+                else:  # its maker was stopped before there was anything in it
+                    for name, columns in KIND.tables.items():
+                        connection.execute(f"CREATE TEMP TABLE {name} ({columns})")
+            connection.execute("PRAGMA synchronous=NORMAL")
             break
-        except sqlite3.Error as error:
+        except BaseException as error:
             connection.close()
             if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
                 raise
     return connection
-
-
-def _prepare(database: sqlite3.Connection, path: Path, create: bool) -> None:
-    """Refuse a file that is no store of this format; set up an empty file."""
-    if not KIND.is_made(database, path):
-        if create:
-            KIND.make(database)
-        else:  # its maker was stopped before there was anything in it
-            for name, columns in KIND.tables.items():
-                database.execute(f"CREATE TEMP TABLE {name} ({columns})")
-    database.execute("PRAGMA synchronous=NORMAL")
 
 
 @dataclass(frozen=True)

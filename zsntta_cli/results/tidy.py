@@ -12,9 +12,6 @@ from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, differing_settings, preset_of
 
-OVER_OOD_SETS = "ood_sets"  # what an average is over: column `aggregate`
-MEASURED = "measured"
-
 _BEFORE = (
     "method", "settings", "preset", "encoder", "id_set", "ood_set", "aggregate", "ratio", "noise",
     "order", "limit", "seed", "seeds",
@@ -25,15 +22,13 @@ _OWN_COLUMN = {"ratio", "noise", "order", "limit", "seed"}  # settings that `set
 TidyRow = dict[str, Any]
 
 
-def columns() -> tuple[str, ...]:
-    """The names of all columns, in order; each metric has a column for its deviation, too."""
-    deviations = (f"{name}_std" for name in METRICS)
-    return (*_BEFORE, *METRICS, *deviations, *_BEHIND)
+# All columns, in order; each metric has one for its deviation, too.
+COLUMNS = (*_BEFORE, *METRICS, *(f"{name}_std" for name in METRICS), *_BEHIND)
 
 
 def _row(facts: Mapping[str, Any]) -> TidyRow:
     """A row with some values; columns without a value are None."""
-    found = ((name, facts.get(name)) for name in columns())
+    found = ((name, facts.get(name)) for name in COLUMNS)
     return {name: None if value != value else value for name, value in found}
 
 
@@ -41,7 +36,7 @@ def run_rows(records: Iterable[Record]) -> list[TidyRow]:
     """A row for each run, in order."""
     return [
         _row({
-            **common_facts([record]), "ood_set": record.settings.ood_set,
+            **_facts([record]), "ood_set": record.settings.ood_set,
             "seed": record.settings.stream.seed, **{m: record.metric(m) for m in METRICS},
         })
         for record in records
@@ -58,7 +53,7 @@ def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyR
                 rows.append(_folded(list(row.on(ood_set).values()), cell, ood_set=ood_set or None))
             if len(table.ood_sets) > 1 and CLEAN not in row.runs:
                 mean = {name: average(row.by_set(table.ood_sets, name), spread) for name in METRICS}
-                rows.append(_folded(row.records, mean, aggregate=OVER_OOD_SETS))
+                rows.append(_folded(row.records, mean, aggregate="ood_sets"))
     return rows
 
 
@@ -66,33 +61,20 @@ def _folded(records: Sequence[Record], values: Mapping[str, Value], **facts: Any
     """A row of means over the seeds of some runs; `facts` describe the mean, not each run."""
     first = next(iter(values.values()))
     return _row({
-        **common_facts(records), "seeds": " ".join(map(str, first.seeds)),
+        **_facts(records), "seeds": " ".join(map(str, first.seeds)),
         "complete": all(value.is_whole for value in values.values()), **facts,
         **{name: value.mean for name, value in values.items()},
         **{f"{name}_std": value.std for name, value in values.items()},
     })  # fmt: skip
 
 
-def common_facts(records: Sequence[Record]) -> dict[str, Any]:
+def _facts(records: Sequence[Record]) -> dict[str, Any]:
     """What runs of one method with the same settings have in common; None where they differ."""
+    run = records[0].settings
     seeds = sorted({record.settings.stream.seed for record in records})
     return {
-        **run_facts(records[0].settings),
-        "seeds": " ".join(map(str, seeds)),
-        "n_id": _common(record.counts["id"] for record in records),
-        "n_ood": _common(record.counts["ood"] for record in records),
-        "repeated": max(max(record.repeated.values(), default=1.0) for record in records),
-        "complete": not any(record.unfinished for record in records),
-        "revision": _common(record.revision for record in records),
-        "source": MEASURED,
-    }
-
-
-def run_facts(run: RunSettings) -> dict[str, Any]:
-    """The settings of a run by column, without its OOD set and its seed."""
-    return {
         "method": run.method,
-        "settings": settings_text(run),
+        "settings": _settings_text(run),
         "preset": preset_of(run),
         "encoder": run.encoder,
         "id_set": run.id_set,
@@ -100,6 +82,13 @@ def run_facts(run: RunSettings) -> dict[str, Any]:
         "noise": run.stream.noise,
         "order": run.stream.order,
         "limit": run.stream.limit,
+        "seeds": " ".join(map(str, seeds)),
+        "n_id": _common(record.counts["id"] for record in records),
+        "n_ood": _common(record.counts["ood"] for record in records),
+        "repeated": max(max(record.repeated.values(), default=1.0) for record in records),
+        "complete": not any(record.unfinished for record in records),
+        "revision": _common(record.revision for record in records),
+        "source": "measured",
     }
 
 
@@ -109,7 +98,7 @@ def _common(values: Iterable[Any]) -> Any:
     return different.pop() if len(different) == 1 else None
 
 
-def settings_text(run: RunSettings) -> str:
+def _settings_text(run: RunSettings) -> str:
     """The settings in which a run differs from its preset, without those that have a column."""
     values = differing_settings(run, preset_of(run))
     differing = {name: value for name, value in values.items() if name not in _OWN_COLUMN}
