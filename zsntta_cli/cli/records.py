@@ -63,7 +63,7 @@ def list_runs(
     [bold]zsntta records list --method adand[/bold]
     """
     from zsntta_cli.report.sheet import Sheet, SheetRow
-    from zsntta_cli.results.tidy import COLUMNS, run_rows
+    from zsntta_cli.results.tidy import columns, run_rows
 
     with store.open() as records:
         runs = stored_runs(records)
@@ -80,7 +80,7 @@ def list_runs(
         labels = (" ".join(filter(None, map(texts.get, cell))) for cell in cells.values())
         values = {"": ["-" if row[n] is None else f"{row[n]:.4f}" for n in _METRICS]}
         sheet.rows.append(SheetRow((row["key"][:_DIGITS], *labels), values))
-    put_list([sheet], rows, form, output, (*COLUMNS, "key"))
+    put_list([sheet], rows, form, output, (*columns(), "key"))
 
 
 def _told(value: Any) -> str:

@@ -81,7 +81,7 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
         return write_rows([record.to_dict() for record in records], form)
     else:
         rows = tidy.run_rows(records)
-    return write_rows(rows, form, tidy.COLUMNS)
+    return write_rows(rows, form, tidy.columns())
 
 
 def sheets(records: Iterable[Record], view: View) -> list[Sheet]:

@@ -22,13 +22,14 @@ _OWN_COLUMN = {"ratio", "noise", "order", "limit", "seed"}  # settings that `set
 TidyRow = dict[str, Any]
 
 
-# All columns, in order; each metric has one for its deviation, too.
-COLUMNS = (*_BEFORE, *METRICS, *(f"{name}_std" for name in METRICS), *_BEHIND)
+def columns() -> tuple[str, ...]:
+    """The names of all columns, in order; each metric has a column for its deviation, too."""
+    return (*_BEFORE, *METRICS, *(f"{name}_std" for name in METRICS), *_BEHIND)
 
 
 def _row(facts: Mapping[str, Any]) -> TidyRow:
     """A row with some values; columns without a value are None."""
-    found = ((name, facts.get(name)) for name in COLUMNS)
+    found = ((name, facts.get(name)) for name in columns())
     return {name: None if value != value else value for name, value in found}
 
 
