@@ -233,7 +233,7 @@ def test_tpt_whose_answers_are_kept_is_replayed_without_live(named, tmp_path):
         source = store.read(root / OURS / f"{name}.h5")
         rows = np.arange(len(source))
         answers = np.stack([rows % 10, rows / 1000, rows % 10, rows / 10, rows / 100], axis=1)
-        AnswerFile(source.path, asked, source.digest, len(source), "cifar10").save(answers)
+        AnswerFile(source.path, asked, source.digest, len(source)).save(answers)
     result = named("paper", "10")
     assert result.exit_code == 0, result.output
     assert "9 live runs left out" in result.stderr
