@@ -11,7 +11,7 @@ import typer
 from zsntta_cli.cli.command import completed, say
 from zsntta_cli.cli.options import option
 from zsntta_cli.errors import SettingsError, counted, short
-from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, draw_list
+from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE, in_form
 
 if TYPE_CHECKING:
     from zsntta_cli.report.figure import Figure
@@ -126,7 +126,7 @@ def put_list(
     `columns` names those of a CSV in case there are no rows.
     """
     written = form_of(output, ENDINGS, form, TABLE)
-    put(draw_list(sheets, rows, written, output is not None, columns), output)
+    put(in_form(written, sheets, rows, output is not None, columns), output)
 
 
 def put(text: str, output: Path | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from zsntta_cli.paper.compare import Number, counts
 from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable
 from zsntta_cli.report import sheet
-from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.sheet import Marked, Sheet, SheetRow
 
 _HEADS = {
@@ -46,9 +46,9 @@ class TableContent:
 
 def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
     """Render tables one after the other, in one of FORMS."""
-    if FORMS[form].of_rows:
-        return write_rows([row for one in contents for row in _rows(one)], form, COLUMNS)
-    return draw([part for one in contents for part in _sheets(one)], form, to_file)
+    sheets = (part for one in contents for part in _sheets(one))
+    rows = (row for one in contents for row in _rows(one))
+    return in_form(form, sheets, rows, to_file, COLUMNS)
 
 
 def _rows(content: TableContent) -> Iterator[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from zsntta_cli.report.forms import draw_list
+from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.simulation.metrics import Judged
 from zsntta_cli.simulation.record import Replay
@@ -56,7 +56,7 @@ def render_classes(replay: Replay, form: str, to_file: bool) -> str:
     against = f" against {run.ood_set}" if run.ood_set else ""
     title = f"{run.method} on {run.id_set}{against}, by class"
     sheet = Sheet(title, ("Class",), {"": _HEADS}, lines)
-    return draw_list([sheet], rows, form, to_file)
+    return in_form(form, [sheet], rows, to_file)
 
 
 def _percent(share: float | None) -> str:

@@ -32,21 +32,19 @@ def draw(sheets: Iterable[Sheet], form: str, to_file: bool = False) -> str:
     return draw_sheets(parts, to_file=to_file) if form == TABLE else draw_sheets(parts)
 
 
-def write_rows(rows: Rows, form: str, columns: Sequence[str] = ()) -> str:
-    """Write rows of values as a text; `columns` names the columns in case there are no rows."""
-    return FORMS[form].write(rows, columns)
-
-
-def draw_list(
-    sheets: Iterable[Sheet],
-    rows: Rows,
+def in_form(
     form: str,
+    sheets: Iterable[Sheet],
+    rows: Iterable[dict[str, Any]],
     to_file: bool = False,
     columns: Sequence[str] = (),
 ) -> str:
-    """A list in any form: its sheets for people, its rows for programs."""
+    """A result in any form: its sheets for people, or its rows for programs; the others are unread.
+
+    `columns` names those of a CSV in case there are no rows.
+    """
     if FORMS[form].of_rows:
-        return write_rows(rows, form, columns)
+        return FORMS[form].write(list(rows), columns)
     return draw(sheets, form, to_file)
 
 

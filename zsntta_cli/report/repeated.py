@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.sheet import Sheet, SheetRow
 from zsntta_cli.report.tables import View, run_notes, stopped_notes
 from zsntta_cli.results import frame
@@ -23,12 +23,11 @@ def render_both(
     to_file: bool = False,
 ) -> str:
     """Both results as a text in one of FORMS, with `notes`; csv and json have a row per metric."""
-    if FORMS[form].of_rows:
-        return write_rows([row for pair in repeated for row in _rows(*pair)], form)
+    rows = (row for pair in repeated for row in _rows(*pair))
     sheets = list(_sheets(repeated, view))
     for sheet in sheets[-1:]:
         sheet.notes += notes
-    return draw(sheets, form, to_file)
+    return in_form(form, sheets, rows, to_file)
 
 
 def _rows(old: Record, new: Record) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import unknown
-from zsntta_cli.report.forms import FORMS, draw, write_rows
+from zsntta_cli.report.forms import FORMS, draw, in_form
 from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet, SheetRow
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
@@ -78,10 +78,10 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
     if view.aggregate:
         rows = tidy.table_rows(frame.tables(records), view.spread)
     elif form == "json":
-        return write_rows([record.to_dict() for record in records], form)
+        rows = [record.to_dict() for record in records]
     else:
         rows = tidy.run_rows(records)
-    return write_rows(rows, form, tidy.columns())
+    return in_form(form, (), rows, to_file, tidy.columns())
 
 
 def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
