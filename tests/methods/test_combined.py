@@ -70,20 +70,10 @@ def test_methods_stand_as_listed_and_pairs_behind_their_detector(own):
     assert method_place("zs-clip") < method_place("zs-clip+same") < method_place("adand")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tda+tda",
-        "tda+zs-clip",
-        "zs-clip+",
-        "+tda",
-        "tda+",
-        "tent+tda",
-        "mcm+tda",
-        "adand+tda+tda",
-        "x",
-    ],
-)
+NO_PAIRS = "tda+tda tda+zs-clip zs-clip+ +tda tda+ tent+tda mcm+tda adand+tda+tda x"
+
+
+@pytest.mark.parametrize("name", NO_PAIRS.split())
 def test_other_pairs_are_refused(name):
     with pytest.raises(SettingsError, match="method is"):
         check_method(name)

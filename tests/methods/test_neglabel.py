@@ -136,6 +136,3 @@ def test_the_record_tells_runs_on_other_text_features_apart(root):
     ]
     assert len({record.digests["more_text"] for record in records}) == 3
     assert records[0].detection != records[1].detection
-
-
-# --- what extract embeds ------------------------------------------------------------------------
