@@ -149,7 +149,7 @@ def crowd_entropy(
     confidence, class_index = before.softmax(dim=-1).max(dim=-1)
     now = logits.detach().softmax(dim=-1).gather(1, class_index[:, None])[:, 0]
     chosen = (now >= confidence).cpu().numpy()
-    loss = -marginal * mean_entropy(logits)
+    entropies, loss = entropy(logits), -marginal * mean_entropy(logits)
     if chosen.any():
-        loss = loss + _rows(entropy(logits), chosen).mean()
+        loss = loss + _rows(entropies, chosen).mean()
     return loss, chosen
