@@ -1,14 +1,11 @@
 """CIFAR-C and ImageNet-C: one corruption and severity, or all corruptions, by the name."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from made import pack, refused
 from originals import WNIDS, by_class, npy, write
 
 from zsntta_cli import datasets
-from zsntta_cli.cache import store
 from zsntta_cli.datasets import corruptions
 
 ALL = (*corruptions.CORRUPTIONS, *corruptions.EXTRA)
@@ -69,20 +66,6 @@ def test_all_is_the_15_corruptions_one_after_the_other(cifar_c):
     assert first_pixels(images) == [(number, 1, i) for number in range(15) for i in range(4)]
     assert images.labels.tolist() == [*LABELS] * 15
     assert len(set(images.sample_ids)) == 60
-
-
-def test_folder_and_tar_are_one_set_and_another_corruption_another(tmp_path):
-    write(tmp_path / "a" / "CIFAR-10-C", CIFAR_C)
-    (tmp_path / "b").mkdir()
-    packed = {f"CIFAR-10-C/{name}": content for name, content in CIFAR_C.items()}
-    pack(tmp_path / "b" / "CIFAR-10-C.tar", packed)
-    digests = [
-        [datasets.load_images(f"cifar10-c:{spec}", tmp_path / at).identity()["digest"]
-         for spec in ("fog:1", "fog:2", "saturate:1")] for at in "ab"
-    ]  # fmt: skip
-    assert digests[0] == digests[1]
-    assert len(set(digests[0])) == 3
-    assert not (tmp_path / "b" / "CIFAR-10-C").exists()
 
 
 def test_the_lists_of_classes_and_corruptions():
@@ -153,15 +136,3 @@ def test_what_is_no_corruption_or_severity(tmp_path, spec):
 def test_other_sets_take_no_corruption(tmp_path, name, said):
     with refused(said):
         datasets.load_images(name, tmp_path)
-
-
-def test_features_are_filed_under_the_whole_name(zsntta):
-    write(Path("data/CIFAR-10-C"), CIFAR_C)
-    result = zsntta("extract", "--dataset", "cifar10-c:fog:2", "--noise", "none", "--no-partners",
-                    "--model", "tiny")  # fmt: skip
-    assert result.exit_code == 0, result.output
-    fog = store.read(Path("features/tiny/cifar10-c:fog:2.h5"))
-    assert fog.name == "cifar10-c:fog:2"
-    assert fog.class_names[3] == "cat"
-    assert fog.labels.tolist() == [*LABELS]
-    assert len(fog.texts) == 1

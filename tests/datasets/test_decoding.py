@@ -137,22 +137,6 @@ def test_a_grey_that_is_not_shown_is_white():
     assert np.asarray(as_shown(file(small, transparency=90)).image)[0, :, 0].tolist() == [5, 255]
 
 
-@pytest.mark.parametrize("orientation", UPRIGHT)
-@pytest.mark.parametrize("form", ["PNG", "TIFF", "WEBP", "JPEG"])
-def test_all_orientations_are_the_upright_picture(orientation, form):
-    upright = np.random.default_rng(0).integers(0, 256, (16, 24, 3), np.uint8)
-    undo = {6: 8, 8: 6}.get(orientation, orientation)
-    lying = Image.fromarray(np.ascontiguousarray(UPRIGHT[undo](upright)))
-    lossless = {"WEBP": {"lossless": True}, "JPEG": {"quality": 100, "subsampling": 0}}
-    content = file(lying, form, orientation, **lossless.get(form, {}))
-    shown = np.asarray(as_shown(content).image)
-    assert shown.shape == upright.shape
-    assert abs(shown.astype(int) - upright).max() <= (8 if form == "JPEG" else 0)
-    if form == "JPEG":
-        wide, high = as_shown(content, small=(6, 6)).image.size
-        assert wide > high
-
-
 def row_of(*values):
     return [[value] * 3 for value in values]
 

@@ -4,7 +4,6 @@ import hashlib
 import io
 import random
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -295,38 +294,3 @@ def test_progress_goes_on_where_the_part_ends(tmp_path, monkeypatch):
         served.cuts.clear()
         download.fetch("photos", entry(served), tmp_path, notes)
     assert (notes.advanced[0], sum(notes.advanced)) == (held // 1000, 300)
-
-
-ORIGINALS = {  # what lies in archives that are unpacked, as published
-    "cifar10": ["cifar-10-batches-py/test_batch", "cifar-10-batches-py/batches.meta"],
-    "cifar100": ["cifar-100-python/test", "cifar-100-python/meta"],
-    "cub200": ["attributes.txt", "CUB_200_2011/classes.txt", "CUB_200_2011/images.txt",
-               "CUB_200_2011/image_class_labels.txt", "CUB_200_2011/images/001.A/a.jpg"],
-    "food101": ["food-101/meta/test.json", "food-101/images/pie/1.jpg"],
-    "pets37": ["images/a_1.jpg", "images/a_1.mat", "annotations/trainval.txt",
-               "annotations/test.txt", "annotations/trimaps/._a_1.png"],
-    "texture": ["dtd/images/dotted/1.jpg", "dtd/imdb/imdb.mat", "dtd/labels/test1.txt"],
-    "ninco": ["NINCO/NINCO_OOD_classes/a/1.jpg", "NINCO/NINCO_OOD_unit_tests/b/1.png",
-              "NINCO/NINCO_popular_datasets_subsamples/c/1.jpg"],
-    "inaturalist": ["iNaturalist/images/1.jpg"], "sun": ["SUN/images/1.jpg"],
-    "places": ["Places/images/1.jpg"], "lsun-c": ["LSUN/test/1.png"],
-    "lsun-r": ["LSUN_resize/LSUN_resize/1.png"],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "name", [n for n, e in CATALOGUE.items() if any(f.unpacks for f in e.files)]
-)
-def test_each_original_that_is_unpacked_lies_where_its_reader_looks(tmp_path, name):
-    content = packed("a.tgz", dict.fromkeys(ORIGINALS[name], b"x"))
-    checksum = f"md5:{hashlib.md5(content).hexdigest()}"
-    files = tuple(replace(file, checksum=checksum) for file in CATALOGUE[name].files)
-    known = replace(CATALOGUE[name], images=1, files=files)
-    with serving(content=content) as served:
-        download.fetch(name, known, tmp_path, Reporter(), served.address)
-    assert known.place(tmp_path)
-    assert {path.rpartition("/")[2] for path in served.paths} == {
-        file.address.rpartition("/")[2] for file in files
-    }
-    if name == "ninco":
-        assert [p.name for p in (tmp_path / "NINCO").iterdir()] == ["NINCO_OOD_classes"]

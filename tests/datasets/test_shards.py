@@ -90,18 +90,16 @@ def test_shards_that_cannot_be_read(tmp_path, pattern, line):
 # --- as CLIP_benchmark's builder writes a set
 
 
-@pytest.mark.parametrize("form", ["webp", "png", "jpeg"])
 @pytest.mark.parametrize("below", ["", "test"])
-def test_a_set_is_read_as_its_writer_left_it(tmp_path, form, below):
-    write_web_set(tmp_path, LABELS, NAMES, TEMPLATES, form=form)
+def test_a_set_is_read_as_its_writer_left_it(tmp_path, below):
+    write_web_set(tmp_path, LABELS, NAMES, TEMPLATES)
     images = load(tmp_path / below)
     assert images.labels.tolist() == LABELS
     assert list(images.class_names) == NAMES
     assert list(images.templates) == ["a photo of a {}.", "a blurry photo of the {}."]
     assert list(images.sample_ids) == [f"{i // 4}/s{i:07d}" for i in range(9)]
-    if form != "jpeg":
-        for i, pixels in enumerate(pictures(9)):
-            assert np.array_equal(images.read(i), pixels)
+    for i, pixels in enumerate(pictures(9)):
+        assert np.array_equal(images.read(i), pixels)
     digest = hashlib.sha256("\n".join(NAMES).encode()).hexdigest()
     assert images.facts["lists"]["classnames.txt"] == digest
 
@@ -122,16 +120,6 @@ def test_shards_that_are_missing_or_too_many_are_told(tmp_path):
     for wrong in ("", "many\n", "-1\n", "0\n"):
         count.write_text(wrong)
         told("nshards.txt must have the number of shards", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [("a photo", "'a photo' in zeroshot"), ("{c} and {c}", "is no prompt template"),
-     ("a {} {c}", "is no prompt template"), ("a {c} | b", "is no prompt template")],
-)  # fmt: skip
-def test_a_line_that_is_no_template_is_told(tmp_path, line, reason):
-    write_web_set(tmp_path, LABELS, NAMES, [line])
-    told(reason, tmp_path)
 
 
 # --- what tells a label
@@ -195,7 +183,6 @@ def samples(**texts):
         ({"txt": ["an ox", "two cats", "a dog", "two cats"]}, None, [-1] * 4, []),
         ({"txt": ["an ox", "an ox", "a dog", "a dog"]}, ["ox", "cat"], [-1] * 4, []),
         # numbers
-        ({"txt": ["1", "0", "1", "2"]}, None, [1, 0, 1, 2], []),
         ({"txt": ["7", "5", "7", "5"]}, ["5", "7"], [1, 0, 1, 0], ["5", "7"]),
         ({"json": ['{"label": 1}', '{"label": 0}', '{"label": -1}', '{"x": 1}']}, ["a", "b"],
          [1, 0, -1, -1], ["a", "b"]),
@@ -204,8 +191,6 @@ def samples(**texts):
         # .cls comes first, then .json, then .txt
         ({"cls": ["1", "0", "1", None], "json": ['{"label": 5}'] * 3 + ["{}"],
           "txt": ["a b", "c d", "e", None]}, ["a", "b"], [1, 0, 1, -1], ["a", "b"]),
-        ({"json": ['{"label": 1, "caption": "x"}'] * 2, "txt": ["a b", "c d"]}, ["a", "b"],
-         [1, 1], ["a", "b"]),
     ],
 )  # fmt: skip
 def test_what_tells_a_label(tmp_path, texts, names, labels, class_names):
@@ -257,10 +242,6 @@ def test_extract_embeds_the_names_under_the_templates_of_the_set(zsntta, tmp_pat
     mean /= np.linalg.norm(mean, axis=1, keepdims=True)
     np.testing.assert_allclose(features.texts[own].features, mean, atol=1e-6)
     assert "there already" in zsntta(*extract).stdout
-    simulate = ("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "pets")
-    for prompt in ((), ("--prompt", own)):
-        result = zsntta(*simulate, "--ratio", "0", *prompt)
-        assert result.exit_code == 0, result.output
     result = zsntta("datasets", "verify", "pets=web", "--deep")
     assert result.stdout == "pets: 9 images, 3 classes, every image opened: ok\n"
 

@@ -68,21 +68,6 @@ def test_extract_fetches_a_set_once(zsntta, tmp_path, published, monkeypatch):
     assert own.identity()["digest"] == features.source["digest"]
 
 
-def test_a_set_of_the_catalogue_is_held_against_it(zsntta, tmp_path, published, monkeypatch):
-    name = "clip-benchmark/wds_vtab-cifar10"
-    with local_hub(monkeypatch, {name: published}):
-        result = zsntta("datasets", "verify", name)
-        assert result.exit_code == 1
-        assert "cifar10: 5 images, must be 10,000; 3 classes, must be 10" in result.stderr
-        result = zsntta("extract", "--model", "tiny", "--noise", "none", "--no-partners",
-                        "--dataset", name)  # fmt: skip
-    assert result.exit_code == 0, result.output
-    assert "'cifar10' is not the published set: it has 5 of 10,000 images" in result.stderr
-    assert (tmp_path / "features/tiny/cifar10.h5").exists()
-    result = zsntta("simulate", "--model", "tiny", "--method", "zs-clip", "--id", "wds_cars")
-    assert "type zsntta extract --dataset clip-benchmark/wds_cars --model tiny" in result.stderr
-
-
 def told(*said, spec=CARS, data):
     with refused(*said, error=DatasetError):
         datasets.load_images(spec, data)

@@ -1,6 +1,5 @@
 """The shipped words of WordNet, the tool that makes them, and the lists made of them."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -72,51 +71,3 @@ def test_a_set_has_words_for_each_of_its_lists(name):
         assert lists_of(one) == {one: prompt}
         assert all(template.count("{}") == 1 for template in templates_of(prompt))
     assert lists_of(name) == WORD_SETS[name].prompts
-
-
-# --- the tool -----------------------------------------------------------------------------------
-
-LICENCE = "  1 This software and database is being provided to you, the LICENSEE, by  \n"
-DATA_NOUN = """\
-00001740 03 n 01 entity 0 003 ~ 00001930 n 0000 | that which is perceived
-00001930 04 n 02 Physical_Act 0 deed 0 001 @ 00001740 n 0000 | a doing
-00001931 04 n 01 deed 0 001 @ 00001740 n 0000 | another
-00001932 04 n 01 physical_act 0 001 @ 00001740 n 0000 | the same word again
-00001933 28 n 0a time_(a)_b 0 000 | no marker within a word
-"""
-DATA_ADJ = """\
-00001740 00 a 01 able(p) 0 000 | can
-00002098 00 s 01 galore(ip) 0 000 | behind its noun
-00002312 00 s 01 main(a) 0 000 | before its noun
-00002843 01 a 01 entity 0 000 | of an entity
-00003131 44 a 01 Well-worn 0 000 | a participle
-"""
-
-
-@pytest.fixture
-def tool():
-    spec = importlib.util.spec_from_file_location("tool", ROOT / "tools" / "wordnet_words.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_tool_takes_first_lemmas_by_file(tool, tmp_path, monkeypatch, capsys):
-    (tmp_path / "data.noun").write_text(LICENCE + DATA_NOUN)
-    (tmp_path / "data.adj").write_text(LICENCE + DATA_ADJ)
-    target = tmp_path / "made" / "words.tsv.gz"
-    tool.main(tmp_path, target)
-    monkeypatch.setattr(words, "_WORDNET", target)
-    found = {name: some for name, some in words.wordnet.__wrapped__().items() if some}
-    assert found == {
-        "noun.Tops": ("entity",),
-        "noun.act": ("deed", "physical act"),
-        "noun.time": ("time (a) b",),
-        "adj.all": ("able", "galore", "main"),
-        "adj.pert": ("entity",),
-        "adj.ppl": ("well-worn",),
-    }
-    assert "8 words, " in capsys.readouterr().out.splitlines()[-1]
-    before = target.read_bytes()
-    tool.main(tmp_path, target)
-    assert target.read_bytes() == before

@@ -166,7 +166,7 @@ def _read(entry: DatasetEntry, name: str, base: str, root: Path) -> "ImageSet":
 
 def _reason(error: Exception) -> str:
     """Why a known set cannot be read; of a path that is not there, what is there instead."""
-    if isinstance(error, NotImplementedError):  # of scipy, whose own line is for programmers
+    if isinstance(error, NotImplementedError) and "7.3" in str(error):  # of scipy's loadmat
         return "a .mat file of MATLAB 7.3: save it again with -v7"
     if not (isinstance(error, FileNotFoundError) and error.filename):
         line = str(error) if isinstance(error, DatasetError) else first_line(error)

@@ -67,15 +67,11 @@ def cifar_c(
         if file not in files:
             raise DatasetError(f"{place} has no {file}.")
         try:
-            if place.is_dir():
-                content: NDArray[Any] = np.load(place.joinpath(*files[file].parts), mmap_mode="r")
-            else:
-                content = np.load(io.BytesIO(files[file].read()))
+            content: NDArray[Any] = np.load(io.BytesIO(files[file].read()))
         except (ValueError, EOFError) as error:
             raise DatasetError(f"{file} in {place} is broken or no .npy file.") from error
         size = len(content) // SEVERITIES
-        rows = content[(severity - 1) * size : severity * size]
-        return rows if place.is_dir() else rows.copy()  # the file is held no longer
+        return content[(severity - 1) * size : severity * size].copy()  # all is held no longer
 
     labels = array("labels.npy")
     blocks = [array(f"{corruption}.npy") for corruption in corruptions]
