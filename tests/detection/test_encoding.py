@@ -11,7 +11,6 @@ from made import PROMPT, Notes, at_once
 from PIL import Image
 
 from zsntta_cli import encode
-from zsntta_cli.datasets.decoding import limited_to
 from zsntta_cli.detection import encoding as module
 from zsntta_cli.detection import feature_store, sources
 from zsntta_cli.detection.encoding import Encoding
@@ -208,17 +207,6 @@ def test_a_failure_is_tried_again_by_another_reader(folder, passes, monkeypatch,
     assert (passes["encoded"], passes["loaded"]) == (5, 2)
     encoded(folder)
     assert (passes["encoded"], passes["loaded"]) == (5, 2)
-
-
-def test_a_limit_of_megapixels_tries_again(tmp_path, passes, encoded):
-    (tmp_path / "f").mkdir()
-    Image.new("L", (1200, 1000)).save(tmp_path / "f/large.png")
-    for limit, error in ((1, "more than 1"), (2, ""), (1, "")):  # features that are kept stay
-        with limited_to(limit):
-            [one] = encoded(tmp_path / "f")
-            assert error in one.error
-            assert bool(error) == bool(one.error)
-    assert passes["encoded"] == 1
 
 
 def test_what_is_no_fault_of_the_file_is_not_kept(folder, tmp_path, passes, monkeypatch, encoded):

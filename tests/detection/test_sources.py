@@ -54,22 +54,6 @@ def test_a_folder_gives_its_images_by_the_parts_of_their_paths(here):
     ], "an archive is what its folder would be"
 
 
-def test_hidden_files_are_left_out_and_loops_of_links_end(here):
-    make(here / "f", "a.png", ".b.png", ".c/d.png", "@eaDir/e.png", "g/h.png")
-    (here / "f/g/up").symlink_to(here / "f")
-    (here / "f/self").symlink_to(here / "f/self")
-    (here / "f/twice").symlink_to(here / "f/g")
-    (here / "f/gone.png").symlink_to(here / "none.png")
-    assert sources("f") == ["f/a.png", "f/g/h.png", "f/gone.png"]
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads all")
-def test_a_folder_that_cannot_be_looked_into_is_told(here):
-    make(here / "f", "a.png", "b/c.png")
-    (here / "f/b").chmod(0)
-    assert sources("f") == ["f/a.png", "f/b"]
-
-
 def test_globs_shards_and_lists(here):
     make(here, "x1.png", "x2.png", "d/x3.png", "-.png")
     pack(here / "s-0.tar", {"k.png": png()})
@@ -107,12 +91,6 @@ def test_a_list_is_read_as_whatever_wrote_it(here, name):
     text = NOTATIONS[name]
     (here / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert sources(name) == NAMES
-
-
-def test_a_table_without_a_column_of_files_says_what_to_name_one(here):
-    (here / "rows.csv").write_text("id,what\n1,2\n")
-    with pytest.raises(DatasetError, match=r"columns id, what, and none .* call one of them path"):
-        sources("rows.csv")
 
 
 def test_a_raw_photo_has_one_answer_however_it_is_named(here):
@@ -225,15 +203,6 @@ def test_hard_links_and_members_of_archives_are_images_of_their_own(photos, here
 
 
 # --- what is left out
-
-
-def test_folders_are_looked_through_without_what_is_hidden(tmp_path):
-    for name in ("a.png", "b.mp4", ".c.mp4", "x/d.mov", "@eaDir/f.mp4"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    left_out = LeftOut()
-    assert [one.source for one in photos_in(tmp_path, left_out)] == [str(tmp_path / "a.png")]
-    assert left_out.words() == "1 .mov, 1 .mp4, 1 hidden, 1 hidden folder (@eaDir)"
 
 
 @pytest.mark.parametrize("source", ["clips", "clips.zip"])

@@ -13,7 +13,7 @@ from reviewed import unread, verdict
 from sorted_photos import dies_at, pairs, photos_in, sort, tree, write
 
 from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection.sources import Photo, of_file, photos_of
+from zsntta_cli.detection.sources import Photo, photos_of
 from zsntta_cli.errors import StoreError
 from zsntta_cli.report import verdict_folders
 from zsntta_cli.report.verdict_folders import folder_names, write_copy
@@ -97,14 +97,6 @@ def test_names_of_any_bytes_survive_the_list(tmp_path):
     assert listed(tmp_path) == [bytes([n]) for n in range(len(ODD))]
 
 
-def test_names_that_differ_in_case_alone_do_not_clash(tmp_path):
-    write(tmp_path / "in", {"a/X.png": b"1", "b/x.PNG": b"2", "c/x-2.PNG": b"3", "d/X.png": b"4"})
-    sort(tmp_path / "out", dict.fromkeys(sorted(tmp_path.glob("in/*/*")), "cat"))
-    placed = photos_in(tmp_path / "out")
-    assert {*placed.values()} == {b"1", b"2", b"3", b"4"}
-    assert len({name.casefold() for name in placed}) == 4
-
-
 def test_what_cannot_be_copied_is_told(here):
     given = pairs(answers(here))
     (here / "in/a/1.png").unlink()
@@ -121,18 +113,6 @@ def test_what_cannot_be_copied_is_told(here):
         "note: 1 not copied: no files of their own.",
     ]
     assert {*photos_in(here / "out")} == {"_unsure/1.png", "_noise/2.png", "cat/a.png"}
-
-
-def test_without_an_image_there_is_no_folder(here):
-    assert sort(here / "out", {}, []) == [f"{here / 'out'}: 0 copied."]
-    assert not (here / "out").exists()
-
-
-def test_a_link_is_copied_as_the_file_that_it_leads_to(here):
-    (here / "in/l.png").symlink_to("a/1.png")
-    sort(here / "out", {here / "in/l.png": "cat"})
-    assert not (here / "out/cat/l.png").is_symlink()
-    assert photos_in(here / "out") == {"cat/l.png": b"one"}
 
 
 def test_what_is_there_is_never_written_to(here):
@@ -202,30 +182,6 @@ def member(archive, content):
 def judged(content):
     """The row of a photo of this content."""
     return verdict("a.png", -1.0, content=hashlib.sha256(content).hexdigest())
-
-
-def test_nobody_else_can_read_a_photo_while_it_is_written(tmp_path, monkeypatch):
-    original, seen = tmp_path / "private.png", []
-    original.write_bytes(b"private")
-    original.chmod(0o600)
-    copystat = verdict_folders.shutil.copystat
-    monkeypatch.setattr(
-        verdict_folders.shutil, "copystat",
-        lambda old, new: (seen.append(mode(new)), copystat(old, new)),
-    )  # fmt: skip
-    write_copy(b"private", tmp_path / "copy.png", of_file(original))
-    assert [*seen, mode(tmp_path / "copy.png")] == [0o600, 0o600]
-
-
-def test_a_photo_goes_to_a_file_system_without_permissions(tmp_path, monkeypatch):
-    def refuse(*_, **__):
-        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-
-    original = tmp_path / "private.png"
-    original.write_bytes(b"private")
-    monkeypatch.setattr(os, "chmod", refuse)
-    write_copy(b"private", tmp_path / "copy.png", of_file(original))
-    assert (tmp_path / "copy.png").read_bytes() == b"private"
 
 
 def test_long_names_that_collide_are_others(tmp_path):

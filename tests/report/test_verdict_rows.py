@@ -70,12 +70,6 @@ def test_what_is_said_of_all():
     assert said(broken())[2:] == [], "of nothing that was judged nothing is said"
 
 
-def test_what_the_embedded_encoder_shows_is_said_to_show_little():
-    first, *others = said(*doubtless(64), is_embedded=True)
-    assert first.startswith("This is the embedded encoder: its verdicts are a demonstration")
-    assert len(others) == 1
-
-
 def test_the_number_that_zs_clips_rule_is_named_for_is_that_of_the_way_to_decide():
     warm = row(stage="warm-up")
     assert said(warm)[1].startswith("All by ZS-CLIP's rule: of fewer than 6 images cull cannot")

@@ -11,7 +11,6 @@ import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
 from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, argument, option
-from zsntta_cli.cli.output import PAGES, form_of
 from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import DatasetError, SettingsError, counted, short
 from zsntta_cli.settings import FEATURES, MOST_MEGAPIXELS, ExtractSettings
@@ -123,15 +122,9 @@ def detect(
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.run import Request, detect_run
     from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.report.verdict_files import FORMS, check_form, write_rows
     from zsntta_cli.report.verdicts import SHOWN, Facts, summary
 
-    form_of(output, FORMS)
-    form_of(review, PAGES, option="--review")
-    if output:
-        check_form(output)
-    if copy_to:
-        _check_copies(copy_to, {"--output": output, "--review": review})
+    _check_outputs(output, review, copy_to)
     request = Request(
         sources=tuple(sources or ()), set_name=set_name, all_folders=all_folders,
         classes=_classes(classes, classes_file), class_photos=class_photos, prompt=prompt,
@@ -148,6 +141,8 @@ def detect(
         facts, rows = Facts.of(run), [row for _, row in pairs]
         wanted = [pair for pair in pairs if only in (None, pair[1]["answer"])]
         if output:
+            from zsntta_cli.report.verdict_files import write_rows
+
             write_rows(output, [row for _, row in wanted])
         if copy_to:
             from zsntta_cli.report.verdict_folders import copy_photos
@@ -184,16 +179,26 @@ def _check_classes(given: Sequence[str], set_name: str | None, prompt: str | Non
         )
 
 
-def _check_copies(folder: Path, files: dict[str, Path | None]) -> None:
-    """Refuse a folder that has anything in it, or that files are to be written to."""
-    from zsntta_cli.report.verdict_folders import check_is_new
+def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | None) -> None:
+    """Refuse what could not be written in the end, before an image is judged."""
+    if output or review:
+        from zsntta_cli.cli.output import PAGES, form_of
+        from zsntta_cli.report.verdict_files import FORMS, check_form
 
-    check_is_new(folder)
-    for name, file in files.items():
-        if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(folder)):
-            raise SettingsError(
-                f"{name} is within {folder}, which --copy-to makes as a whole: name another place."
-            )
+        form_of(output, FORMS)
+        form_of(review, PAGES, option="--review")
+        if output:
+            check_form(output)
+    if copy_to:
+        from zsntta_cli.report.verdict_folders import check_is_new
+
+        check_is_new(copy_to)
+        for name, file in (("--output", output), ("--review", review)):
+            if file and Path(os.path.abspath(file)).is_relative_to(os.path.abspath(copy_to)):
+                raise SettingsError(
+                    f"{name} is within {copy_to}, which --copy-to makes as a whole: name another "
+                    f"place."
+                )
 
 
 def _classes(typed: str | None, file: Path | None) -> tuple[str, ...]:

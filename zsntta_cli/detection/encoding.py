@@ -95,14 +95,12 @@ class Encoding:
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Text features (P, D) of prompts, of unit norm: new ones are encoded, and kept."""
-        keys = {prompt: prompt.encode(errors="surrogatepass") for prompt in prompts}
-        features = self.store.unpacked(self.store.kept(TEXT, keys.values()), np.float32)
-        if missing := [prompt for prompt, key in keys.items() if key not in features]:
-            rows = self.encoder.encode_texts(missing)
-            new = {keys[prompt]: row for prompt, row in zip(missing, rows, strict=True)}
-            self.store.keep({TEXT: {key: Kept(row.tobytes()) for key, row in new.items()}})
-            features |= new
-        return np.stack([features[keys[prompt]] for prompt in prompts])
+        features = self.store.unpacked(self.store.kept(TEXT, map(_key, prompts)), np.float32)
+        missing = [prompt for prompt in dict.fromkeys(prompts) if _key(prompt) not in features]
+        if missing:
+            features |= zip(map(_key, missing), self.encoder.encode_texts(missing), strict=True)
+            self.store.keep({TEXT: {_key(p): Kept(features[_key(p)].tobytes()) for p in missing}})
+        return np.stack([features[_key(prompt)] for prompt in prompts])
 
     def encode(self, photos: Sequence[Photo], name: str = "") -> None:
         """Give images their features, or the error of reading them.
@@ -190,6 +188,10 @@ class Encoding:
         is_squeezed = preprocessing.get("resize_mode") == "squash"
         notes = photo.note.split("; ")
         return "; ".join(note for note in notes if not (is_squeezed and note == CUT_OFF))
+
+
+def _key(prompt: str) -> bytes:
+    return prompt.encode(errors="surrogatepass")
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:

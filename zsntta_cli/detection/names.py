@@ -83,9 +83,15 @@ def read_classes(path: Path) -> tuple[str, ...]:
 
 def notes_on(names: Sequence[str]) -> Iterator[str]:
     """What is to be said of names that CLIP hardly sees as their writer means them."""
-    plain = {name: " ".join(name.replace("_", " ").lower().split()) for name in names}
-    rest = [name for name in names if _ELSE.fullmatch(plain[name])]
-    negated = [name for name in names if name not in rest and _NEGATED.fullmatch(plain[name])]
+    rest, negated, foreign = list[str](), list[str](), list[str]()
+    for name in names:
+        plain = " ".join(name.replace("_", " ").lower().split())
+        if _ELSE.fullmatch(plain):
+            rest.append(name)
+        elif _NEGATED.fullmatch(plain):
+            negated.append(name)
+        if any(c.isalpha() and c > "\x7f" for c in name):
+            foreign.append(name)
     if rest:
         yield (
             f"{_listed(rest)} means anything else, and is no thing to be seen: leave it out. What "
@@ -96,7 +102,7 @@ def notes_on(names: Sequence[str]) -> Iterator[str]:
             f"{_listed(negated)} says what an image does not show, and an encoder finds what is "
             f"negated: name what it shows instead, or leave it out."
         )
-    if foreign := [name for name in names if any(c.isalpha() and c > "\x7f" for c in name)]:
+    if foreign:
         yield (
             f"{_listed(foreign)} has letters that English does not have: most encoders learned "
             f"English names."

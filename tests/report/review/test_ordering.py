@@ -1,6 +1,6 @@
 """What is looked at first, and what is asked."""
 
-from reviewed import page, verdict
+from reviewed import verdict
 
 from zsntta_cli.report.review.review import (
     borderline,
@@ -59,8 +59,3 @@ def test_what_was_judged_is_not_asked_about():
     assert first not in to_ask(rows)
     assert to_ask([row | {"stage": "judged"} for row in FOLDER]) == []
     assert [sorted(to_ask(FOLDER[:count])) for count in (0, 1, 4)] == [[], [0], [0, 1, 2, 3]]
-
-
-def test_there_are_none_of_what_was_decided_on_arrival():
-    assert 'id="questions-list"' in page(FOLDER)
-    assert '<ul id="questions-list"' not in page(FOLDER, hindsight=False)

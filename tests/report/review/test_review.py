@@ -76,10 +76,6 @@ def test_the_first_of_a_list_have_cards_and_all_others_a_line():
     assert ("−694.50", "6") in lines
 
 
-def test_no_image_at_all_is_a_page_too():
-    assert "<ol></ol>" in page([unread("a.png")])
-
-
 def test_the_script_gets_names_of_any_bytes_whole():
     [plain] = re.findall(r'id="review-data">(.*?)</script>', page(ROWS))
     data = json.loads(plain)
@@ -98,18 +94,6 @@ def test_the_script_gets_the_likeliest_classes_and_what_was_done_to_read():
     assert data["tops"] == [[1, 751, "elk", 0], [1, 1000]]
     assert (data["files"], data["notes"]) == ([None, "./b.png"], {"0": "16 bit"})
     assert (data["places"], data["shown"]) == ({"0": "a\\n.png"}, {})
-
-
-def test_corrections_that_a_browser_kept_are_of_rows_wherever_their_files_lie():
-    names = {re.search('"id":"([0-9a-f]{64})"', html)[1] for html in (
-        page(PLAIN), page(PLAIN, files={0: "./a.png"}), page(PLAIN, {3: DOT}),
-    )}  # fmt: skip
-    assert len(names) == 1
-
-
-def test_a_number_to_flag_is_named_only_where_the_command_takes_one():
-    assert '"flag":true' in page(PLAIN)
-    assert '"flag":false' in page(PLAIN, hindsight=False)
 
 
 def test_the_same_rows_give_the_same_bytes_and_others_another_name():

@@ -1,7 +1,6 @@
 """The review in a browser: what its script does, what it must never do, who can use it."""
 
 import hashlib
-import json
 from pathlib import Path
 
 import pytest
@@ -95,34 +94,6 @@ def test_the_slider_moves_sets_counts_and_verdicts(opened):
     assert review.page.locator("input[name=flagged]").input_value() == str(OWN)
 
 
-def test_on_arrival_no_number_can_be_flagged(browser, tmp_path):
-    watched = Review(browser, write(tmp_path / "r.html", ROWS, hindsight=False))
-    watched.slide(3)
-    assert "all thresholds +0.88. Corrections" in watched.moved()
-    watched.context.close()
-
-
-def test_unsure_images_have_a_section_until_thresholds_move(browser, tmp_path):
-    rows = [verdict(f"{i}.png", i - 20.5, answer="unsure") for i in range(21, 40)]
-    rows += [verdict(f"{i}.png", i - 20.5) for i in range(21)]
-    rows += [verdict("sure.png", 5.25)]
-    review = Review(browser, write(tmp_path / "unsure.html", rows))
-    assert review.moved() == "1 of 41 images does not belong, 19 unsure, as decided."
-    assert review.listed("noise") == []
-    assert len(review.listed("unsure")) == 13
-    review.slide(2)
-    assert review.moved().startswith("2 of 41 images do not belong; all thresholds +17.00")
-    assert review.heads()[2] == "0"
-    noise = review.page.locator("li:has(.is-noise) .where").all_text_contents()
-    assert sorted(noise) == ["38.png", "39.png"], "the largest margins, whatever was answered"
-    review.slide(20)
-    assert review.moved().startswith("20 of 41 images do not belong; all thresholds +0.00")
-    review.page.get_by_role("button", name="As decided").click()
-    assert review.heads() == ["12", "0", "13", "16"]
-    assert review.said == []
-    review.context.close()
-
-
 def test_filters_show_fewer_and_say_of_how_many(opened):
     review = opened()
     review.page.get_by_role("combobox", name="Class").select_option("owl")
@@ -172,16 +143,6 @@ def test_the_keyboard_goes_through_all_and_corrects(opened):
     review.page.keyboard.type("nju")
     assert review.page.get_by_role("searchbox").input_value() == "nju"
     assert review.page.locator(".corrected").count() == 0
-
-
-def test_keys_can_be_put_off_and_leave_the_browser_its_own(opened):
-    review = opened()
-    review.page.keyboard.press("Control+j")
-    assert review.at() == []
-    review.page.locator("summary", has_text="Keys").click()
-    review.page.get_by_role("checkbox", name="Keys are on").uncheck()
-    review.page.keyboard.press("j")
-    assert review.at() == []
 
 
 def test_the_mouse_corrects_and_takes_back(opened):
@@ -250,27 +211,6 @@ def test_where_the_browser_keeps_nothing_it_says_so(browser, files):
 KEPT = "zsntta-labels-"
 
 
-def test_what_was_kept_and_is_spoilt_is_no_error(opened):
-    review = opened()
-    key, images = review.page.evaluate("[KEY, items.map(idOf)]")
-    assert key.startswith(KEPT)
-    spoilt = {images[2]: [True, None], images[29]: [False, "none"], "x": [True], images[1]: 7}
-    put = "([k, v]) => localStorage.setItem(k, v)"
-    review.page.evaluate(put, [key, json.dumps(spoilt)])
-    review.page.reload()
-    assert [(c["source"], c["noise"], c["class"]) for c in review.corrections()] == [
-        ("photos/2.png", True, None), ("photos/29.png", False, None),
-    ]  # fmt: skip
-    for broken in ('{"2": 1}', "{", "null", "[1]"):
-        review.page.evaluate(put, [key, broken])
-        review.page.evaluate(put, [KEPT + "x", broken])
-        review.page.reload()
-        review.card(2).get_by_role("button", name="Does not belong").click()
-        assert [c["source"] for c in review.corrections()] == ["photos/2.png"], broken
-        review.page.reload()
-        assert [c["source"] for c in review.corrections()] == ["photos/2.png"], "kept again"
-
-
 def of_content(source, margin, name="cat", **values):
     content = hashlib.sha256(Path(source).name.encode()).hexdigest()
     return verdict(source, margin, name, **{"content": content, **values})
@@ -335,21 +275,6 @@ def test_buttons_stand_in_one_order_and_pictures_come_first_and_are_printed(brow
     review.context.close()
 
 
-def test_of_many_images_some_are_shown_until_one_asks_for_more(opened):
-    review = opened("many")
-    assert review.heads() == ["60", "269", "0", "671"]
-    assert [len(review.listed(key)) for key in ("borderline", "noise", "clean")] == [60, 120, 120]
-    review.page.get_by_role("button", name="Show 120 more").first.click()
-    assert len(review.listed("noise")) == 240
-    review.card(999 - 239).focus()
-    review.page.keyboard.press("j")
-    assert review.at() == ["759.png"]
-    assert len(review.listed("noise")) == 269
-    review.slide(1)
-    assert review.heads() == ["60", "0", "0", "940"]
-    assert len(review.listed("clean")) == 120
-
-
 def test_no_name_is_markup_and_exports_give_names_back_whole(opened):
     review = opened("strange")
     review.page.wait_for_timeout(200)
@@ -392,22 +317,6 @@ def test_the_page_does_not_scroll_sideways(opened, width, name):
     assert review.width() == width
 
 
-@pytest.mark.parametrize("width", [320, 1000])
-def test_what_one_is_at_is_seen_and_has_a_frame(opened, width):
-    review = opened(viewport={"width": width, "height": 800})
-    for _ in range(20):
-        review.page.keyboard.press("j")
-    for _ in range(12):
-        review.page.keyboard.press("k")
-        top, style, bar = review.page.evaluate(
-            """() => [document.activeElement.getBoundingClientRect().top,
-            getComputedStyle(document.activeElement).outlineStyle,
-            document.getElementById('controls').getBoundingClientRect().bottom]"""
-        )
-        assert style == "solid"
-        assert top >= max(bar, 0)
-
-
 @pytest.mark.parametrize(("name", "theme"), [("plain", "light"), ("strange", "dark")])
 def test_axe_finds_nothing(opened, theme, name):
     review = opened(name, color_scheme=theme, viewport={"width": 1280, "height": 2600})
@@ -415,23 +324,6 @@ def test_axe_finds_nothing(opened, theme, name):
     review.card(1).get_by_role("button", name="Does not belong").click()
     review.card(2).get_by_role("button", name="Belongs").click()
     review.assert_accessible("color-contrast", "button-name", "select-name", "image-alt")
-
-
-def test_after_an_export_the_next_ten_are_proposed(opened):
-    review = opened()
-    cards = review.page.locator("#next li .where")
-    assert cards.count() == 0
-    review.card(20).get_by_role("button", name="Does not belong").click()
-    review.exported()
-    near = [i for i in sorted(range(30), key=lambda i: (abs(i - 19.5), i)) if i != 20]
-    suspicious = [i for i in range(29, -1, -1) if i != 20]
-    turns = dict.fromkeys(i for pair in zip(near, suspicious, strict=True) for i in pair)
-    assert numbers(cards.all_text_contents()) == list(turns)[:10]
-    review.page.locator("#next li").nth(0).get_by_role("button", name="Belongs").click()
-    assert [(one["source"], one["noise"]) for one in review.corrections()] == [
-        ("photos/19.png", False), ("photos/20.png", True),
-    ]  # fmt: skip
-    assert 19 not in numbers(cards.all_text_contents()), "it is labelled now"
 
 
 def test_what_was_judged_before_is_labelled_and_can_be_taken_back(browser, tmp_path):

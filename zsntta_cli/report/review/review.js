@@ -1,5 +1,8 @@
-// The review: what is shown. A slider moves all thresholds by one amount, filters choose. All names are
-// set as text, never as markup. Cards are made when they are first shown: there may be 100,000 images.
+// The review: lists, questions, corrections, files, the large view, keys, in this order. A slider moves all
+// thresholds by one amount, filters choose. All names are set as text, never as markup. Cards are made when
+// they are first shown: there may be 100,000 images.
+
+// --- What is shown
 const data = JSON.parse(document.getElementById("review-data").textContent);
 const controls = document.getElementById("controls");
 const template = document.getElementById("card").content.firstElementChild;
@@ -152,7 +155,8 @@ function tell({ answer, verdict }, element) {
   word.className = "is-" + answer;
   element.querySelector(".said span").textContent = signed(verdict.margin - shift());
 }
-// The review: a histogram of margins, and where the threshold is now. Bars of images that do not belong
+
+// --- A histogram of margins, and where the threshold is now. Bars of images that do not belong
 // are full, of the unsure hatched, of those that belong hollow: it is read without colours.
 const BINS = 60;
 const histogram = document.getElementById("histogram");
@@ -191,7 +195,8 @@ function drawHistogram() {
   const said = ANSWERS.map((answer, at) => `${number(heights[at].reduce((a, b) => a + b, 0))} ${data.answers[answer]}`);
   histogram.setAttribute("aria-label", `Margins from ${signed(low)} to ${signed(high)}: ${said.join(", ")}.`);
 }
-// The review: ten questions. Answers are corrections as all others. Before correcting.js.
+
+// --- Ten questions. Answers are corrections as all others
 const questions = [...document.querySelectorAll("#questions-list li")].map((line) => {
   const item = items[Number(line.dataset.image)];
   const answer = (words, noise) => {
@@ -229,8 +234,8 @@ function markQuestions() {
     doesNot.setAttribute("aria-pressed", isAnswered(item, true));
   }
 }
-// The review: corrections by keys and buttons, and kept. Behind review.js.
-// Corrections: the truth of an image, noise, or clean with a class where one was named. The browser keeps
+
+// --- Corrections: the truth of an image, noise, or clean with a class where one was named. The browser keeps
 // them under the names of the classes, by the content of images (by the source where there is none):
 // equal images have one answer, and a page that is made again has those of before. With other classes an
 // answer holds as long as it says the same of these; others wait, and a button takes them.
@@ -332,7 +337,6 @@ const takeWaiting = button("Use answers about other classes", () => {
   count();
 });
 
-// Correcting.
 // What is on a button, how it is called beside an image, and whether it says noise.
 const CHOICES = [["Does not", "Does not belong", true], ["Belongs", "Belongs", false]];
 const option = (name) => make("option", { value: name, textContent: name });
@@ -427,7 +431,8 @@ function sayDone() {
   const labelled = section && section.all.filter((item) => truths.has(item)).length;
   done.textContent = section ? `${section.name}: ${number(labelled)} of ${number(section.all.length)} done.` : "";
 }
-// The review: what leaves the page as a file, which is corrections, or the list as it stands.
+
+// --- What leaves the page as a file: corrections, or the list as it stands
 const said = make("output");
 const exporting = button("Export corrections", () => {
   download("corrections.jsonl", "application/jsonl", exported());
@@ -466,45 +471,6 @@ const listing = make("details", {}, make("summary", { textContent: "List as a fi
   button("CSV", () => download("answers.csv", "text/csv", asTable(listed()))),
   button("JSON Lines", () => download("answers.jsonl", "application/jsonl", asLines(listed()))));
 
-// After an export, the next ten to label: in turn the one nearest to its threshold and the most
-// suspicious of those without a label. They have cards of their own; the lists stay as they are.
-const NEXT = 10;
-const next = make("section", { id: "next", hidden: true });
-next.setAttribute("aria-label", "Next to label");
-controls.after(next);
-exporting.addEventListener("click", propose);
-
-function propose() {
-  const open = (all) => all.filter((item) => !truths.has(item));
-  const near = open([...items].sort((a, b) => Math.abs(a.verdict.margin) - Math.abs(b.verdict.margin) || a.i - b.i));
-  const suspicious = open(order);
-  const turns = near.flatMap((item, at) => [item, suspicious[at]]);
-  const proposals = [...new Set(turns)].filter((item) => copies.get(idOf(item))[0] === item).slice(0, NEXT);
-  const words = "They are near their thresholds, or suspicious: their labels say most about the others. Export again when you are done.";
-  next.replaceChildren(
-    make("h2", { textContent: "Next to label" }), make("p", { textContent: words }),
-    make("ol", {}, ...proposals.map(proposed)),
-  );
-  next.hidden = !proposals.length;
-}
-
-function proposed(item) {
-  const choices = CHOICES.map(([words, longer, noise]) => {
-    const choice = button(words, () => {
-      correct(item, { noise, name: null });
-      for (const other of choices) other.setAttribute("aria-pressed", other === choice);
-    });
-    choice.setAttribute("aria-label", `${longer}: ${item.place}`);
-    choice.setAttribute("aria-pressed", false);
-    return choice;
-  });
-  const picture = cardOf(item).querySelector(".of > *, .of").cloneNode(true);
-  const of = make("div", { className: "of" }, picture);
-  const named = make("p", { className: "said" }, make("i", { textContent: shownName(item.verdict.class) }));
-  const where = make("p", { className: "where", textContent: item.place });
-  return make("li", {}, of, named, where, make("div", { className: "truth" }, ...choices));
-}
-
 function download(name, type, content) {
   const link = make("a", { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
   link.click();
@@ -518,7 +484,8 @@ function field(content) {
   if (typeof content === "string" && /^[=+\-@\t\r]/.test(words)) words = "'" + words;  // no formula
   return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
 }
-// The review: one image as large as the window lets it be, with the likeliest classes.
+
+// --- One image as large as the window lets it be, with the likeliest classes
 const zoomed = {
   of: make("div", { className: "of" }), where: make("h2", { id: "zoomed" }),
   said: make("p", { className: "said" }, make("b"), make("span"), make("i")),
@@ -597,7 +564,8 @@ function tellZoom() {
   doesNot.setAttribute("aria-pressed", Boolean(truth && truth.noise));
   belongs.setAttribute("aria-pressed", Boolean(truth && !truth.noise));
 }
-// The review: keys, and how it begins. Behind all others.
+
+// --- Keys, and how it begins
 const keys = make("input", { type: "checkbox", name: "keys", checked: true });
 const goesOn = make("input", { type: "checkbox", name: "goes-on", checked: true });
 // Images that were left behind by their correction, with what was said of them before: `u` goes back.
