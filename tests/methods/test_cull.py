@@ -200,18 +200,6 @@ def test_injected_items_are_noise_and_teach_nothing():
 # --- odd streams
 
 
-@pytest.mark.parametrize("generic", [False, True])
-@pytest.mark.parametrize("classes", [1, 2])
-@pytest.mark.parametrize("dim", [2, 24])
-def test_few_classes_and_dims(classes, dim, generic):
-    rng = np.random.default_rng(0)
-    text = unit(rng.normal(size=(classes, dim)))
-    data = stream_of(rng.normal(size=(400, dim)), text, generic=any_text(dim) if generic else None)
-    found = decide(data, Cull.Settings(**LEVEL))
-    assert np.isfinite(found.id_score).all()
-    assert set(found.class_index) <= set(range(classes))
-
-
 # --- the parts
 
 

@@ -87,17 +87,6 @@ def of_class(c, x, entropy=0.1):
     return Sample(np.array(x, float), np.zeros(2), np.full(2, 0.5), entropy, c)
 
 
-def test_ogas_memory_keeps_the_lowest_entropies():
-    data = of_features(np.ones((1, 1)), np.ones((2, 1)), 1.0)
-    classifier = oga.OGA(data, OGA.Settings(oga_shots=2))
-    offers = [(0.7, 9.0), (0.5, 1.0), (0.6, 2.0), (0.6, 3.0), (0.1, 4.0)]  # ln 2 is 0.693
-    entered = [classifier._enter(of_class(0, [x], entropy)) for entropy, x in offers]
-    assert entered == [False, True, True, False, True]
-    assert classifier.count.tolist() == [2, 0]
-    assert classifier.sums[:, 0].tolist() == [5.0, 0.0]
-    assert classifier.squares.item() == 17.0
-
-
 def test_ogas_precision_is_of_deviations_from_means_texts_and_each_other():
     # A text at 0.5 and one sample at 1; samples at 2 and 4: deviations 0.5, -1, 1, of mean 1/6, so
     # that Σ has (n - 1) Σ = 2.25 - 1/12 = 13/6 and trace 13/12: Λ = 1 / (13/6 + 13/12) = 4/13.
