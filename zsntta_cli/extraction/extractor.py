@@ -377,7 +377,8 @@ class Extractor:
             tuple(images.class_names), texts, generic, of_words,
             machine=machine_facts(ENCODING, gpu=encoder.gpu, batch_size=size),
         )  # fmt: skip
-        store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
+        digest = store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
+        new = replace(new, digest=digest)
         discard(rows_path(path))
         return self._result(new, todo, time.monotonic() - started, skipped)
 
