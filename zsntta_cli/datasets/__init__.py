@@ -43,7 +43,7 @@ def load_images(spec: str, data_root: Path, as_shown: bool = False) -> "ImageSet
     if name.says_where:
         images = _own(name, data_root)
     else:
-        images = _read(known(spec), str(name), name.base, data_root)
+        images = _read(_known(name), str(name), name.base, data_root)
     return image_sets.as_shown(images) if as_shown else images
 
 
@@ -84,20 +84,24 @@ def known(name: str) -> DatasetEntry:
     Raises:
         DatasetError: there is none.
     """
-    if name.startswith(HF):
-        raise DatasetError(f"'{short(name)}' has no name: give it one, as mine={name}.")
     parsed = SetName.parse(name)
     if parsed.hub:
         raise DatasetError(f"{name} is of the hub: zsntta datasets verify {name} fetches it.")
-    if entry := _entry(parsed):
+    return _known(parsed)
+
+
+def _known(name: SetName) -> DatasetEntry:
+    if str(name).startswith(HF):
+        raise DatasetError(f"'{short(str(name))}' has no name: give it one, as mine={name}.")
+    if entry := _entry(name):
         return entry
-    if parsed.base in CATALOGUE:
+    if name.base in CATALOGUE:
         raise DatasetError(
-            f"'{short(name)}': {parsed.base} is read as it is, without ':'. Corrupted images "
+            f"'{short(str(name))}': {name.base} is read as it is, without ':'. Corrupted images "
             f"are those of published sets, such as cifar10-c:fog:1, or a folder, NAME=PATH."
         )
     raise DatasetError(
-        f"no data set '{name}'{near(parsed.base, tuple(CATALOGUE))}: zsntta datasets list has "
+        f"no data set '{name}'{near(name.base, tuple(CATALOGUE))}: zsntta datasets list has "
         f"those that are known; a folder of images is given as NAME=PATH."
     )
 

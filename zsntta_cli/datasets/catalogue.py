@@ -104,10 +104,11 @@ def _entry(row: dict[str, Any]) -> DatasetEntry:
     return DatasetEntry(read=read, files=files, packed=packed, **values)
 
 
-_rows = json.loads(_ROWS.read_text(encoding="utf-8"))
-# What people type, by the name here.
-ALIASES: dict[str, str] = {alias: n for n, row in _rows.items() for alias in row.pop("aliases", ())}
-CATALOGUE: dict[str, DatasetEntry] = {name: _entry(row) for name, row in _rows.items()}
+ALIASES: dict[str, str] = {}  # what people type, by the name here
+CATALOGUE: dict[str, DatasetEntry] = {}
+for _name, _row in json.loads(_ROWS.read_text(encoding="utf-8")).items():
+    ALIASES.update(dict.fromkeys(_row.pop("aliases", ()), _name))
+    CATALOGUE[_name] = _entry(_row)
 BUILTIN = {name: entry for name, entry in CATALOGUE.items() if not entry.layout}
 
 

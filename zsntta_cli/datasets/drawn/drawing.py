@@ -115,11 +115,8 @@ _HAZE = np.float32(0.85)  # what faded pictures fade to
 _LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 
 
-def _uniform_styles() -> Mapping[str, float]:
-    weights = dict.fromkeys(STYLES, 1.0)
-    weights["plain"] = 3.0
-    weights["handwritten"] = 8.0  # digits only: more than half of them
-    return weights
+# Of digits alone, more than half are handwritten.
+_STYLE_WEIGHTS = dict.fromkeys(STYLES, 1.0) | {"plain": 3.0, "handwritten": 8.0}
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ class Distribution:
     contrast: Span = (0.3, 1.0)  # least distance of the ink from the background
     backgrounds: tuple[str, ...] = ("plain", "gradient", "cloudy", "two-tone")
     relief: Span = (0.1, 0.5)  # contrast of the background's own two colours
-    styles: Mapping[str, float] = field(default_factory=_uniform_styles)
+    styles: Mapping[str, float] = field(default_factory=_STYLE_WEIGHTS.copy)
     strength: Span = (0.1, 0.8)  # of the style's effect
     blur: Span = (0.0, 0.7)  # pixels, every picture
     noise: Span = (0.0, 0.05)  # standard deviation, every picture

@@ -43,20 +43,15 @@ class Placement:
 
 @cache
 def _unit_arc(start: float, stop: float, count: int) -> Points:
-    angle = np.linspace(start, stop, count)
-    return _polar(1.0, angle)
+    return _polar(1.0, np.linspace(start, stop, count))
 
 
 def _polar(radius: float | Points, angle: Points) -> Points:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
-def _arc(radius: float, start: float, stop: float, count: int = 24) -> Points:
+def _arc(radius: float, start: float = 0.0, stop: float = 2 * np.pi, count: int = 24) -> Points:
     return radius * _unit_arc(start, stop, count)
-
-
-def _circle(radius: float = 0.9, x: float = 0.0, y: float = 0.0) -> Points:
-    return _arc(radius, 0.0, 2 * np.pi) + np.array([x, y])
 
 
 def _points(*numbers: float) -> Points:
@@ -74,7 +69,7 @@ def outline(name: str, weight: float) -> list[Part]:
     """Return the parts of a shape; `weight` is how thick its strokes and arms are, 1 as usual."""
     match name:
         case "circle":
-            return [Part(_circle())]
+            return [Part(_arc(0.9))]
         case "square":
             return [Part(_points(-0.8, -0.8, 0.8, -0.8, 0.8, 0.8, -0.8, 0.8))]
         case "triangle":
@@ -91,9 +86,9 @@ def outline(name: str, weight: float) -> list[Part]:
             half = (-a, -1, a, -1, a, -a, 1, -a, 1, a, a, a)
             return [Part(_points(*half, a, 1, -a, 1, -a, a, -1, a, -1, -a, -a, -a))]
         case "ring":
-            return [Part(_circle(0.95)), Part(_circle(0.95 - 0.36 * weight), 0)]
+            return [Part(_arc(0.95)), Part(_arc(0.95 - 0.36 * weight), 0)]
         case "crescent":
-            return [Part(_circle(0.95)), Part(_circle(0.82, 0.48 / weight), 0)]
+            return [Part(_arc(0.95)), Part(_arc(0.82) + _points(0.48 / weight, 0), 0)]
         case "arrow":
             a = 0.2 * weight
             return [Part(_points(-1, -a, 0.1, -a, 0.1, -0.7, 1, 0, 0.1, 0.7, 0.1, a, -1, a))]
@@ -117,12 +112,12 @@ def outline(name: str, weight: float) -> list[Part]:
             return [Part(_arc(0.95, 0, np.pi) - np.array([0, 0.4]))]
         case "flower":
             turns = np.arange(5) * 0.4 * np.pi - 0.5 * np.pi
-            petals = [_circle(0.38, 0.58 * np.cos(a), 0.58 * np.sin(a)) for a in turns]
-            return [*map(Part, petals), Part(_circle(0.24), 0)]
+            petals = [Part(_arc(0.38) + middle) for middle in _polar(0.58, turns)]
+            return [*petals, Part(_arc(0.24), 0)]
         case "fish":
-            body = _arc(1.0, 0, 2 * np.pi, 20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
+            body = _arc(1.0, count=20) * np.array([0.65, 0.45]) - np.array([0.3, 0])
             tail = _points(0.2, 0, 1, -0.55, 0.8, 0, 1, 0.55)
-            return [Part(body), Part(tail), Part(_circle(0.1, -0.62, -0.1), 0)]
+            return [Part(body), Part(tail), Part(_arc(0.1) + _points(-0.62, -0.1), 0)]
         case "tree":
             a, top = 0.16 * weight, _points(0, -1, 0.55, -0.2, -0.55, -0.2)
             trunk = _points(-a, 0.5, a, 0.5, a, 1, -a, 1)
