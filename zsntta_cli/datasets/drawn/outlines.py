@@ -46,7 +46,7 @@ def _unit_arc(start: float, stop: float, count: int) -> Points:
     return _polar(1.0, np.linspace(start, stop, count))
 
 
-def _polar(radius: float | Points, angle: Points) -> Points:
+def _polar(radius: float | Points, angle: NDArray[np.floating]) -> Points:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
