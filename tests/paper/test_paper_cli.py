@@ -172,32 +172,6 @@ def test_other_settings_are_measured_and_said(named):
     assert "a picture of a {}." in missing.output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ("15",),
-            ("feature files that are not in features/: 48 by ViT-B-16-openai: type zsntta extract "
-             "--dataset cifar10-c:gaussian_noise:1 ", " --dataset imagenet-c:fog:1 ",
-             " --noise gaussian\n"),
-        ),
-        (
-            ("10", *TINY),
-            ("6 by tiny: type zsntta extract --dataset shapes --dataset glyphs ",
-             " --noise gaussian --model tiny\n"),
-        ),
-        (
-            ("25", "--precision", "amp"),
-            ("by RN50-openai-amp", "by ViT-L-14-openai-amp", "--model RN50 --precision amp"),
-        ),
-        (("fig2",), ("type zsntta extract --dataset cifar10",)),
-    ],
-    ids=lambda value: " ".join(value) if value and len(value[0]) < 9 else "",
-)  # fmt: skip
-def test_nothing_cached_is_one_line_with_the_command(zsntta, arguments, said):
-    fails(zsntta("paper", *arguments), *said)
-
-
 def test_a_figure_is_drawn_of_its_runs_and_says_what_is_not_in_it(cached, tmp_path):
     result = cached("paper", "fig2", *TINY, "--output", "ranks.csv")
     assert result.exit_code == 0, result.output

@@ -390,12 +390,12 @@ def _reproduce_all(folder: Path, measuring: "Measuring", given: Mapping[str, Any
 
 def _say_what_is_left(measuring: "Measuring", given: Mapping[str, Any]) -> None:
     """Say what is missing and how to get it, what was not run and why."""
-    from zsntta_cli.cache.lacking import making_all
+    from zsntta_cli.paper.measuring import way_to_make
 
-    if missing := {folder: [*names] for folder, names in measuring.missing.items()}:
+    if missing := measuring.missing:
         files = counted(sum(map(len, missing.values())), "feature file")
-        command = making_all(missing, measuring.wishes.root)
-        say(completed(f"note: {files} missing: type {command}", given), err=True)
+        way = way_to_make(missing, measuring.wishes.root)
+        say(completed(f"note: {files} missing: {way}", given), err=True)
     if left := len(measuring.left_out):
         say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
     for run, reason in measuring.failures.items():

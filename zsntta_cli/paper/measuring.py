@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from zsntta_cli.cache.lacking import missing_sets
-from zsntta_cli.errors import counted, first_of
+from zsntta_cli.cache.lacking import making_all
+from zsntta_cli.errors import StoreError, counted, first_of
 from zsntta_cli.paper.compare import compare
 from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
 from zsntta_cli.paper.shown import TableContent
@@ -21,6 +22,7 @@ from zsntta_cli.simulation.runs import RunSettings, declared
 from zsntta_cli.simulation.simulator import LiveFactory
 from zsntta_cli.simulation.tuned import live_among
 
+_TYPED = 12  # feature files at most that a proposed command names
 # What names that which rows need beside features (docs/methods.md).
 _NAMED_BY = {"clipn": "no-text=FILE.npy", "neglabel": "words=wordnet"}
 
@@ -53,7 +55,10 @@ class Measuring:
         absent = lacking(wanted, missing)
         runs = [run for run in wanted if run not in absent]
         if wanted and not runs and not self.goes_on:
-            raise missing_sets(missing, root)
+            sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
+            raise StoreError(
+                f"feature files that are not in {root}/: {sets}: {way_to_make(missing, root)}"
+            )
         for folder, names in missing.items():
             self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
         for note in notes_before(root, runs) if self.tells_notes else ():
@@ -128,3 +133,10 @@ def about(table: PaperTable, runs: Sequence[RunSettings], wishes: Wishes) -> lis
         drawn = f"; drawn, for want of a list: {first_of([*noisy], 3)}" * bool(noisy)
         lines.append(f"OOD images: by the lists in {wishes.ood_items}{drawn}")
     return lines
+
+
+def way_to_make(missing: Mapping[str, Collection[str]], root: Path) -> str:
+    """How to make missing feature files, by encoder: what to type, or to add where it is long."""
+    if sum(map(len, missing.values())) > _TYPED:
+        return "add --extract, which encodes those at hand"
+    return f"type {making_all({folder: [*names] for folder, names in missing.items()}, root)}"
