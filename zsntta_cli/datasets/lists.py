@@ -23,7 +23,8 @@ from zsntta_cli.datasets.tree import SUFFIXES, File
 from zsntta_cli.errors import DatasetError, counted, first_line, first_of, short
 from zsntta_cli.files import read_input
 
-ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson")
+OF_PHOTOS = (".csv", ".tsv", ".txt", ".jsonl")  # among photos, a .json says something of one
+ENDINGS = (*OF_PHOTOS, ".json", ".ndjson")
 # Columns in any case and without _ and spaces; of these the first that a list has.
 _PATHS = (
     "path", "filename", "file", "filepath", "fullpath", "imagepath", "imagefile", "imgpath",

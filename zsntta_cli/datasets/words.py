@@ -4,7 +4,7 @@ WordNet's are made by tools/wordnet_words.py; its licence stands beside them.
 """
 
 import gzip
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -52,49 +52,30 @@ def wordnet() -> dict[str, tuple[str, ...]]:
     return by_file
 
 
-def _of_speech(speech: str, left_out: Sequence[str]) -> set[str]:
-    words: set[str] = set()
-    for name, of_file in wordnet().items():
-        if name.startswith(speech) and name not in left_out:
-            words.update(of_file)
-    return words
-
-
-def _nouns(left_out: Sequence[str] = ()) -> list[str]:
-    return sorted(_of_speech("noun.", left_out))
-
-
-def _adjectives(left_out: Sequence[str] = ()) -> list[str]:
-    """The adjectives that are no nouns as well: a word counts once."""
-    return sorted(_of_speech("adj.", left_out) - _of_speech("noun.", left_out))
-
-
-def _csp_phrases() -> list[str]:
-    adjectives = _adjectives(_CSP_LEFT_OUT)
-    drawn = np.random.default_rng(_CSP_SEED).integers(len(_CSP_NOUNS), size=len(adjectives))
-    return [f"{word} {_CSP_NOUNS[i]}" for word, i in zip(adjectives, drawn, strict=True)]
-
-
-def _drawn() -> list[str]:
-    """What the built-in sets but for `shapes`, the ID set, show, and in which looks."""
-    concepts = (*OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
-    nouns = (concept.noun for concept in concepts)
-    return _once([*nouns, *PALETTE, *STYLES])
-
-
-_LISTS: dict[str, Callable[[], list[str]]] = {
-    "wordnet-nouns": _nouns,
-    "wordnet-adjectives": _adjectives,
-    "csp-nouns": lambda: _nouns(_CSP_LEFT_OUT),
-    "csp-adjectives": _csp_phrases,
-    "cma": lambda: list(_CMA_PROMPTS),
-    "drawn": _drawn,
-}
-
-
 def built_in_words(name: str) -> list[str]:
-    """The words of a built-in list, each once, in order."""
-    return _LISTS[name]()
+    """The words of a built-in list, each once, in order.
+
+    Adjectives that are nouns as well count as nouns; `drawn` is what the built-in sets but for
+    `shapes`, the ID set, show, and in which looks.
+    """
+    nouns, adjectives = set[str](), set[str]()
+    for file, words in wordnet().items() if name not in ("cma", "drawn") else ():
+        if not (name.startswith("csp-") and file in _CSP_LEFT_OUT):
+            (nouns if file.startswith("noun.") else adjectives).update(words)
+    match name:
+        case "wordnet-nouns" | "csp-nouns":
+            return sorted(nouns)
+        case "wordnet-adjectives":
+            return sorted(adjectives - nouns)
+        case "csp-adjectives":
+            plain = sorted(adjectives - nouns)
+            drawn = np.random.default_rng(_CSP_SEED).integers(len(_CSP_NOUNS), size=len(plain))
+            return [f"{word} {_CSP_NOUNS[i]}" for word, i in zip(plain, drawn, strict=True)]
+        case "cma":
+            return list(_CMA_PROMPTS)
+    assert name == "drawn"
+    concepts = (*OTHER_SHAPES, *LETTERS, *NUMERALS, *SURFACES, STATIC)
+    return _once([*(concept.noun for concept in concepts), *PALETTE, *STYLES])
 
 
 def limited_words(words: list[str], limit: int | None) -> list[str]:

@@ -14,7 +14,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.datasets.lists import ENDINGS, found, read_list
+from zsntta_cli.datasets.lists import OF_PHOTOS, found, read_list
 from zsntta_cli.datasets.shards import expand_braces, is_pattern
 from zsntta_cli.datasets.tree import (
     ARCHIVES,
@@ -183,7 +183,7 @@ def _paths(source: str) -> list[Path]:
 def _of_path(path: Path, left_out: LeftOut, all_folders: bool) -> list[Photo]:
     name = path.name.lower()
     if not (path.is_dir() or name.endswith((*ARCHIVES, *COMPRESSED))):
-        return _of_list(path) if name.endswith(ENDINGS) else [of_file(path)]
+        return _of_list(path) if name.endswith(OF_PHOTOS) else [of_file(path)]
     photos = list(photos_in(path, left_out, all_folders))
     if not photos:
         endings = ", ".join(sorted(_PHOTOS - _RAW))
