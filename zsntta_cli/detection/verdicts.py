@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ UNSURE: Final = "unsure"
 CLEAN: Final = "clean"
 ANSWERS: Final = (NOISE, UNSURE, CLEAN)  # in the order of suspicion
 WARM_UP, ADAPTED, JUDGED = "warm-up", "adapted", "judged"  # stages
-Answer = Literal["noise", "unsure", "clean"]
 _DECIMALS = 12  # of one image's numbers: all that is beyond is of rounding
 
 # How many to call noise in place of the method's own decision: a share below 1, a number, or either
@@ -210,83 +209,11 @@ def parsed_flag(flag: Flag) -> float | int | None:
     return None if value is None else float(value) if is_share else int(value)
 
 
-# Verdict rows. Their fields, types and words make docs/verdict.schema.json and the columns of
-# files; they are frozen: a change is another format.
-
+# The columns of rows. docs/verdict.schema.json describes them; they are frozen: a change is another
+# format. Of an image that could not be read those from "class" to "top" are None.
 FORMAT: Final = 1
+FIELDS: Final = (
+    "format", "source", "class", "class_index", "answer", "noise", "rank", "score", "threshold",
+    "margin", "stage", "evidence", "level", "top", "content", "note", "error", "encoder",
+)  # fmt: skip
 Row = dict[str, Any]
-
-
-def _or_null(kind: str, **more: Any) -> dict[str, Any]:
-    """A property that may be null: what was decided is where an image could not be read."""
-    if "enum" in more:
-        more["enum"] = [*more["enum"], None]
-    return {"type": [kind, "null"], **more}
-
-
-_TOP = {
-    "type": "object", "additionalProperties": False, "required": ["class", "score"],
-    "properties": {
-        "class": {"type": "string"}, "score": {"type": "number", "minimum": 0, "maximum": 1},
-    },
-}  # fmt: skip
-PROPERTIES: Final[dict[str, dict[str, Any]]] = {
-    "format": {"type": "integer", "const": FORMAT},
-    "source": {
-        "type": "string",
-        "description": "path of the file; archive and path within it; id in a cached set",
-    },
-    "class": _or_null("string", description="the class, should the image be clean"),
-    "class_index": _or_null("integer", minimum=0),
-    "answer": _or_null(
-        "string", enum=ANSWERS, description="noise: by its own evidence; unsure: above the "
-        "threshold by the other images alone",
-    ),
-    "noise": _or_null("boolean", description="whether the answer is noise"),
-    "rank": _or_null(
-        "integer", minimum=1,
-        description="of suspicion, 1 = most; on arrival among the images up to this one",
-    ),
-    "score": _or_null("number", description="higher = more noise; scores of one stage compare"),
-    "threshold": _or_null("number", description="noise or unsure if the score is above it"),
-    "margin": _or_null("number", description="score less threshold"),
-    "stage": _or_null(
-        "string", enum=(WARM_UP, ADAPTED, JUDGED),
-        description="warm-up: by ZS-CLIP's rule; judged: by a person",
-    ),
-    "evidence": _or_null(
-        "number", description="nats by which one of the classes is likelier than any other text; "
-        "null: not known",
-    ),
-    "level": _or_null("number", description="in nats: below it the evidence is of noise"),
-    "top": _or_null(
-        "array", items=_TOP, maxItems=5,
-        description="the likeliest classes and their softmax probabilities",
-    ),
-    "content": _or_null(
-        "string", description="SHA-256 of the file's content, where it is a file"
-    ),
-    "note": _or_null(
-        "string",
-        description="what was done to read the image, where it is not as its file has it",
-    ),
-    "error": _or_null("string"),
-    "encoder": {"type": "string", "description": "folder name of the encoder's features"},
-}  # fmt: skip
-FIELDS: Final = tuple(PROPERTIES)
-
-
-def row_schema() -> dict[str, Any]:
-    """The JSON schema of a verdict row."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"A verdict of zsntta detect, format {FORMAT}",
-        "description": (
-            "One object a line. What could not be read has an error and no verdict: all of "
-            "class … top are null."
-        ),
-        "type": "object",
-        "additionalProperties": False,
-        "required": [*FIELDS],
-        "properties": PROPERTIES,
-    }

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from zsntta_cli.detection.verdicts import FIELDS, PROPERTIES, Row
+from zsntta_cli.detection.verdicts import FIELDS, Row
 from zsntta_cli.errors import StoreError
 from zsntta_cli.files import whole_file, write_whole
 
+_NUMBERS = ("score", "threshold", "margin", "evidence", "level")
 # Forms by their endings, as the command line checks them.
 FORMS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
@@ -59,19 +59,11 @@ def _write_parquet(path: Path, rows: Sequence[Row]) -> None:
     plain = [
         {**row, "source": row["source"].encode(errors="backslashreplace").decode()} for row in rows
     ]
-    fields = [(name, _arrow_type(pyarrow, schema)) for name, schema in PROPERTIES.items()]
-    table = pyarrow.Table.from_pylist(plain, schema=pyarrow.schema(fields))
+    types = dict.fromkeys(FIELDS, pyarrow.string())
+    types |= dict.fromkeys(("format", "class_index", "rank"), pyarrow.int64())
+    types |= dict.fromkeys(_NUMBERS, pyarrow.float64())
+    likely = pyarrow.struct([("class", pyarrow.string()), ("score", pyarrow.float64())])
+    types |= {"noise": pyarrow.bool_(), "top": pyarrow.list_(likely)}
+    table = pyarrow.Table.from_pylist(plain, schema=pyarrow.schema(types))
     with whole_file(path) as temporary:
         pyarrow.parquet.write_table(table, temporary)
-
-
-def _arrow_type(arrow: Any, schema: dict[str, Any]) -> Any:
-    """The column type for a JSON schema."""
-    kind = schema["type"] if isinstance(schema["type"], str) else schema["type"][0]  # or null
-    if kind == "array":
-        return arrow.list_(_arrow_type(arrow, schema["items"]))
-    if kind == "object":
-        parts = schema["properties"].items()
-        return arrow.struct([(name, _arrow_type(arrow, part)) for name, part in parts])
-    types = {"string": arrow.string, "integer": arrow.int64, "number": arrow.float64}
-    return {**types, "boolean": arrow.bool_}[kind]()

@@ -8,12 +8,11 @@ import sys
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from zsntta_cli.detection.sources import Photo, of_file
-from zsntta_cli.report.review.pictures import SIDE, address, pictures
+from zsntta_cli.report.review.pictures import address, pictures
 
 HERE = Path("pages")
 NAMES = [
@@ -65,32 +64,6 @@ def opened(picture):
     assert image.format.lower() == kind
     assert not image.getexif()
     return image
-
-
-def embedded(image, form, **options):
-    content = io.BytesIO()
-    image.save(content, form, **options)
-    [picture] = pictures([Photo("a", content.getvalue)])
-    return np.asarray(opened(picture).convert("RGB")).astype(int)
-
-
-@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
-def test_turned_as_the_exif_says(form):
-    pixels = np.zeros((400, 800), np.uint8)
-    pixels[:, :400] = 255  # white on the left, which is above when it is turned
-    exif = Image.Exif()
-    exif[274] = 6
-    shown = embedded(Image.fromarray(pixels), form, exif=exif)
-    assert shown.shape[:2] == (SIDE, SIDE // 2)
-    assert shown[:60].min() > 200
-    assert shown[-60:].max() < 50
-
-
-def test_transparent_pixels_are_white_and_deep_ones_are_grey():
-    assert embedded(Image.new("RGBA", (300, 300), (0, 0, 0, 0)), "PNG").min() > 250
-    deep = Image.fromarray(np.linspace(0, 65535, 90_000).astype(np.uint16).reshape(300, 300))
-    shown = embedded(deep, "PNG")
-    assert 100 < shown[SIDE // 2, SIDE // 2, 0] < 155
 
 
 def test_pictures_are_small_and_what_cannot_be_read_has_none():

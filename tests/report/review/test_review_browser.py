@@ -8,8 +8,6 @@ from review_page import DOT, Review
 from reviewed import HOSTILE, page, unread, verdict
 from watched import Watched
 
-from zsntta_cli.report.review.review import to_ask
-
 ROWS = [
     verdict(f"photos/{i}.png", (i - 19.5) / 8, ("cat", "dog", "owl")[i % 3], threshold=1 + i / 7)
     for i in range(30)
@@ -180,21 +178,6 @@ def test_the_mouse_corrects_and_takes_back(opened):
     assert [one["source"] for one in review.corrections()] == ["photos/2.png"]
 
 
-def test_corrections_outlive_a_reload_and_are_of_this_page_alone(opened, files):
-    review = opened()
-    review.card(2).get_by_role("button", name="Does not belong").click()
-    review.card(29).get_by_role("button", name="Belongs").click()
-    review.page.get_by_role("combobox", name="Class: photos/29.png").select_option("cat")
-    before = review.corrections()
-    review.page.reload()
-    assert review.corrections() == before
-    review.page.goto(files["many"])
-    assert review.page.get_by_role("status").text_content() == ""
-    review.page.goto(files["plain"])
-    assert review.corrections() == before
-    review.asked.remove(files["many"])
-
-
 def test_where_the_browser_keeps_nothing_it_says_so(browser, files):
     watched = Watched(browser)
     watched.page.add_init_script(
@@ -337,28 +320,4 @@ def test_what_was_judged_before_is_labelled_and_can_be_taken_back(browser, tmp_p
     review.card(2).get_by_role("button", name="Does not belong").click()
     review.page.reload()
     assert [one["source"] for one in review.corrections()] == ["b.png"]
-    review.context.close()
-
-
-def test_answers_are_corrections_and_corrections_answers(browser, tmp_path):
-    rows = [verdict(f"photos/{i}.png", (i * 7 % 200 - 139.5) / 40) for i in range(200)]
-    path = tmp_path / "review.html"
-    path.write_text(page(rows, dict.fromkeys(range(200), DOT)))
-    review = Review(browser, path.as_uri())
-    first, second, *_, last = (rows[i]["source"] for i in to_ask(rows))
-    click = review.page.get_by_role("button", exact=True, name=f"It does not: {first}").click
-    click()
-    review.page.get_by_role("button", name=f"It belongs: {second}").click()
-    assert {row["source"]: row["noise"] for row in review.corrections()} == {
-        first: True, second: False,
-    }  # fmt: skip
-    click()
-    assert [row["source"] for row in review.corrections()] == [second], "taken back"
-    assert review.page.locator("#questions-list img").count() == 10
-    review.page.locator("#questions-list a", has_text=last).click()
-    assert review.at() == [last], "its card is shown, wherever it stands"
-    review.page.keyboard.press("n")
-    pressed = review.page.get_by_role("button", name=f"It does not: {last}")
-    assert pressed.get_attribute("aria-pressed") == "true"
-    assert review.said == []
     review.context.close()

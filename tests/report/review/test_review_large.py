@@ -65,21 +65,6 @@ def test_pictures_beside_the_page_are_shown_whatever_they_are_called(review):
     )
 
 
-def test_images_that_the_slider_brings_have_their_pictures(browser, tmp_path):
-    (tmp_path / "photos").mkdir()
-    Image.new("RGB", (40, 30)).save(tmp_path / "photos" / "a.png")
-    rows = [verdict(f"{i}.png", i - 700.5) for i in range(1000)]
-    review = Review(browser, written(tmp_path, rows, dict.fromkeys(range(1000), "a.png")))
-    review.slide(700)
-    near = review.page.locator("section[aria-labelledby=borderline] li")
-    assert near.count() == near.locator("img").count() == 60
-    assert near.locator(".where").first.text_content() == "299.png"
-    assert not review.page.locator("#i0").count(), "cards are made when they are shown"
-    review.page.wait_for_function("document.querySelector('#i299 img').naturalWidth == 40")
-    assert review.said == []
-    review.context.close()
-
-
 def test_the_large_view_says_what_is_likeliest_and_gives_the_focus_back(review):
     press, zoom = review.page.keyboard.press, review.page.locator("#zoom")
     press("z")
@@ -155,18 +140,6 @@ def test_the_list_as_it_stands_is_a_file(review):
     assert head == ["source", "answer", "class", "margin", "judged"]
     assert cells[2] == ["photos/#50%?.png", "clean", "cat", "-0.5", "false"]
     assert len(cells) == 7
-
-
-def test_the_histogram_says_how_many_there_are_of_each(review):
-    histogram = review.page.get_by_role("img", name="Margins from")
-    words = "Margins from −2.50 to +3.50: {} does not belong, 0 unsure, {} belongs."
-    assert histogram.get_attribute("aria-label") == words.format(4, 3)
-    place = histogram.locator(".threshold").get_attribute("x1")
-    review.slide(1)
-    assert histogram.get_attribute("aria-label") == words.format(1, 6)
-    assert float(histogram.locator(".threshold").get_attribute("x1")) > float(place)
-    bars = [histogram.locator(".bar-" + key).get_attribute("d") for key in ("noise", "clean")]
-    assert [path.count("M") for path in bars] == [1, 6]
 
 
 def test_a_link_to_an_image_far_down_shows_it_alone(browser, tmp_path):
