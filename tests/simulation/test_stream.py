@@ -10,7 +10,6 @@ from zsntta_cli.simulation.stream import (
     NOISE,
     OOD,
     build_stream,
-    ood_count,
     stream_sizes,
 )
 
@@ -101,9 +100,10 @@ def test_every_id_sample_once_whatever_the_ratio(ratio, n_id, n_ood, fill, seed)
     stream = build_stream(settings, n_id, n_ood, 0)
     assert sorted(stream.row[stream.kind == ID]) == list(range(n_id))
     oods = stream.row[stream.kind != ID]
-    wanted = ood_count(settings, n_id, n_ood)
+    sizes = stream_sizes(settings, n_id, n_ood)
+    wanted = sizes.wanted
     assert len(oods) == (min(wanted, n_ood) if fill == "cap" else wanted)
-    assert len(stream) == stream_sizes(settings, n_id, n_ood)[0]
+    assert len(stream) == sizes.tests
     if ratio == "natural":
         assert sorted(oods) == list(range(n_ood))
     else:

@@ -69,7 +69,7 @@ def _pools(runs: Sequence[RunSettings], limit: int | None) -> tuple[tuple[str, i
     for run in runs:
         if run.stream.noise != NO_NOISE:
             sizes = (_images(name, limit) for name in (run.id_set, run.ood_set))
-            _, injected = stream_sizes(run.stream, *sizes)
+            injected = stream_sizes(run.stream, *sizes).injected
             most[run.stream.noise] = max(most.get(run.stream.noise, 0), injected)
     return tuple(most.items())
 

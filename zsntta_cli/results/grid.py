@@ -132,16 +132,17 @@ class Grid:
         """
         for method in (*self.methods, *self.own):
             check_method(method)
-        for method in self.own:
+        asked = [(name, self.methods) for name, values in self.axes.items() if values]
+        for method, axes in self.own.items():
             if method not in self.methods:
                 raise SettingsError(f"a setting is given for {method}, which is not to be run.")
-        for names, chosen in ((self.axes, self.methods), *((a, [m]) for m, a in self.own.items())):
-            for name in (name for name, given in names.items() if given):
-                if not any(name in declared(method) for method in chosen):
-                    check_choice("setting", name, setting_names())
-                    having = [method for method in METHODS if name in declared(method)]
-                    option = option_name(declared(having[0])[name])
-                    raise SettingsError(not_of(option, chosen, having))
+            asked += [(name, [method]) for name, values in axes.items() if values]
+        for name, methods in asked:
+            if name not in set().union(*map(declared, methods)):
+                check_choice("setting", name, setting_names())
+                having = [method for method in METHODS if name in declared(method)]
+                option = option_name(declared(having[0])[name])
+                raise SettingsError(not_of(option, methods, having))
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:

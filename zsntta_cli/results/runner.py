@@ -184,12 +184,13 @@ def _outcomes(
 
 def _live_among(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
     """The runs that need the encoder; what they need is not imported for others."""
-    if not any(METHODS[run.method].live for run in runs):
+    live = [run for run in runs if METHODS[run.method].live]
+    if not live:
         return []
     from zsntta_cli.simulation.tuned import live_among
 
-    live_runs = live_among(root, runs)
-    return [run for run in runs if run in live_runs]
+    live_runs = live_among(root, live)
+    return [run for run in live if run in live_runs]
 
 
 def empty_cache() -> None:

@@ -18,7 +18,7 @@ from zsntta_cli.methods.base import MoreText
 from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
-from zsntta_cli.simulation.stream import ood_count, stream_sizes
+from zsntta_cli.simulation.stream import stream_sizes
 
 _SHOWN = 3  # names in a note
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
@@ -97,8 +97,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     stream, name, method = run.stream, run.method, METHODS[run.method]
     n_id, n_ood, n_noise = sources.sizes
     listed = sources.listed
-    wanted = len(listed) if listed else ood_count(stream, n_id, n_ood)
-    tests, injected = stream_sizes(stream, n_id, n_ood, len(listed) if listed else None)
+    wanted, _, tests, injected = stream_sizes(stream, n_id, n_ood, len(listed) if listed else None)
     again = "'{}' is smaller than the streams need: its images are shown up to {:.2f} times."
     if listed and listed.lacking:
         many, pair = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"

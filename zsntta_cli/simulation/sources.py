@@ -36,7 +36,7 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.items import ListedItems, read_items
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import has_ood
+from zsntta_cli.simulation.stream import stream_sizes
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Library:
             is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
             what = is_without if id_set.class_names else "no class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
-        ood = settings.ood_set if has_ood(stream, len(id_set)) else None
+        ood = settings.ood_set if stream_sizes(stream, len(id_set), n_ood=1).wanted else None
         noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
         sources = Sources(
             id_set,

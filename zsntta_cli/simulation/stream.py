@@ -14,6 +14,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,18 +57,32 @@ class Stream:
         return Stream(self.kind[:count], self.row[:count])
 
 
-def ood_count(settings: StreamSettings, n_id: int, n_ood: int) -> int:
-    """How many OOD samples of n_ood give the noise ratio with n_id ID samples."""
-    if settings.ratio == NATURAL:
-        return n_ood
-    share = ood_share(settings.ratio)
-    odds = share / (1 - share)
-    return round(n_id * (round(odds, 2) if settings.rounded_odds else odds))
+class StreamSizes(NamedTuple):
+    """The numbers of samples in a stream."""
+
+    wanted: int  # OOD samples that give the noise ratio, or that a list names
+    ood: int  # those that take part: fewer where a small set caps the ratio
+    tests: int  # ID and OOD samples, to the limit
+    injected: int  # noise images beside them
 
 
-def has_ood(settings: StreamSettings, n_id: int) -> bool:
-    """Whether a stream with n_id ID samples has any OOD samples."""
-    return ood_count(settings, n_id, n_ood=1) > 0
+def stream_sizes(
+    settings: StreamSettings, n_id: int, n_ood: int, listed: int | None = None
+) -> StreamSizes:
+    """The sizes of the stream over n_id ID and n_ood OOD images.
+
+    `listed` is the number of OOD images, where they are not drawn.
+    """
+    if listed is not None:
+        wanted = ood = listed
+    else:
+        share = ood_share(settings.ratio)
+        odds = round(share / (1 - share), 2) if settings.rounded_odds else share / (1 - share)
+        wanted = n_ood if settings.ratio == NATURAL else round(n_id * odds)
+        ood = min(wanted, n_ood) if settings.ood_fill == "cap" else wanted
+    tests = n_id + ood if settings.limit is None else min(n_id + ood, settings.limit)
+    injected = 0 if settings.noise == NO_NOISE else tests // settings.noise_every
+    return StreamSizes(wanted, ood, tests, injected)
 
 
 def build_stream(
@@ -86,18 +101,17 @@ def build_stream(
     Raises:
         SettingsError: a ratio above 0 without OOD samples, or injection without a pool.
     """
-    wanted = ood_count(settings, n_id, n_ood)
-    most = physical_memory() // _BYTES
-    if n_id + wanted > most and settings.ood_fill != "cap":
+    sizes, most = stream_sizes(settings, n_id, n_ood), physical_memory() // _BYTES
+    if n_id + sizes.wanted > most and settings.ood_fill != "cap":
         raise SettingsError(
-            f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a "
-            f"stream of {n_id + wanted:,} items, and this machine's memory is enough for {most:,}."
+            f"ratio is {ratio_text(settings.ratio)}: beside {n_id:,} ID samples that makes a stream"
+            f" of {n_id + sizes.wanted:,} items, and this machine's memory is enough for {most:,}."
         )
-    if has_ood(settings, n_id) and not n_ood:
+    if settings.ratio and not n_ood and stream_sizes(settings, n_id, 1).wanted:
         raise SettingsError(
             f"a noise ratio of {ratio_text(settings.ratio)} needs an OOD set: add --ood NAME"
         )
-    ood_rows = _choose_ood(wanted, n_ood, settings.ood_fill) if listed is None else listed
+    ood_rows = _choose_ood(sizes.ood, n_ood) if listed is None else listed
     kind = np.repeat(np.array([ID, OOD], np.int8), [n_id, len(ood_rows)])
     row = np.concatenate([np.arange(n_id), ood_rows])
     if max(n_id, n_ood) < 2**31:
@@ -107,40 +121,19 @@ def build_stream(
     return _inject(Stream(kind[order], row[order]), settings, n_noise, generator)
 
 
-def _choose_ood(wanted: int, size: int, fill: str) -> NDArray[np.int64]:
-    """Rows of the OOD set: whole repeats, then a random remainder; or all rows."""
+def _choose_ood(wanted: int, size: int) -> NDArray[np.int64]:
+    """Rows of the OOD set: whole repeats, then a random remainder."""
     generator = np.random.Generator(np.random.PCG64(OOD_CHOICE_SEED))
-    if fill == "cap":
-        wanted = min(wanted, size)
     repeats, remainder = divmod(wanted, size) if size else (0, 0)
     remaining = generator.permutation(size)[:remainder]
     return np.concatenate([np.tile(np.arange(size), repeats), remaining])
-
-
-def stream_sizes(
-    settings: StreamSettings, n_id: int, n_ood: int, listed: int | None = None
-) -> tuple[int, int]:
-    """The numbers of test samples and injected images in the stream over sets of these sizes.
-
-    `listed` is the number of OOD images, where they are not drawn.
-    """
-    wanted = ood_count(settings, n_id, n_ood)
-    drawn = min(wanted, n_ood) if settings.ood_fill == "cap" else wanted
-    tests = n_id + (drawn if listed is None else listed)
-    tests = tests if settings.limit is None else min(tests, settings.limit)
-    return tests, noise_count(settings, tests)
-
-
-def noise_count(settings: StreamSettings, n_test: int) -> int:
-    """How many noise images are injected into n_test test samples."""
-    return 0 if settings.noise == NO_NOISE else n_test // settings.noise_every
 
 
 def _inject(
     tests: Stream, settings: StreamSettings, n_noise: int, generator: np.random.Generator
 ) -> Stream:
     """Put noise images among the test samples: after every M-th, or at random places."""
-    count = noise_count(settings, len(tests))
+    count = stream_sizes(settings, len(tests), 0, listed=0).injected
     if not count:
         return tests
     if not n_noise:
