@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 class RowOptions:
     """What the paper's rows are run with, and which rows are added."""
 
-    preset: Annotated[
-        str,
-        option(help="Named settings: paper or official."),
-    ] = "paper"
+    preset: Annotated[str, option(help="Named settings: paper or official.")] = "paper"
     seed: Annotated[
         list[int] | None,
         option(
@@ -69,12 +66,8 @@ class RowOptions:
     ] = None
     own: Annotated[
         list[str] | None,
-        option(
-            "--set",
-            help="A setting that differs from the paper's: METHOD.SETTING=VALUE.",
-        ),
+        option("--set", help="A setting that differs from the paper's: METHOD.SETTING=VALUE."),
     ] = None
-
     ood_items: Annotated[
         Path | None,
         option(
@@ -227,14 +220,18 @@ def paper(
     choice = encoder.choice() if encoder.given else None
     devices = LiveDevices(live_options.settings(choice), reporter) if live else None
     measuring = Measuring(wishes, reporter, keeping, jobs.chosen(), devices)
-    if everything:
-        _reproduce_all(output or Path("reproduction"), measuring, ctx.params)
-        return
-    for number in figures:
-        _show_figure(number, measuring, output, ctx.params)
-    if tables:
-        measuring.tells_notes = output is not None or FORMS[written].of_rows
-        _show_tables(tables, measuring, (written, output), ctx.params)
+    is_measured = True
+    try:
+        if everything:
+            is_measured = _reproduce_all(output or Path("reproduction"), measuring)
+        else:
+            _show(tables, figures, measuring, written, output)
+    finally:
+        _say_what_is_left(measuring, ctx.params)
+    if measuring.is_unfinished:  # ends as Ctrl-C does, once the results up to it are out
+        raise KeyboardInterrupt
+    if not is_measured:
+        raise typer.Exit(1)
 
 
 def _check_usage(
@@ -343,49 +340,38 @@ def _show_published(
         put(render(contents, form, output is not None), output)
 
 
-def _show_tables(
+def _show(
     tables: Sequence[PaperTable],
+    figures: Sequence[int],
     measuring: "Measuring",
-    where: tuple[str, Path | None],
-    given: Mapping[str, Any],
+    form: str,
+    output: Path | None,
 ) -> None:
-    """Run what tables lack, and show them in a form, on stdout or in a file."""
+    """Run what figures and tables lack; draw the figures, and show the tables in a form."""
     from zsntta_cli.paper.runs import all_runs
     from zsntta_cli.paper.shown import render
 
-    form, output = where
-    measuring.obtain(all_runs(measuring.wishes, tables))
-    _say_what_is_left(measuring, given)
-    contents = [measuring.content(table, command_line()) for table in tables]
-    put(render(contents, form, output is not None), output)
-    _stop_if(measuring.is_unfinished)
+    for number in figures:
+        from zsntta_cli.paper.figures import WIDTHS  # not for tables
+        from zsntta_cli.paper.reproduction import measured_figure
 
-
-def _show_figure(
-    number: int, measuring: "Measuring", output: Path | None, given: Mapping[str, Any]
-) -> None:
-    """Run what a figure lacks, and draw it."""
-    from zsntta_cli.paper.figures import WIDTHS
-    from zsntta_cli.paper.reproduction import measured_figure
-
-    try:
         figure = measured_figure(number, measuring)
-    finally:
-        _say_what_is_left(measuring, given)
-    put_figure(figure, WIDTHS[number], output or Path(f"fig{number}.pdf"))
+        put_figure(figure, WIDTHS[number], output or Path(f"fig{number}.pdf"))
+    if tables:
+        measuring.tells_notes = output is not None or FORMS[form].of_rows
+        measuring.obtain(all_runs(measuring.wishes, tables))
+        contents = [measuring.content(table, command_line()) for table in tables]
+        put(render(contents, form, output is not None), output)
 
 
-def _reproduce_all(folder: Path, measuring: "Measuring", given: Mapping[str, Any]) -> None:
-    """Write all tables and figures into a folder; exit code 1 where nothing could be measured."""
+def _reproduce_all(folder: Path, measuring: "Measuring") -> bool:
+    """Write all tables and figures into a folder; whether anything could be measured."""
     from zsntta_cli.paper.reproduction import INDEX, reproduce
 
     made = reproduce(folder, measuring, command_line())
-    _say_what_is_left(measuring, given)
     say(made.sentence)
     say(str(folder / INDEX))
-    _stop_if(measuring.is_unfinished)
-    if not made.is_measured:
-        raise typer.Exit(1)
+    return made.is_measured
 
 
 def _say_what_is_left(measuring: "Measuring", given: Mapping[str, Any]) -> None:
@@ -400,9 +386,3 @@ def _say_what_is_left(measuring: "Measuring", given: Mapping[str, Any]) -> None:
         say(f"note: {counted(left, 'live run')} left out: --live runs what is live", err=True)
     for run, reason in measuring.failures.items():
         say(f"note: {run.method} on {run.id_set} and {run.ood_set} failed: {reason}", err=True)
-
-
-def _stop_if(unfinished: bool) -> None:
-    """End as Ctrl-C does, once the results up to it are out."""
-    if unfinished:
-        raise KeyboardInterrupt

@@ -53,12 +53,14 @@ class Measuring:
         root, keeping = self.wishes.root, replace(self.keeping, gradients=with_gradients)
         missing = missing_files(root, wanted)
         absent = lacking(wanted, missing)
-        runs = [run for run in wanted if run not in absent]
-        if wanted and not runs and not self.goes_on:
+        if wanted and absent.issuperset(wanted) and not self.goes_on:
             sets = " and ".join(f"{len(names)} by {folder}" for folder, names in missing.items())
             raise StoreError(
                 f"feature files that are not in {root}/: {sets}: {way_to_make(missing, root)}"
             )
+        runs = [run for run in wanted if run not in absent]
+        if not with_gradients:  # a record may lack them
+            runs = [run for run in runs if run not in self.records]
         for folder, names in missing.items():
             self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
         for note in notes_before(root, runs) if self.tells_notes else ():
