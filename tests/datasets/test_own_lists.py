@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from zsntta_cli.datasets import load_images
+from zsntta_cli.datasets.lists import read_list
 from zsntta_cli.errors import DatasetError
 
 SPLIT = {"train": [], "val": [], "test": [["0.png", 1, "dog"], ["1.png", 0, "cat"]]}
@@ -88,6 +89,15 @@ def test_a_column_is_named_and_names_become_words(pictures):
 def test_what_a_list_cannot_be(pictures, text, said):
     with pytest.raises(DatasetError, match=said):
         read(pictures / "wrong.csv", text)
+
+
+def test_labels_that_are_none_are_refused_and_their_paths_read(pictures):
+    for name, content in (("l.csv", b"path;class\nimages/0.png;caf\xe9\n"),
+                          ("l.jsonl", b'{"path": "images/0.png", "label": ["a"]}')):  # fmt: skip
+        (pictures / name).write_bytes(content)
+        assert [row.path for row in read_list(pictures / name)] == ["images/0.png"]
+        with pytest.raises(DatasetError, match=r"is no UTF-8 text|is no single value"):
+            load_images(f"mine={pictures / name}", pictures)
 
 
 def test_a_list_without_paths_says_what_it_has(pictures):

@@ -43,8 +43,8 @@ class Row(NamedTuple):
     """An image of a list: its path as it stands there, its label and the name of its class."""
 
     path: str
-    label: str = ""  # a name or a number; empty without one
-    name: str = ""  # of the class, where the label is a number and a name stands beside it
+    label: Any = ""  # a name or a number; empty without one
+    name: Any = ""  # of the class, where the label is a number and a name stands beside it
 
 
 def is_list(path: Path) -> bool:
@@ -61,7 +61,6 @@ def read_list(path: Path, label: str = "") -> list[Row]:
     try:
         text = decoded(read_input(path, _LARGEST))
         rows = _lines(text) if path.suffix.lower() == ".txt" else _of_columns(path, text, label)
-        "".join(row.label + row.name for row in rows).encode()
     except (OSError, UnicodeError, csv.Error, RecursionError) as error:
         raise DatasetError(f"cannot read the list {path} ({first_line(error)}).") from error
     except (ValueError, TypeError, LookupError) as error:
@@ -124,7 +123,8 @@ def _of_columns(path: Path, text: str, label: str) -> list[Row]:
         if wanted and rows and not columns.keys() & {*wanted}:
             raise LookupError(f"there is no '{wanted[0]}' among {', '.join(map(short, columns))}")
     labels = [_plain(label)] if label else [*_LABELS, *_NAMES]
-    return [Row(_first(row, _PATHS), _first(row, labels), _first(row, _NAMES)) for row in cells]
+    told = [[_first(row, names) for names in (_PATHS, labels, _NAMES)] for row in cells]
+    return [Row(str(at).strip(), value, name) for at, value, name in told]
 
 
 def _of_table(table: list[list[str]], folder: Path, has_head: bool) -> list[dict[str, Any]]:
@@ -156,12 +156,9 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "").replace(" ", "")
 
 
-def _first(row: dict[str, Any], names: Sequence[str]) -> str:
-    """The first of some columns that has something, as text."""
-    value = next((row[name] for name in names if row.get(name) not in (None, "")), "")
-    if isinstance(value, dict | list):
-        raise TypeError(f"{short(str(value))} is no single value")
-    return str(value).strip()
+def _first(row: dict[str, Any], names: Sequence[str]) -> Any:
+    """What the first of some columns has that has something."""
+    return next((row[name] for name in names if row.get(name) not in (None, "")), "")
 
 
 def _is_image(name: str) -> bool:
@@ -203,7 +200,9 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     Raises:
         DatasetError: it cannot be read, an image is not there, or its labels do not fit each other.
     """
-    rows = list(dict.fromkeys(read_list(path, label)))
+    listed = read_list(path, label)
+    rows = [Row(row.path, _told(path, row.label), _told(path, row.name)) for row in listed]
+    rows = list(dict.fromkeys(rows))
     [(most, times)] = Counter(row.path for row in rows).most_common(1)
     if times > 1:
         raise DatasetError(f"{path} has two labels for {short(most)}.")
@@ -216,8 +215,23 @@ def list_set(name: str, path: Path, label: str = "") -> ImageSet:
     if base.absolute() != path.absolute().parent and not Path(rows[0].path).is_absolute():
         notes = [f"the images of {path.name} are read from {base}", *notes]
     images = with_lists(file_set(name, files, labels, class_names), [path])
-    told = f"list {path.name}" if max(labels) >= 0 else ""
-    return replace(images, labels_from=told, notes=notes)
+    teller = f"list {path.name}" if max(labels) >= 0 else ""
+    return replace(images, labels_from=teller, notes=notes)
+
+
+def _told(path: Path, value: object) -> str:
+    """What tells a class, as text.
+
+    Raises:
+        DatasetError: it is several values, or no text in UTF-8.
+    """
+    if isinstance(value, dict | list):
+        raise DatasetError(f"{short(str(value))} in {path} is no single value, and no label.")
+    try:
+        str(value).encode()
+    except UnicodeEncodeError as error:
+        raise DatasetError(f"the label {value!a} in {path} is no UTF-8 text.") from error
+    return str(value).strip()
 
 
 def _placed_files(path: Path, paths: Sequence[str]) -> tuple[Path, list[Path]]:

@@ -38,7 +38,8 @@ def problems(images: ImageSet, expected: DatasetEntry | None) -> Iterator[str]:
 
 
 def facts(images: ImageSet) -> Iterator[str]:
-    """What tells a set from others of its name: digests of its lists."""
+    """What should be known of how a set was read, and what tells it from others: its digests."""
+    yield from images.notes
     lists: Mapping[str, str] = {
         "its sample ids": _digest(images.sample_ids),
         **({"its class names": _digest(images.class_names)} if images.class_names else {}),
