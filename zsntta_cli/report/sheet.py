@@ -12,6 +12,7 @@ Labels = tuple[str, ...]  # what stands in front of a row: a text for each head
 
 
 AVERAGE = "Average"  # the name of the column of averages
+UNDERLINED, BOLD = "An underlined value", "A bold value"  # what marks are where they can be drawn
 BEST_MEANS = "is the best mean of the rows that saw the same samples"
 CLOSE_MEANS = "is not distinguishable from the best over seeds (5 % level, docs/results.md)"
 
