@@ -16,9 +16,10 @@ QUICK := settings/test_settings.py settings/test_ratios.py datasets/test_word_li
   extraction/test_stored_types.py \
   methods/classifiers methods/detectors methods/words/test_word_steps.py \
   methods/test_methods.py methods/test_threshold.py methods/test_scores.py \
-  methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py methods/test_tda.py methods/test_cull.py \
+  methods/test_settings_of_methods.py methods/test_ood_scores.py methods/test_neglabel.py \
+  methods/test_tda.py methods/test_cull.py \
   simulation/test_metrics.py simulation/test_stream.py simulation/test_orders.py \
-  simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py results/test_planning.py \
+  simulation/test_streams_by_seed.py results/test_frame.py results/test_compare.py \
   report/test_report.py report/test_figures.py report/review/test_ordering.py \
   detection/test_names.py detection/test_verdicts.py paper/test_tables.py \
   paper/test_paper_figures.py cli/test_said.py
