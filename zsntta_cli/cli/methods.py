@@ -1,7 +1,7 @@
 """`zsntta methods`: what there is to choose from, all about one, and is one of your own honest."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,6 @@ from zsntta_cli.cli.options import argument
 from zsntta_cli.cli.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.values import in_known_case
 from zsntta_cli.errors import SettingsError
-
-if TYPE_CHECKING:
-    pass
 
 app = group("List, show and check methods.", lists=True)
 

@@ -216,42 +216,53 @@ def simulate(
     """
     of_methods, own = method_settings(wanted.settings or ())
     values = {**settings, **of_methods}
-    of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
-    if record:
-        _check_alone([*wanted.given, *encoder.given, *settings, *of_set])
-    elif not wanted.method:
-        raise SettingsError(
-            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
-        )
     by_class = table.report == CLASSES
     option = "--scores" if scores else f"--report {CLASSES}" * by_class
     if option and jobs.engine == RAY:
         raise SettingsError(f"{option} is of one run, which is made here: leave --engine ray out.")
-    form = table.format
+    form, view = table.format, table.view()
     form_of(scores, _SCORES, option="--scores")
-    view = table.view()
-    choice = encoder.choice()
+    choice, keeping = encoder.choice(), store.keeping()
     live_settings, workers = live.settings(choice), jobs.chosen()
-    grid = wanted.grid(choice, values, own)
-    keeping = store.keeping()
     recorded: Sequence[Record] = ()
     if record:
-        from zsntta_cli.results.repeating import recorded_runs  # not for every start
-
-        recorded = recorded_runs(record, _only(values.get("no_text", ())))
+        of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
+        beside = [*wanted.given, *encoder.given, *settings, *of_set]
+        recorded = _recorded(record, beside, values.get("no_text", ()))
         keeping = replace(keeping, again=frozenset(one.created for one in recorded))
-    runs = list(dict.fromkeys(run.settings for run in recorded)) or grid.runs(features_dir)
-    for note in () if recorded else grid.notes(features_dir):
-        say(note, err=True)
+        runs = list(dict.fromkeys(run.settings for run in recorded))
+    elif wanted.method:
+        grid = wanted.grid(choice, values, own)
+        runs = grid.runs(features_dir)
+        for note in grid.notes(features_dir):
+            say(note, err=True)
+    else:
+        raise SettingsError(
+            "say what to run: --method NAME, such as adand, or all; zsntta methods lists them."
+        )
     if dry_run:
         say_foresight(features_dir, runs, keeping, ctx.params)
         return
-    differing = _differences(features_dir, recorded) if recorded else []
-    if by_class or not table.has_notes_below:
-        _tell_notes(features_dir, runs, differing)
-    show = partial(_show, form=form, view=view, output=table.output)
+    differing: list[str] = []
     if recorded:
-        show = partial(_show_both, recorded, differing, form=form, view=view, output=table.output)
+        from zsntta_cli.results.repeating import differences
+
+        differing = differences(features_dir, recorded)
+    if by_class or not table.has_notes_below:
+        from zsntta_cli.simulation.notes import notes_before
+
+        notes = notes_before(features_dir, runs)
+        for note in [*notes, *(f"note: {line}" for line in differing)]:
+            say(note, err=True)
+
+    def show(records: "Sequence[Record]") -> None:
+        from zsntta_cli.report.tables import render
+
+        if recorded:
+            _show_both(recorded, differing, records, form, view, table.output)
+        else:
+            put(render(records, form, view, table.output is not None), table.output)
+
     found: dict[RunSettings, Record] = {}
     try:
         records, replay = _run(
@@ -276,38 +287,19 @@ def simulate(
     stop_if_unfinished(records)
 
 
-def _differences(root: Path, recorded: "Sequence[Record]") -> list[str]:
-    """What is not here as it was where runs were recorded.
+def _recorded(path: Path, beside: "Sequence[str]", no_text: "Sequence[str]") -> "Sequence[Record]":
+    """The runs of a file of records, which says all of them but where `no_text` is.
 
     Raises:
-        StoreError: feature files of theirs are missing.
+        SettingsError: other options stand beside it, or several files of no-text.
     """
-    from zsntta_cli.results.repeating import check_present, differences
+    from zsntta_cli.results.repeating import recorded_runs
 
-    check_present(root, recorded)
-    return differences(root, recorded)
-
-
-def _only(paths: "Sequence[str]") -> str:
-    """The file that is named for recorded runs; none is an empty one.
-
-    Raises:
-        SettingsError: there are several.
-    """
-    if len(paths) > 1:
+    if given := [name.replace("_", "-") for name in beside if name != "no_text"]:
+        raise SettingsError(f"--from runs what its records say: leave --{given[0]} out.")
+    if len(no_text) > 1:
         raise SettingsError("no-text is one file for the runs of --from: name it once.")
-    return paths[0] if paths else ""
-
-
-def _check_alone(given: "Sequence[str]") -> None:
-    """Refuse options beside --from, whose records say what is run; `given` are their names.
-
-    Raises:
-        SettingsError: which option.
-    """
-    beside = [name.replace("_", "-") for name in given if name != "no_text"]
-    if beside:
-        raise SettingsError(f"--from runs what its records say: leave --{beside[0]} out.")
+    return recorded_runs(path, no_text[0] if no_text else "")
 
 
 def _run(
@@ -332,21 +324,6 @@ def _run(
         return run_all(root, runs, jobs, session, reporter, keeping, found=found), None
     replay, record = run_one(root, runs, session, reporter, keeping)
     return [record], replay
-
-
-def _tell_notes(root: Path, runs: "Sequence[RunSettings]", differing: "Sequence[str]") -> None:
-    """Say on stderr what is to be known of runs."""
-    from zsntta_cli.simulation.notes import notes_before
-
-    for note in [*notes_before(root, runs), *(f"note: {line}" for line in differing)]:
-        say(note, err=True)
-
-
-def _show(records: "Sequence[Record]", form: str, view: "View", output: Path | None) -> None:
-    """Print the results, or write them to a file."""
-    from zsntta_cli.report.tables import render
-
-    put(render(records, form, view, to_file=output is not None), output)
 
 
 def _show_both(

@@ -44,24 +44,6 @@ def recorded_runs(path: Path, no_text: str = "") -> list[Record]:
     return records
 
 
-def check_present(root: Path, runs: Sequence[Record]) -> None:
-    """Refuse records of sets that have no feature file here, before anything is run.
-
-    Raises:
-        StoreError: sets are missing; it lists all.
-    """
-    missing: dict[str, list[str]] = {}
-    for run in runs:
-        folder = run.settings.encoder
-        read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
-        for name in dict.fromkeys([*read, *origins_in(run.features)]):
-            names = missing.setdefault(folder, [])
-            if name not in names and not feature_path(root, folder, name).exists():
-                names.append(name)
-    if any(missing.values()):
-        raise missing_sets({folder: names for folder, names in missing.items() if names}, root)
-
-
 def pair_up(recorded: Sequence[Record], records: Sequence[Record]) -> list[Repeated]:
     """Each record with the new one of its run, without runs that Ctrl-C left undone."""
     by_run = {record.settings: record for record in records}
@@ -83,11 +65,33 @@ def _is_same(old: Record, new: Record) -> bool:
     )
 
 
+def _check_present(root: Path, runs: Sequence[Record]) -> None:
+    """Refuse records of sets that have no feature file here, before anything is run.
+
+    Raises:
+        StoreError: sets are missing; it lists all.
+    """
+    missing: dict[str, list[str]] = {}
+    for run in runs:
+        folder = run.settings.encoder
+        read = [name for name in run.digests if "/" not in name and name != MORE_TEXT]
+        for name in dict.fromkeys([*read, *origins_in(run.features)]):
+            names = missing.setdefault(folder, [])
+            if name not in names and not feature_path(root, folder, name).exists():
+                names.append(name)
+    if any(missing.values()):
+        raise missing_sets({folder: names for folder, names in missing.items() if names}, root)
+
+
 def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     """What is not here as it was where runs were recorded: features and rules, in sentences.
 
     This is known before anything is run.
+
+    Raises:
+        StoreError: feature files of the records' sets are missing here.
     """
+    _check_present(root, runs)
     library, foreseen = Library(root), Foreseen(root)
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
     seen = set[tuple[str, str]]()
