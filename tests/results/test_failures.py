@@ -5,7 +5,6 @@ import sys
 import pytest
 from replayed import grid
 
-from zsntta_cli.errors import StoreError
 from zsntta_cli.results.runner import run_all
 from zsntta_cli.simulation.simulator import Simulator
 
@@ -24,12 +23,6 @@ def test_a_run_that_an_error_ends_is_reported_and_the_others_go_on(features, job
     assert [record.settings for record in records] == runs[1:]
     assert failed.keys() == {runs[0]}
     assert "no features of 'gone'" in failed[runs[0]]
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_without_anybody_to_report_to_it_ends_them_all(features, jobs):
-    with pytest.raises(StoreError, match="no features of"):
-        run_all(features, with_a_missing_set(features), jobs)
 
 
 def test_what_filled_the_memory_is_let_go_of_before_the_next_run(features, monkeypatch):

@@ -3,8 +3,6 @@
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from kept import kept_run
 
 from zsntta_cli.results import frame
@@ -19,53 +17,6 @@ def labels(made):
 
 
 # Runs that differ in settings of the stream, the threshold, the method and the preset.
-SOME = st.fixed_dictionaries(
-    {
-        "method": st.sampled_from(["zs-clip", "adand", "tda"]),
-        "id_set": st.sampled_from(["shapes", "digits"]),
-        "ood": st.sampled_from(["glyphs", "textures"]),
-        "ratio": st.sampled_from([0.0, 0.5]),
-        "seed": st.integers(0, 1),
-    },
-    optional={
-        "noise": st.sampled_from(["none", "gaussian", "uniform"]),
-        "noise_every": st.sampled_from([4, 8]),
-        "batch_size": st.sampled_from([1, 4]),
-        "fixed": st.sampled_from([None, 0.5]),
-        "preset": st.sampled_from(["paper", "official"]),
-        "prompt": st.sampled_from(["a {}.", "art of a {}."]),
-        "order": st.sampled_from(["shuffled", "burst"]),
-    },
-)
-RUNS = st.lists(SOME, min_size=1, max_size=12)
-
-
-def table_rows(runs):
-    """The rows of one table: on one kind of stream, at one ratio."""
-    made = [kept_run(**{**run, "ood": run["ood"] * bool(run["ratio"])}) for run in runs]
-    first = rows(made[0])[0]
-    return [row for row in rows(*made) if (row.stream, row.ratio) == (first.stream, first.ratio)]
-
-
-def parts(label):
-    """The settings that a label names."""
-    return {part for part in label.partition(" (")[2].removesuffix(")").split(", ") if part}
-
-
-@given(RUNS, st.randoms(use_true_random=False))
-@settings(max_examples=200, deadline=None)
-def test_a_label_says_what_varies_in_its_own_table_and_never_more(runs, order):
-    made = table_rows(runs)
-    whole = frame.labels(made)
-    assert frame.labels(order.sample(made, len(made))) == whole
-    for row, label in whole.items():
-        others = [other for other in made if other.method == row.method and other is not row]
-        assert label.startswith(row.method)
-        assert parts(label) or not others
-        for part in parts(label):  # another row of the method, without that part's value
-            assert any(part not in parts(whole[other]) for other in others), part
-    fewer = frame.labels(order.sample(made, order.randint(1, len(made))))
-    assert all(parts(label) <= parts(whole[row]) for row, label in fewer.items())
 
 
 def stream_of(kept):

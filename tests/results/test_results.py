@@ -14,8 +14,6 @@ from zsntta_cli.results.runner import run_all
 from zsntta_cli.results.store import Keeping, RecordStore, kept_before
 from zsntta_cli.simulation import runs as recorded
 from zsntta_cli.simulation.runs import build_run, run_key
-from zsntta_cli.simulation.simulator import Simulator
-from zsntta_cli.simulation.sources import Foreseen
 
 PAIR = ("--id", "pets", "--ood", "sky")
 
@@ -33,13 +31,6 @@ def test_a_setting_at_its_default_does_not_enter_the_key_and_any_other_value_doe
         key(warmup=11), key(ratio=0.25), key(seed=1), key(queue=256), key(fixed=0.5), key(limit=9),
     ]  # fmt: skip
     assert len({key(), *others}) == 1 + len(others)
-
-
-@pytest.mark.parametrize("method", ["zs-clip", "adand", "tda", "neglabel"])
-@pytest.mark.parametrize("ratio", [0.0, 0.5])
-def test_the_digests_of_a_run_are_known_before_it(features, method, ratio):
-    [run] = grid(features, [method], ratio=[ratio])
-    assert Foreseen(features).digests(run) == Simulator(features).replay(run).digests
 
 
 # What is taken from the store

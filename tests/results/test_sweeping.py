@@ -9,11 +9,8 @@ from replayed import grid
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.extraction import connection
 from zsntta_cli.results import runner
-from zsntta_cli.results.grid import Grid
 from zsntta_cli.results.runner import OnRay, run_all
 from zsntta_cli.results.store import Keeping, kept_before
-from zsntta_cli.settings import EncoderChoice, LiveSettings
-from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.sources import Foreseen
 
 
@@ -94,22 +91,6 @@ def test_a_worker_with_other_features(ray_cluster, features, tmp_path, monkeypat
     assert sweep(features, runs, tmp_path / "ray.sqlite", failures) == []
     assert set(failures) == set(runs)
     assert "other features (sky) for zs-clip on pets against sky at 0.25" in failures[runs[0]]
-
-
-@pytest.mark.slow
-def test_live_runs_are_those_of_one_process(ray_cluster, cache, tmp_path):
-    torch = pytest.importorskip("torch")
-    axes = {"batch_size": [8], "limit": [40], "seed": [0, 1]}
-    grid = Grid(["tent", "adand"], EncoderChoice("tiny"), ["shapes"], ["glyphs"], axes=axes)
-    runs, live = grid.runs(cache), LiveDevices(LiveSettings(device="cpu", workers=1))
-    records = sweep(cache, runs, tmp_path / "ray.sqlite", live=live)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        alone = sweep(cache, runs, tmp_path / "one.sqlite", jobs=1, live=live)
-    finally:
-        torch.set_num_threads(threads)
-    assert plain(records) == plain(alone)
 
 
 def test_the_command_line(ray_cluster, cached, monkeypatch):

@@ -25,13 +25,6 @@ class PlainSettings(MethodSettings):
     batch_size: int = option(1, "Items that are decided on at once.")
 
 
-@dataclass(frozen=True)
-class OneByOne(PlainSettings):
-    """Settings that say that each item is decided by itself, whatever the batch size."""
-
-    at_once = property(lambda _: 1)
-
-
 def plain(data, options, threshold, u=None, classes=None, more=False):
     """ZS-CLIP, or another noise score or other classes in its place."""
     u = data.noise_score if u is None else u
@@ -44,19 +37,9 @@ def by_the_mean_of_all(data, *settings):
     return plain(data, *settings, u=np.clip(u - u.mean() + 0.5, 0, 1) if len(u) else u)
 
 
-def by_the_length(data, *settings):
-    share = np.sqrt((1 + np.arange(len(data))) / max(len(data), 1))
-    return plain(data, *settings, u=data.noise_score * share)
-
-
 def by_the_next_item(data, *settings):
     next_is_noise = np.append(data.noise_score[1:] > 0.7, False)[: len(data)]
     return plain(data, *settings, more=next_is_noise)
-
-
-def by_the_mean_of_the_pool(data, *settings):
-    u = data.noise_score
-    return plain(data, *settings, u=np.clip(u - data.pool.zero_shot.noise_score.mean() + 0.5, 0, 1))
 
 
 def by_the_number_of_its_class(data, *settings):
@@ -73,24 +56,16 @@ def by_the_rows_of_its_sets(data, *settings):
     return plain(data, *settings, more=rows >= 0.5 * len(rows))
 
 
-def remembers_the_last_run(data, *settings, runs=[]):  # noqa: B006
-    runs.append(1)
-    return plain(data, *settings, u=data.noise_score * 0.9 ** len(runs))
-
-
 def raises(data, *settings):
     raise IndexError("list index out of range")
 
 
 CHEATS = [
     (by_the_mean_of_all, "another future"),
-    (by_the_length, "another future"),
     (by_the_next_item, "another future"),
-    (by_the_mean_of_the_pool, "another future"),
     (by_the_number_of_its_class, "other classes"),
     (by_the_rows_of_its_sets, "other classes"),
     (by_numpys_randomness, "two runs"),
-    (remembers_the_last_run, "two runs"),
 ]
 
 
@@ -148,20 +123,6 @@ def test_offline_is_not_asked_for_the_future_and_all_else(register):
     assert found["another future"].outcome == NOT_RUN
     assert "offline" in found["another future"].evidence
     assert failing(found) == set()
-
-
-def test_a_batch_is_decided_at_once(register):
-    def by_batches(data, options, threshold):
-        u = data.noise_score.copy()
-        for start in range(0, len(u), options.batch_size):
-            batch = slice(start, start + options.batch_size)
-            u[batch] = np.clip(u[batch] - u[batch].mean() + 0.5, 0, 1)
-        return plain(data, options, threshold, u=u)
-
-    register(by_batches)
-    assert failing(results("mine", batch_size=64)) == set()
-    register(by_batches, settings=OneByOne)
-    assert failing(results("mine", batch_size=64)) == {"another future"}
 
 
 def test_live_methods_are_said_not_to_be_run():

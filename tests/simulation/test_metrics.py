@@ -31,13 +31,6 @@ def detection(score, is_id):
     return measure(Judged(labels, np.zeros_like(labels), None, score))["detection"]
 
 
-def test_a_score_without_a_decision_has_no_metric_of_decisions():
-    measures = measure(Judged(np.array([0, -1]), np.array([0, 0]), None, np.array([1.0, 0.0])))
-    assert measures["detection"].auroc == 1
-    for group in ("accuracies", "flags"):
-        assert all(math.isnan(value) for value in measures[group].values())
-
-
 @given(st.floats(0, 1), st.sampled_from(list(METRICS.values())))
 def test_a_metric_is_shown_as_its_line_says(value, metric):
     assert metric.text(value, 0.5) == f"{100 * value:.2f}±50.00"
@@ -103,15 +96,6 @@ def test_detection_is_scikit_learns(pairs):
     for name, positive, confidence in (("fpr95", is_id, score), ("fpr95_ood", ~is_id, -score)):
         fpr, tpr, _ = roc_curve(positive, confidence, drop_intermediate=False)
         assert result[name] == fpr[np.argmax(tpr >= 0.95)]
-
-
-OF_BOTH_KINDS = ("auroc", "fpr95", "fpr95_ood", "aupr", "aupr_ood", "oscr", "best_acc_h")
-
-
-@pytest.mark.parametrize("is_id", [[True], [False], [True, True], [False, False]])
-def test_what_needs_both_kinds_is_nan_of_one(is_id):
-    result = detection(np.linspace(0.1, 0.2, len(is_id)), np.array(is_id))
-    assert all(math.isnan(result[name]) for name in OF_BOTH_KINDS)
 
 
 def test_no_sample_at_all_has_no_metric():

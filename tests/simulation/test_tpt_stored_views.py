@@ -7,7 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made import PROMPT
@@ -114,22 +113,6 @@ def test_a_replay_decides_as_the_live_run_item_by_item(unasked, asked, values):
     assert live_among(unasked, [run]) == {run}
 
 
-def test_one_image_of_many_places_is_asked_once(root, monkeypatch):
-    """75 % of 12 shapes' stream are 36 letters: each of the 12 is shown three times."""
-    items = []
-    original = tpt.PromptTuning.__call__
-    monkeypatch.setattr(
-        tpt.PromptTuning, "__call__", lambda s, i, v: items.append(i) or original(s, i, v)
-    )
-    run = tpt_run(ratio=0.75, pipeline="all")
-    first = Simulator(root, session).replay(run)
-    assert (len(first.stream), len(items)) == (48, 24)
-    assert first.machine.device == "cpu"
-    assert_equal_items(replayed(root, run), first)
-    monkeypatch.undo()
-    assert_equal_items(first, live(root, run))
-
-
 def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeypatch):
     ask(root, tpt_run(ood_set=None, ratio=0.0, pipeline="all"))
     run = tpt_run(pipeline="all")
@@ -224,16 +207,3 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
     kept = [np.fromfile(path).reshape(-1, 7) for path in folder.glob("glyphs.*.tpt")]
     scores = {tuple(rows[rows[:, 0].argsort(), 2]) for rows in kept}
     assert len(scores) == 4
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_a_gpu_answers_as_its_live_runs_do(root):
-    on_gpu = LiveDevices(replace(LIVE, device="cuda"))
-    ask(root, live=on_gpu)
-    for values in ({}, {"pipeline": "all", "noise": "gaussian"}, {"ratio": 0.25}):
-        run = tpt_run(**values)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tuned, "kept_answers", lambda *_: None)
-            expected = Simulator(root, on_gpu).replay(run)
-        assert_equal_items(replayed(root, run), expected)
