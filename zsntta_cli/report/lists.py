@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,6 @@ from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
 _NAMES_SHOWN = 6  # first and last class names
 _ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
 _IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
-
-
 _FEATURES = {
     "name": "Name", "images": "Images", "classes": "Classes", "templates": "Prompt templates",
     "mib": "MiB", "created": "Created",
@@ -28,23 +25,25 @@ _FEATURES = {
 
 def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Row]:
     """A row for each feature file, unfinished extraction, and file of TPT's answers."""
-    rows = [_feature_row(file) for file in files]
-    for kept in answers:
-        values = (
-            kept.path.parent.name, f"{kept.name}, answers of TPT", kept.images, None, [kept.state],
-            kept.size / 2**20, kept.created,
-        )  # fmt: skip
-        rows.append(dict(zip(("encoder", *_FEATURES), values, strict=True)))
-    return [row | {"mib": f"{row['mib']:.1f}"} for row in rows]
-
-
-def _feature_row(file: Stored) -> Row:
-    header, size = file.header, file.size / 2**20
-    values: tuple[Any, ...] = (None, None, [file.problem], size, "")
-    if header is not None:
-        classes = len(header.class_names) or None
-        values = (len(header), classes, list(header.texts), size, header.created[:10])
-    return dict(zip(("encoder", *_FEATURES), (file.encoder_name, file.name, *values), strict=True))
+    rows: list[Row] = []
+    for file in files:
+        header = file.header
+        rows.append({
+            "encoder": file.encoder_name, "name": file.name,
+            "images": len(header) if header else None,
+            "classes": (len(header.class_names) or None) if header else None,
+            "templates": list(header.texts) if header else [file.problem],
+            "mib": f"{file.size / 2**20:.1f}", "created": header.created[:10] if header else "",
+        })  # fmt: skip
+    of_answers = [
+        {
+            "encoder": kept.path.parent.name, "name": f"{kept.name}, answers of TPT",
+            "images": kept.images, "classes": None, "templates": [kept.state],
+            "mib": f"{kept.size / 2**20:.1f}", "created": kept.created,
+        }
+        for kept in answers
+    ]  # fmt: skip
+    return rows + of_answers
 
 
 def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
