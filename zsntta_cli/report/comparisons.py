@@ -184,9 +184,7 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
     notes: list[str] = []
     tables, published = frame.tables(runs), published or {}
     for name, rows in by_label(tables, without=("fixed",)).items():
-        by_threshold: dict[float | None, list[ResultRow]] = {}
-        for row in rows:
-            by_threshold.setdefault(row.settings["fixed"], []).append(row)
+        by_threshold = frame.grouped(rows, lambda row: row.settings["fixed"])
         at_fixed = [row for at, of in by_threshold.items() if at is not None for row in of]
         pairs = [pair for pair in pairs_of(tables) if rows_on(at_fixed, pair)]
         whole = {}

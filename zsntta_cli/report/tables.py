@@ -228,16 +228,18 @@ def usual_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
     A preset's own settings come before others, those of the preset that most runs have first.
     """
     presets = Counter(row.settings[PRESET] for row in rows for _ in row.records)
-    by_method: dict[str, dict[Any, list[ResultRow]]] = {}
-    for row in rows:
-        key = row.stream, tuple(item for item in row.settings.items() if item[0] != "ratio")
-        by_method.setdefault(row.method, {}).setdefault(key, []).append(row)
+
+    def settings(row: ResultRow) -> Any:
+        return row.stream, tuple(item for item in row.settings.items() if item[0] != "ratio")
 
     def place(group: Sequence[ResultRow]) -> tuple[bool, int, int]:
         runs = sum(len(row.records) for row in group)
         return not _is_of_preset(group[0]), -presets[group[0].settings[PRESET]], -runs
 
-    usual = {row for groups in by_method.values() for row in min(groups.values(), key=place)}
+    usual: list[ResultRow] = []
+    for of_method in frame.grouped(rows, lambda row: row.method).values():
+        most_used = min(frame.grouped(of_method, settings).values(), key=place)
+        usual += most_used
     return [row for row in rows if row in usual]
 
 
@@ -251,11 +253,11 @@ def _is_of_preset(row: ResultRow) -> bool:
 def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
     """Which methods are the best of several settings that were run on the reported streams."""
     swept: dict[str, dict[str, None]] = {}
-    groups: dict[Any, list[ResultRow]] = {}
-    for row in texts:
-        key = row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
-        groups.setdefault(key, []).append(row)
-    for rows in groups.values():
+
+    def kind(row: ResultRow) -> Any:
+        return row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
+
+    for rows in frame.grouped(texts, kind).values():
         of_method = [name for name in frame.differing(rows) if name not in _OF_STREAMS]
         names = [name for name in of_method if not name.startswith(frame.FEATURES_OF)]
         shown = (text for row in rows for of_column in texts[row].values() for text in of_column)
