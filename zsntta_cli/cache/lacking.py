@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from zsntta_cli.cache.folder import described, encoders_with
+from zsntta_cli.cache.identity import IMPORTED
 from zsntta_cli.datasets import needs_no_hand
 from zsntta_cli.datasets.catalogue import CATALOGUE
 from zsntta_cli.datasets.names import CLIP_BENCHMARK, NOISE, WEB, WORDS, SetName
@@ -17,7 +18,6 @@ from zsntta_cli.settings import FEATURES, EncoderChoice, known_folders
 from zsntta_cli.settings.prompts import PHOTOS, WORD_SETS, set_of, templates_of
 
 _CACHED = 6  # of the sets that there are in place of one that is missing
-_IMPORTED = "imported"
 
 
 def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] = ()) -> StoreError:
@@ -108,7 +108,7 @@ def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
     if folder in known_folders():
         return known_folders()[folder]
     made = _identity(folder, root)
-    if made.get("pretrained") == _IMPORTED:
+    if made.get("pretrained") == IMPORTED:
         return None
     try:
         choice = EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
