@@ -199,14 +199,9 @@ function drawHistogram() {
 // --- Ten questions. Answers are corrections as all others
 const questions = [...document.querySelectorAll("#questions-list li")].map((line) => {
   const item = items[Number(line.dataset.image)];
-  const answer = (words, noise) => {
-    const made = button(words, () => correct(item, isAnswered(item, noise) ? null : { noise, name: null }));
-    made.setAttribute("aria-label", `${words}: ${item.place}`);
-    return made;
-  };
   const picture = cardOf(item).querySelector("img");
   if (picture) line.prepend(picture.cloneNode());
-  const answers = [answer("It does not", true), answer("It belongs", false)];
+  const answers = answerButtons(item, ["It does not", "It belongs"], ["It does not", "It belongs"]);
   line.append(make("span", { className: "truth" }, ...answers));
   line.querySelector("a").addEventListener("click", (event) => {
     event.preventDefault();
@@ -215,7 +210,22 @@ const questions = [...document.querySelectorAll("#questions-list li")].map((line
   return { item, answers };
 });
 
+// The two answers, everywhere in this order; a second press takes one back.
+function answerButtons(item, words, labels) {
+  return [true, false].map((noise, at) => {
+    const made = button(words[at], () => correct(item, isAnswered(item, noise) ? null : { noise, name: null }));
+    made.setAttribute("aria-label", `${labels[at]}: ${item.place}`);
+    return made;
+  });
+}
+
 const isAnswered = (item, noise) => truths.has(item) && truths.get(item).noise === noise;
+
+// Show on the two buttons what was answered, wherever that was done.
+function markAnswers([doesNot, belongs], item) {
+  doesNot.setAttribute("aria-pressed", isAnswered(item, true));
+  belongs.setAttribute("aria-pressed", isAnswered(item, false));
+}
 
 // Show the card of an image, in whichever list it stands; how far down it does, nothing before it is shown.
 function reveal(item) {
@@ -225,14 +235,6 @@ function reveal(item) {
   draw();
   item.card.focus({ preventScroll: true });
   item.card.scrollIntoView({ block: "center", behavior: "instant" });
-}
-
-// Show what was answered, wherever that was done.
-function markQuestions() {
-  for (const { item, answers: [doesNot, belongs] } of questions) {
-    belongs.setAttribute("aria-pressed", isAnswered(item, false));
-    doesNot.setAttribute("aria-pressed", isAnswered(item, true));
-  }
 }
 
 // --- Corrections: the truth of an image, noise, or clean with a class where one was named. The browser keeps
@@ -337,8 +339,7 @@ const takeWaiting = button("Use answers about other classes", () => {
   count();
 });
 
-// What is on a button, how it is called beside an image, and whether it says noise.
-const CHOICES = [["Does not", "Does not belong", true], ["Belongs", "Belongs", false]];
+const LABELS = ["Does not belong", "Belongs"];
 const option = (name) => make("option", { value: name, textContent: name });
 const asNamed = () => make("option", { value: "", textContent: "class as named" });
 
@@ -361,16 +362,7 @@ function fill(item, name) {
 // What a card needs to be corrected, made when it is first shown.
 function dress(item) {
   if (item.choices) return;
-  const choice = ([words, longer, noise]) => {
-    const made = button(words, () => {
-      const truth = truths.get(item);
-      choose(item);
-      correct(item, truth && truth.noise === noise ? null : { noise, name: null });
-    });
-    made.setAttribute("aria-label", `${longer}: ${item.place}`);
-    return made;
-  };
-  item.choices = CHOICES.map(choice);
+  item.choices = answerButtons(item, ["Does not", "Belongs"], LABELS);
   item.truth = make("div", { className: "truth" }, ...item.choices);
   item.card.tabIndex = -1;
   item.card.append(item.truth);
@@ -394,8 +386,7 @@ function mark(item) {
   if (!item || !item.choices) return;
   const truth = truths.get(item);
   const isClean = Boolean(truth && !truth.noise);
-  item.choices[0].setAttribute("aria-pressed", Boolean(truth && truth.noise));
-  item.choices[1].setAttribute("aria-pressed", isClean);
+  markAnswers(item.choices, item);
   item.card.classList.toggle("corrected", Boolean(truth));
   if (isClean) {
     item.box ||= boxOf(item);
@@ -420,7 +411,7 @@ function count() {
   said.textContent = (truths.size ? `${images(truths.size)} labelled.${before}${where}` : "") + later;
   takeWaiting.hidden = !waiting.size;
   exporting.disabled = !truths.size;
-  markQuestions();
+  for (const { item, answers } of questions) markAnswers(answers, item);
   sayDone();
 }
 
@@ -497,7 +488,7 @@ const zoom = make("dialog", { id: "zoom" },
   make("div", { className: "about" }, zoomed.where, zoomed.said,
     make("table", {}, make("thead", {}, make("tr", {}, ...["Likeliest classes", "Probability"].map((textContent) => make("th", { scope: "col", textContent })))), zoomed.top),
     zoomed.note,
-    make("div", { className: "truth" }, ...CHOICES.map(([, longer, noise]) => button(longer, () => judge(noise)))),
+    make("div", { className: "truth" }, ...LABELS.map((words, at) => button(words, () => judge(at === 0)))),
     make("div", { className: "truth" }, button("Before", () => go(-1)), goNext, button("Close", () => zoom.close()))));
 zoom.setAttribute("aria-labelledby", "zoomed");
 document.body.append(zoom);
@@ -559,10 +550,7 @@ function likeliest({ i }) {
 // What was decided, and what was answered.
 function tellZoom() {
   tell(current, zoom);
-  const truth = truths.get(current);
-  const [doesNot, belongs] = zoom.querySelectorAll(".truth button");
-  doesNot.setAttribute("aria-pressed", Boolean(truth && truth.noise));
-  belongs.setAttribute("aria-pressed", Boolean(truth && !truth.noise));
+  markAnswers(zoom.querySelectorAll(".truth button"), current);
 }
 
 // --- Keys, and how it begins
