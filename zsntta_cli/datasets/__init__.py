@@ -150,7 +150,7 @@ def _read(entry: DatasetEntry, name: str, base: str, root: Path) -> "ImageSet":
         if entry.downloads:
             from zsntta_cli.datasets import download
 
-            download.have(base, entry, root)
+            download.fetch_lacking(base, entry, root)
         images = entry.read(name, root)
         return replace(images, notes=[*images.notes, *_differing(entry, root)])
     except (MemoryError, ImportError):

@@ -60,10 +60,12 @@ def fetch(
             f"no plain address is known: get it from {entry.home} and put {entry.layout} into "
             f"{root}."
         )
-    return [line for file in entry.files for line in _have(name, file, root, reporter, mirror)]
+    return [
+        line for file in entry.files for line in _fetch_file(name, file, root, reporter, mirror)
+    ]
 
 
-def have(name: str, entry: DatasetEntry, root: Path) -> None:
+def fetch_lacking(name: str, entry: DatasetEntry, root: Path) -> None:
     """Fetch what lacks of a set that comes at once, and unpack an archive of it that lies there.
 
     Raises:
@@ -77,7 +79,9 @@ def have(name: str, entry: DatasetEntry, root: Path) -> None:
             reporter.note(f"{name}: {line}")
 
 
-def _have(name: str, file: Download, root: Path, reporter: Reporter, mirror: str) -> Iterator[str]:
+def _fetch_file(
+    name: str, file: Download, root: Path, reporter: Reporter, mirror: str
+) -> Iterator[str]:
     """Fetch, verify and unpack what is not there yet of one file of a set."""
     target, folder = root / file.file, root / file.unpacks
     if file.unpacks and folder.exists():
@@ -91,7 +95,7 @@ def _have(name: str, file: Download, root: Path, reporter: Reporter, mirror: str
         facts, _ = _facts(target, target, file.checksum, reporter)
     else:
         with _alone(target), writing(target):
-            _bring(name, address, begun, 1 + _ROOM if file.unpacks else 1, reporter)
+            _download(name, address, begun, 1 + _ROOM if file.unpacks else 1, reporter)
             facts, is_well = _facts(begun, target, file.checksum, reporter)
             aside = target.with_name(f"{target.name}.differs")
             take_name(begun, target if is_well else aside)
@@ -152,7 +156,7 @@ def _alone(target: Path) -> Iterator[None]:
         raise DatasetError(f"another process is fetching {target}.") from error
 
 
-def _bring(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> None:
+def _download(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> None:
     """Fetch a file, from where it broke off; as long as that brings more, it is tried again.
 
     Raises:
@@ -163,7 +167,7 @@ def _bring(name: str, address: str, begun: Path, room: float, reporter: Reporter
         came = begun.stat().st_size if begun.exists() else 0
         in_vain, most = (0, came) if came > most else (in_vain + 1, most)
         try:
-            if _is_brought(name, address, begun, room, reporter):
+            if _attempt(name, address, begun, room, reporter):
                 return
             reason = "it ends too soon"
         except urllib.error.HTTPError as error:
@@ -188,7 +192,7 @@ def _bring(name: str, address: str, begun: Path, room: float, reporter: Reporter
         time.sleep(_PAUSE * 2**in_vain)
 
 
-def _is_brought(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> bool:
+def _attempt(name: str, address: str, begun: Path, room: float, reporter: Reporter) -> bool:
     """Append what lacks of a file, in one attempt: whether it is whole then.
 
     Raises:
