@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from zsntta_cli import __version__, plugins
-from zsntta_cli.cli.command import HELP, Debugging, command, end, say, usage
-from zsntta_cli.errors import SettingsError
+from zsntta_cli.cli.command import HELP, Debugging, command, say, usage
+from zsntta_cli.errors import SettingsError, ZsnttaError
 
 # The commands by what they are for: the place of each, and what it does in one line. A line imports
 # the commands that it names; the page of all of them needs these lines alone.
@@ -83,12 +83,7 @@ def _version(wanted: bool) -> None:
 def _load_scripts(scripts: list[Path] | None) -> None:
     """Load scripts of the user's own, before a command looks at what they add."""
     for script in scripts or ():
-        try:
-            plugins.load_script(script)
-        except SettingsError as error:
-            if "--debug" in sys.argv or plugins.is_loading():
-                raise
-            end(f"error: {error}", 2, error)
+        plugins.load_script(script)
 
 
 def _main(
@@ -124,3 +119,8 @@ def main(words: Sequence[str] | None = None) -> None:
         if said := usage(error, COMMANDS):
             typer.echo(said, err=True)
             sys.exit(2)
+    except ZsnttaError as error:  # while the line was read
+        if "--debug" in line or plugins.is_loading():
+            raise
+        say(f"error: {error}", err=True)
+        sys.exit(2 if isinstance(error, SettingsError) else 1)

@@ -122,7 +122,7 @@ def _tables(experiment: "Experiment") -> "list[tuple[str, View]]":
     for table in experiment.tables:
         if table.format:
             check_choice("format", table.format, tuple(FORMS))
-        form = form_of(table.output, ENDINGS, table.format or None, TABLE, "output", "format")
+        form = form_of(table.output, ENDINGS, table.format or None, TABLE, "output")
         check_choice("report", table.report, tuple(REPORTS))
         check_choice("spread", table.spread, (SEEDS, SETS))
         view = View(**table.view, command=command_line())
@@ -147,4 +147,4 @@ def _check_figures(experiment: "Experiment") -> None:
         if figure.metric:
             allowed = tuple(figures.KINDS[figure.kind].metrics) or tuple(METRICS)
             check_choice("metric", figure.metric, allowed)
-        form_of(figure.output, FIGURE_ENDINGS, option="output", named_by="format")
+        form_of(figure.output, FIGURE_ENDINGS, option="output")

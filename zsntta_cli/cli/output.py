@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +46,7 @@ ListForm = Annotated[
 
 def _table_file(typed: typer.Context, output: Path | None) -> Path | None:
     """The file of a table, whose form is known before any work is done for it."""
-    form_of(output, ENDINGS, typed.params.get("form"), TABLE, refusal=typer.BadParameter)
+    form_of(output, ENDINGS, typed.params.get("form"), TABLE)
     return output
 
 
@@ -61,29 +61,27 @@ def form_of(
     named: str | None = None,
     default: str = "",
     option: str = "--output",
-    named_by: str = "--format",
-    refusal: Callable[[str], Exception] = SettingsError,
 ) -> str:
     """The form of a result, by the option that names it or by the ending of its file.
 
     `forms` are those that the command knows, by their endings. `default` is the form where neither
-    says one: on stdout, in a pipe or on a device. `option` has the file, `named_by` names the form;
-    `refusal` makes the error of its words.
+    says one: on stdout, in a pipe or on a device. `option` has the file.
 
     Raises:
-        SettingsError, or what `refusal` makes: the ending is that of no form, or of another one
-            than is named.
+        SettingsError: the ending is that of no form, or of another one than is named.
         StoreError: there is a folder of that name.
     """
     if output is None:
         return named or default
     form, streams = forms.get(output.suffix.lower()), is_stream(output)
     if form and named not in (None, form):
-        raise refusal(f"{named_by} is {named}, and the ending of {option} {output} says {form}.")
+        raise SettingsError(
+            f"the format is {named}, and the ending of {option} {output} says {form}."
+        )
     if streams or not output.suffix:
         form = form or named or (default if streams else None)
     if not form:
-        raise refusal(f"{option} is '{output}', must end in one of {', '.join(forms)}.")
+        raise SettingsError(f"{option} is '{output}', must end in one of {', '.join(forms)}.")
     return form
 
 
