@@ -274,7 +274,7 @@ def test_the_memory_is_bounded_and_balanced(classes, capacity, seed):
     memory = sotta.SottaMemory(capacity, seed)
     for item, class_index in enumerate(classes):
         before = [s.class_index for s in memory.samples]
-        memory.add(sotta.Sample(item, class_index, torch.empty(0)))
+        memory.add(sotta.Remembered(item, class_index, torch.empty(0)))
         assert len(memory.samples) == min(item + 1, capacity)
         assert memory.samples[-1].item == item
         if len(before) == capacity:

@@ -12,7 +12,7 @@ where the level of the encoder is known:
 
     1  q = (mean_c - l_c) / sd_c, of the chosen class c        `Views`, `Cull._views`
     2  w = sum of cov(x, y) / sd(y), y = u, h, g; z = x . w    `Views`, `Cull._views`
-    3  b = std(h + g + q), s = b + r^3 z                       `Rule`, `Cull._rule`
+    3  b = std(h + g + q), s = b + r^3 z                       `BlockRule`, `Cull._rule`
     4  tau, of the shares of Otsu's and ZS-CLIP's noise        `Cull._rule`, `groups`, `rare`
     5  class = argmax l_c - eta log(C pi_c)                    `class_penalty`
     6  e = log mean_c exp(l_c), noise iff e < level            `any_text`, `Cull._seen`
@@ -97,7 +97,7 @@ class Views:
 
 
 @dataclass(frozen=True)
-class Rule:
+class BlockRule:
     """Equations 3 to 6 until the next block is learned; it is known before the items come."""
 
     views: Views
@@ -207,7 +207,7 @@ class Cull(Method):
         self.y, self.logits = np.zeros((2, 3)), np.zeros((2, classes))  # and sums of squares
         self.mass = np.zeros(classes)  # softmax mass of items that were not flagged
         self.ring = np.zeros((0, 6))  # of the last M: views, ZS-CLIP's flag, whether e < low
-        self.rule: Rule | None = None  # None: ZS-CLIP decides
+        self.rule: BlockRule | None = None  # None: ZS-CLIP decides
         # The items that wait until they are learned together, which of them count, and which were
         # flagged.
         self.waiting: tuple[tuple[Items, Flags, Flags], ...] = ()
@@ -343,7 +343,7 @@ class Cull(Method):
         class_mean = self._logits(x.astype(np.float32)[None])[0]
         return Views(w.astype(np.float32), float(w @ x), class_mean, class_deviation)
 
-    def _rule(self) -> Rule:
+    def _rule(self) -> BlockRule:
         o, views, zero_shot_noise = self.options, self.ring[:, :4], self.ring[:, 4] > 0
         mean, spread = views.mean(0), deviation(views)
         v = (views - mean) / spread
@@ -362,7 +362,7 @@ class Cull(Method):
             tau += is_rare * max(far - tau, 0.0)
         level = self.high if float(self.ring[:, 5].mean()) > o.cull_many else self.low
         penalty = class_penalty(self.mass + o.cull_first / len(self.mass), o.cull_prior)
-        return Rule(self._views(), mean, weights / spread, tau, level, penalty)
+        return BlockRule(self._views(), mean, weights / spread, tau, level, penalty)
 
 
 def class_penalty(mass: Floats, most: float) -> Floats:

@@ -68,7 +68,7 @@ def run(
             of_pipeline = options.pipeline, items, u > thresholds, data.truly_clean
             enters = adapts_on(data.stream, *of_pipeline)
             for i in np.flatnonzero(enters & (1 - u >= options.confidence)):
-                memory.add(Sample(int(items[i]), int(class_index[i]), images[i].clone()))
+                memory.add(Remembered(int(items[i]), int(class_index[i]), images[i].clone()))
             if len(items) >= options.update_every:
                 step(memory.samples)
             yield Decisions(class_index, u > thresholds, 1 - u, thresholds)
@@ -97,7 +97,7 @@ def _block(name: str) -> int | None:
     return int(match[1]) if match and "stages." not in name else None
 
 
-class Sample(NamedTuple):
+class Remembered(NamedTuple):
     """A sample in the memory."""
 
     item: int  # in the stream
@@ -110,9 +110,9 @@ class SottaMemory:
 
     def __init__(self, capacity: int, seed: int) -> None:
         self._capacity, self._random = capacity, random.Random(seed)
-        self.samples: list[Sample] = []
+        self.samples: list[Remembered] = []
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: Remembered) -> None:
         """Keep a sample; a full memory drops a sample of a largest class.
 
         That is the class of the new sample, if it is one of the largest.
@@ -143,13 +143,13 @@ class SharpnessStep:
             self._adapted.masters, options.learning_rate, weight_decay=options.weight_decay
         )
 
-    def __call__(self, samples: Sequence[Sample]) -> None:
+    def __call__(self, samples: Sequence[Remembered]) -> None:
         """Take a step on each batch of the memory; BatchNorms update running statistics."""
         with batch_statistics(self._data.encoder.model.visual, _MOMENTUM):
             for start in range(0, len(samples), _STEP_BATCH):
                 self._step(samples[start : start + _STEP_BATCH])
 
-    def _step(self, samples: Sequence[Sample]) -> None:
+    def _step(self, samples: Sequence[Remembered]) -> None:
         images = torch.stack([sample.image for sample in samples])
         items = np.array([sample.item for sample in samples])
         if not self._backward(images, items):
