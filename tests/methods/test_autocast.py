@@ -42,7 +42,7 @@ def test_weights_stay_float32_and_features_are_halves(encoders):
         assert not np.array_equal(found, other)
         np.testing.assert_allclose(found, other, atol=0.02 * abs(other).max())
     assert "slow in float16" in amp.notes[-1]
-    assert plain.notes == ()
+    assert not any("float16" in note for note in plain.notes)
 
 
 def live_data(encoder, count):
