@@ -12,7 +12,6 @@ import gc
 import os
 import pickle
 import platform
-import secrets
 import sys
 import warnings
 from collections.abc import Generator, Sequence
@@ -110,8 +109,7 @@ def run_all(
     run that fails is put there and the others go on; without it, the first error ends all.
 
     Raises:
-        SettingsError: zero processes; several processes or devices for live runs; a cluster without
-            Ray.
+        SettingsError: several processes or devices for live runs; a cluster without Ray.
         EncoderError: a process died; no cluster.
     """
     reporter = reporter or Reporter()
@@ -167,10 +165,9 @@ def _outcomes(
     Raises:
         SettingsError: several processes or devices for live runs.
     """
-    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), os.getpid(), secrets.token_hex(8))
+    job = _Job(LoadedScripts(), root, keeping, None, Path.cwd(), os.getpid(), os.urandom(8).hex())
     if isinstance(jobs, OnRay):
         return _on_ray(job, jobs, live, replays, images)
-    check(jobs >= 1, f"jobs is {jobs}, must be 1 or more.")
     if images:
         check(jobs == 1, "live methods take the whole machine: jobs must be 1.")
         device = live.settings.device if isinstance(live, LiveDevices) else ""
