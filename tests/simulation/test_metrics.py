@@ -16,8 +16,11 @@ from sklearn.metrics import (
 
 from zsntta_cli.simulation.metrics import (
     METRICS,
+    REPORTS,
     Judged,
     measure,
+    metrics_of,
+    ranked_metrics,
 )
 
 
@@ -47,6 +50,21 @@ def test_every_metric_has_its_line_in_the_documents():
         re.findall(r"`(\w+)`", line.split("|")[1]) for line in table.splitlines() if "|" in line
     ]
     assert sorted(name for line in names for name in line) == sorted(METRICS)
+
+
+def test_each_report_has_its_columns_and_each_metric_its_direction():
+    heads = {report: [metric.head for metric in metrics_of(report)] for report in REPORTS}
+    accuracies, fpr95 = ["Acc_S", "Acc_N", "Acc_H"], ["FPR95(ID+)", "FPR95(OOD+)"]
+    assert heads == {
+        "accuracy": accuracies, "ood": ["AUROC", *fpr95, "AUPR(ID+)", "AUPR(OOD+)"],
+        "flags": [*accuracies, "Prec", "Flagged", "AUROC", *fpr95],
+        "open-set": ["Acc_H", "Best Acc_H", "Gap", "ID acc", "OSCR"],
+        "calibration": ["ECE(noise)", "Brier(noise)", "ECE(class)", "Brier(class)"],
+    }  # fmt: skip
+    low = {name for name, metric in METRICS.items() if metric.lower_is_better}
+    errors = {"ece_noise", "brier_noise", "ece_class", "brier_class"}
+    assert low == {"clean_flagged", "fpr95", "fpr95_ood", "acc_h_gap", *errors}
+    assert {*METRICS} - {*ranked_metrics()} == {"flagged", "acc_h_gap"}
 
 
 def test_accuracies_by_hand():
