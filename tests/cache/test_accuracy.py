@@ -51,14 +51,6 @@ def test_it_is_the_share_of_nearest_class_texts(classes, count, seed):
     assert [(shot.correct, shot.images) for shot in shots] == expected
 
 
-def test_it_is_that_of_any_dtype_and_scale_and_of_no_warning():
-    rows = np.random.default_rng(0).standard_normal((64, 8))
-    for dtype, factor in ((np.float16, 1), (np.float32, 1e-3), (np.float32, 1e4)):
-        assert one(rows.argmax(1), (rows * factor).astype(dtype)).correct == 64
-    unsound = np.array([[np.inf, 1], [np.nan, 0], [0, 1]], np.float16)
-    assert one([0, 0, 1], unsound).images == 3
-
-
 def test_a_set_without_texts_or_of_noise_has_none():
     for changes in ({"texts": {}}, {"kind": NOISE}):
         assert zero_shots(held([0, 1], np.eye(2, dtype=np.float32), **changes)) == []
@@ -121,21 +113,6 @@ def test_orders_that_come_about_in_known_ways_have_a_name(labels_of, words):
     assert better.words.startswith(words)
     assert better.accuracy == (truth == answers).mean()
     assert [labels_of(c) for c in better.classes] == list(range(12)), "of a label, its class"
-
-
-@pytest.mark.parametrize(
-    ("key", "words"), [(str, "labels count the class names"), (str.lower, "regardless of case")]
-)
-def test_labels_of_sorted_names_beside_names_that_are_not(key, words):
-    names = ["Boxer", "pug", "Basset", "afghan", "beagle", "Collie"]
-    truth, answers = seen_right(6, each=40)
-    in_order = sorted(names, key=key)
-    place = np.array([in_order.index(name) for name in names])
-    better = order_of(place[truth], answers, names)
-    assert words in better.words
-    assert ("case" in better.words) == ("case" in words)
-    text_in_order = order_of(truth, place[answers], names)
-    assert text_in_order.words.startswith("text features are in the order of the class names")
 
 
 @pytest.mark.parametrize(("classes", "share"), [(500, 0.6), (20_000, 1)])

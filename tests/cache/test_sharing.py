@@ -94,17 +94,6 @@ def test_all_that_a_file_holds_comes_back(hub, features, tmp_path):
     assert not any(is_new for _, is_new in again)
 
 
-def test_some_sets_and_encoders_are_chosen(hub, tmp_path):
-    assert [one.path.stem for one, _ in pulled(tmp_path, ["sky", "pets"], "made")] == [
-        "sky",
-        "pets",
-    ]
-    assert [path for _, path in hub.asked if path.endswith("birds.h5")] == []
-    for names, encoder, said in ((["dogs"], None, "has no .*dogs.h5"), ([], "x", "has no x/")):
-        with pytest.raises(StoreError, match=said):
-            pulled(tmp_path, names, encoder)
-
-
 def test_other_features_are_never_replaced(hub, features, tmp_path):
     root = tmp_path / "here"
     (root / "made").mkdir(parents=True)
@@ -146,13 +135,6 @@ def test_without_a_network_the_hubs_copy_serves_and_else_a_line(hub, tmp_path, m
     assert pulled(tmp_path / "there", ["pets"])
     with pytest.raises(StoreError, match="cannot reach other/one on the hub"):
         list(pull("other/one", tmp_path, (), None, print))
-
-
-def test_what_the_hub_refuses_is_told_in_a_line(hub, tmp_path):
-    for name, said in (("other/one", "has no data set other/one"), ("a b", "cannot reach a b")):
-        with pytest.raises(StoreError, match=said) as raised:
-            list(pull(name, tmp_path, (), None, print))
-        assert "\n" not in str(raised.value)
 
 
 def test_a_second_push_keeps_the_first_and_the_card(uploads, features):

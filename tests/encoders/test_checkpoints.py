@@ -170,16 +170,6 @@ def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
             load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu")
 
 
-def test_one_number_is_the_shortest_side_of_a_clip(tmp_path):
-    """As in OpenAI's own checkpoints: `"size": 224, "crop_size": 224`."""
-    save("clip", tmp_path / "clip")
-    before = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").identity
-    change(tmp_path / "clip" / PROCESSOR, size=SIDE, crop_size=SIDE)
-    again = load_encoder(EncoderChoice(f"hf:{tmp_path / 'clip'}"), "cpu").identity
-    assert again == before
-    assert again["preprocessing"]["resize_mode"] == "shortest"
-
-
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "transformers", None)
     line = "is a checkpoint of transformers: pip install 'zsntta[transformers]'"

@@ -209,10 +209,3 @@ def test_a_built_in_name_goes_before_a_file_and_no_other_list_takes_it(zsntta, f
         fails(zsntta(*EXTRACT, spec), "is a built-in word list: give yours a name, as mine=FILE.")
     assert zsntta(*EXTRACT, "mine=./wordnet").exit_code == 0
     assert cached_words("mine").class_names == ("apple",)
-
-
-def test_limit_holds_for_words(zsntta, few):
-    assert zsntta(*EXTRACT, "wordnet-nouns", "--limit", "2").exit_code == 0
-    assert len(cached_words("wordnet-nouns").class_names) == 2
-    fails(zsntta(*EXTRACT, "wordnet-nouns"), "is of another set (limit is 2, not None)")
-    fails(zsntta(*EXTRACT, "wordnt"), "cannot read the word list wordnt (No such file")
