@@ -212,3 +212,11 @@ def test_what_was_read_and_left_out_is_one_line(zsntta, picture_folder, tmp_path
     assert result.exit_code == 1
     line = "own: 13 images, labels of its folders, 2 classes: big_cat, dog; left out: "
     assert f"{line}1 .mp4, 1 without an ending\n" in result.stderr
+
+
+@pytest.mark.parametrize(("dtype", "reading"), [(np.uint16, {"bits": "8 of more bits"}),
+                                               (np.uint8, {})])  # fmt: skip
+def test_images_of_more_than_8_bits_are_of_the_identity(tmp_path, dtype, reading):
+    Image.fromarray(np.full((8, 8), 200, dtype)).save(tmp_path / "1.png")
+    (tmp_path / "0.png").write_bytes(b"damaged")
+    assert load(tmp_path).reading == reading

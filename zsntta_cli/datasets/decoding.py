@@ -10,7 +10,7 @@ import contextlib
 import importlib.metadata
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,10 +111,10 @@ def as_extracted(source: bytes | Path) -> Image.Image:
     return _in_8_bits(image, _is_of_16(image)).convert("RGB")
 
 
-def is_deep(source: bytes | Path) -> bool:
+def is_deep(read: Callable[[], bytes]) -> bool:
     """Whether a file has one channel of more than 8 bits."""
     try:
-        return _is_of_numbers(_opened(source))
+        return _is_of_numbers(_opened(read()))
     except Exception:  # that it is damaged is said where it is read
         return False
 

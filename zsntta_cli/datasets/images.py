@@ -102,14 +102,8 @@ class FileImages:
         """
         deep = [file for file in self.files if file.parts[-1].lower().endswith(_DEEP)]
         looked_at = deep[:: max(1, len(deep) // _LOOKED_AT)]
-        return {DEEP: "8 of more bits"} if any(map(_is_deep, looked_at)) else {}
-
-
-def _is_deep(file: File) -> bool:
-    try:
-        return decoding.is_deep(file.read())
-    except OSError:
-        return False
+        is_deep = any(decoding.is_deep(file.read) for file in looked_at)
+        return {DEEP: "8 of more bits"} if is_deep else {}
 
 
 def file_set(
