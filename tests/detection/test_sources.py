@@ -4,7 +4,6 @@ import os
 import random
 import unicodedata
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from made import pack
@@ -12,7 +11,7 @@ from PIL import Image
 
 from zsntta_cli.datasets.decoding import as_shown
 from zsntta_cli.datasets.tree import LeftOut
-from zsntta_cli.detection.sources import check_sources, photos_in, photos_of, piped
+from zsntta_cli.detection.sources import check_sources, photos_of, piped
 from zsntta_cli.errors import DatasetError, SettingsError
 
 
@@ -213,12 +212,3 @@ def test_a_folder_of_videos_alone_says_so(here, source):
     for _ in range(2):  # scans share no count
         with pytest.raises(DatasetError, match=r"left out: 1 \.mp4"):
             sources(source)
-
-
-def test_what_exiftool_keeps_is_a_photo_and_other_endings_are_counted(tmp_path):
-    for name in ("a.jpg", "a.jpg_original", "a.mov_original"):
-        Image.new("RGB", (4, 4)).save(tmp_path / name, "jpeg")
-    left_out = LeftOut()
-    names = [Path(one.source).name for one in photos_in(tmp_path, left_out)]
-    assert names == ["a.jpg", "a.jpg_original"]
-    assert left_out.words() == "1 .mov_original"
