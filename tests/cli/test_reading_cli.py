@@ -103,7 +103,7 @@ def test_as_shown_is_of_the_sets_identity(pictures, form):
     assert "as_shown" not in published.source
     assert not np.allclose(published.image_features, other.image_features, atol=0.01)
     again_shown = pictures(*EXTRACT, lying_set, "--as-shown")
-    fails(again_shown, "read as published, now as shown: --overwrite", stdout=None)
+    fails(again_shown, "as_shown", "--overwrite", stdout=None)
 
 
 def test_live_methods_read_a_set_as_its_features_were_read(pictures):
