@@ -84,6 +84,15 @@ def test_streams_without_one_kind_have_no_metric_for_it():
     assert noisy.acc_n == 0.5
 
 
+def test_a_score_that_is_no_probability_has_no_calibration():
+    score, is_id = np.array([0.9, 0.1]), np.array([0, -1])
+    judged = Judged(is_id, np.zeros(2, int), None, score)
+    assert math.isnan(measure(judged)["detection"].ece_noise)
+    assert measure(judged._replace(is_probability=True))["detection"].ece_noise == pytest.approx(
+        0.1
+    )
+
+
 def test_flags_by_hand():
     # Called noise: two of four ID samples, one of two OOD samples.
     labels = np.array([0, 1, 2, 3, -1, -1])
