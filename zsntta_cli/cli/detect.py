@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from zsntta_cli.cli.command import drop_unwritten, say
-from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, argument, option
+from zsntta_cli.cli.options import EncoderOptions, FeaturesDir, argument, method_settings, option
 from zsntta_cli.cli.values import cached_sets
 from zsntta_cli.errors import DatasetError, SettingsError, counted, short
 from zsntta_cli.settings import FEATURES, MOST_MEGAPIXELS, ExtractSettings
@@ -39,7 +39,9 @@ def detect(
     ] = None,
     set_name: Annotated[
         str | None,
-        _images("--set", help="Cached set to judge instead of images.", autocompletion=cached_sets),
+        _images(
+            "--dataset", help="Cached set to judge instead of images.", autocompletion=cached_sets
+        ),
     ] = None,
     all_folders: Annotated[
         bool,
@@ -72,6 +74,10 @@ def detect(
     device: Annotated[str, option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
     features_dir: FeaturesDir = FEATURES,
     method: Annotated[str, _decision(help="Method that decides: zs-clip, adand or cull.")] = "cull",
+    settings: Annotated[
+        list[str] | None,
+        _decision("--set", metavar="NAME=VALUE", help="A setting of the method: cull-low=2."),
+    ] = None,
     flag: Annotated[
         str | None,
         _decision(help="How many are called noise: 5%, or 50. [the method decides]"),
@@ -128,7 +134,7 @@ def detect(
     request = Request(
         sources=tuple(sources or ()), set_name=set_name, all_folders=all_folders,
         classes=_classes(classes, classes_file), class_photos=class_photos, prompt=prompt,
-        method=method, flag=flag,
+        method=method, settings=_settings(method, settings or ()), flag=flag,
     )  # fmt: skip
     corrected = Corrected(read_corrections(learn)) if learn else None
     reporter, workers = ConsoleReporter(), ExtractSettings().workers
@@ -163,6 +169,22 @@ def detect(
         raise DatasetError(f"nothing was judged: {why}.")
     if fail_on_noise and any(row["noise"] for row in rows):
         raise typer.Exit(FOUND)
+
+
+def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
+    """The values of --set, of which a detector has one each."""
+    from zsntta_cli.detection.inputs import check_method
+
+    check_method(method)
+    of_all, own = method_settings(texts)
+    others = [name for name in own if name != method]
+    if others:
+        raise SettingsError(f"--set is of {others[0]}, and {method} decides here.")
+    axes = {**of_all, **own.get(method, {})}
+    for name, several in axes.items():
+        if len(several) > 1:
+            raise SettingsError(f"--set {name.replace('_', '-')} has several values, must be one.")
+    return {name: value for name, (value,) in axes.items()}
 
 
 def _check_classes(given: Sequence[str], set_name: str | None, prompt: str | None) -> None:

@@ -2,11 +2,12 @@
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.corrections import Corrected
 from zsntta_cli.detection.detector import Detector
 from zsntta_cli.detection.encoding import Encoding, wrong_with
-from zsntta_cli.detection.inputs import check_method
+from zsntta_cli.detection.inputs import check_method, checked_settings
 from zsntta_cli.detection.names import names_of, notes_on
 from zsntta_cli.detection.sources import PIPE, Photo, check_sources, photos_of, refuse
 from zsntta_cli.detection.verdicts import FIELDS, FORMAT, Flag, Row, Verdicts, parsed_flag
@@ -47,6 +48,7 @@ class Request:
     class_photos: Path | None = None  # examples of the classes: a folder a class
     prompt: str | None = None
     method: str = "cull"
+    settings: Mapping[str, Any] = field(default_factory=dict)  # the method's, but its defaults
     flag: Flag = None
 
     def __post_init__(self) -> None:
@@ -59,6 +61,7 @@ class Request:
             "say which images: files, folders, archives, lists, '-', or a cached set.",
         )
         check_method(self.method)
+        checked_settings(self.method, self.settings)
         prompt_template(self.template)
         if self.classes or not (self.set_name or self.class_photos):
             names_of(self.classes)
@@ -175,18 +178,20 @@ def detect_run(
             check_same(cached.path, cached.identity, encoding.identity, then="extract it again")
         normalized = bool(cached and cached.normalized)
         detector = Detector(
-            classes.features, classes.scale, classes.names, request.method, normalized=normalized
-        )
+            classes.features, classes.scale, classes.names, request.method, normalized=normalized,
+            **request.settings,
+        )  # fmt: skip
         return DetectRun(request, encoding, detector, cached, examples, corrected)
     names, text = _named_classes(request, encoding, cached)
     identity = cached.identity if cached else encoding.identity
     is_known, generic = is_level_known(identity), None
-    if is_known and METHODS[request.method].reads_generic:
+    has_level = is_known or request.settings.get("cull_low") is not None
+    if has_level and METHODS[request.method].reads_generic:
         generic = cached.generic if cached else generic_text(encoding.encode_texts)
     detector = Detector(
         text, identity.get("logit_scale", math.nan), names, request.method,
         bias=identity.get("logit_bias"), generic=generic, is_level_known=is_known,
-        normalized=bool(cached and cached.normalized),
+        normalized=bool(cached and cached.normalized), **request.settings,
     )  # fmt: skip
     if detector.note and not is_tiny(encoding.name):  # of which the summary says more
         note(f"note: {detector.note}")
