@@ -24,7 +24,7 @@ def rows(*kept):
 def marks_of(made, metric="acc_s", ood_set="glyphs"):
     """The marks of rows by method."""
     by_seed = [row.by_seed(ood_set, metric) for row in made]
-    every = marks(by_seed, METRICS[metric], [row.competes for row in made])
+    every = marks(by_seed, METRICS[metric], [not row.advantage for row in made])
     return {row.method: mark for row, mark in zip(made, every, strict=True)}
 
 

@@ -19,7 +19,6 @@ import typer
 from zsntta_cli.cli import values
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
-from zsntta_cli.results import store_path
 from zsntta_cli.settings import (
     DATA,
     FEATURES,
@@ -91,6 +90,7 @@ _features = partial(option, panel="On which features")
 _how = partial(option, panel="How it runs")
 _live = partial(option, panel="Live methods")
 _chosen = partial(option, panel="Runs")
+_parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
 EncoderName = Annotated[
     str | None,
@@ -178,14 +178,14 @@ class StoreOptions:
 
     def open(self, create: bool = False) -> "RecordStore":
         """Open the results; `create`: make a file for them where there is none."""
-        from zsntta_cli.results.store import RecordStore
+        from zsntta_cli.results.store import RecordStore, store_path
 
         return RecordStore(store_path(self.features_dir, self.file), create)
 
     def runs(self, files: Sequence[Path] | None, curves: bool = False) -> "list[Record]":
         """The runs of exported files and other stores; kept ones, if named or nothing else is."""
         from zsntta_cli.results.exchange import read_records
-        from zsntta_cli.results.store import RecordStore, is_store
+        from zsntta_cli.results.store import RecordStore, is_store, store_path
 
         own = [store_path(self.features_dir, self.file)] if self.file or not files else []
         found: list[Record] = []
@@ -357,11 +357,6 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _parameter(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    by_name = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, by_name, default=default, annotation=annotation)
-
-
 def _of_group(field: "dataclasses.Field[Any]") -> inspect.Parameter:
     """The option of a field of a group, whose annotation says it, or which is a setting."""
     annotation: Any = field.type
@@ -369,7 +364,7 @@ def _of_group(field: "dataclasses.Field[Any]") -> inspect.Parameter:
         about, metavar = _told(field)
         said = option(help=about, metavar=metavar or None, panel="How it runs")
         annotation = Annotated[annotation, said]
-    return _parameter(field.name, field.default, annotation)
+    return _parameter(field.name, default=field.default, annotation=annotation)
 
 
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "score", "fixed", "queue")
@@ -394,7 +389,8 @@ def _stream_settings() -> list[inspect.Parameter]:
                     help=f"{about} [{'none' if default in (None, '') else default}]",
                     **({"metavar": metavar} if metavar else {}),
                 )  # fmt: skip
-                parts.append(_parameter(field.name, None, Annotated[list[Any] | None, said]))
+                annotation = Annotated[list[Any] | None, said]
+                parts.append(_parameter(field.name, default=None, annotation=annotation))
     return parts
 
 

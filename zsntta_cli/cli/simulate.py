@@ -22,16 +22,15 @@ from zsntta_cli.cli.options import (
 from zsntta_cli.cli.output import ListForm, command_line, form_of, put, say_foresight
 from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.forms import ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, RAY, EncoderChoice, LiveSettings
+from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE
+from zsntta_cli.settings import FEATURES, RAY, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.grid import Grid
     from zsntta_cli.results.runner import Jobs
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.record import Record, Replay
@@ -100,20 +99,6 @@ class GridOptions:
             if value is not None and name != "settings"
         ]
 
-    def grid(
-        self,
-        choice: EncoderChoice,
-        values: "Mapping[str, Sequence[Any]]",
-        own: "Mapping[str, Mapping[str, Sequence[Any]]]",
-    ) -> "Grid":
-        """The runs that are wanted, with settings of all methods and of single ones."""
-        from zsntta_cli.results.grid import Grid
-
-        return Grid(
-            self.method or (), choice, self.id_set or (), self.ood_set or (), self.prompt or (),
-            self.preset or (), values, own,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True)
 class TableOptions:
@@ -150,16 +135,6 @@ class TableOptions:
     ] = False
     form: ListForm = None
     output: Annotated[Path | None, _result(help="File to write.")] = None
-
-    @property
-    def format(self) -> str:
-        """The format of the output."""
-        return form_of(self.output, ENDINGS, self.form, "table")
-
-    @property
-    def has_notes_below(self) -> bool:
-        """Whether notes stand below the table; else they are said beside it."""
-        return not (self.output or FORMS[self.format].of_rows)
 
     def view(self) -> "View":
         """What is shown.
@@ -220,7 +195,7 @@ def simulate(
     option = "--scores" if scores else f"--report {CLASSES}" * by_class
     if option and jobs.engine == RAY:
         raise SettingsError(f"{option} is of one run, which is made here: leave --engine ray out.")
-    form, view = table.format, table.view()
+    form, view = form_of(table.output, ENDINGS, table.form, TABLE), table.view()
     form_of(scores, _SCORES, option="--scores")
     choice, keeping = encoder.choice(), store.keeping()
     live_settings, workers = live.settings(choice), jobs.chosen()
@@ -232,7 +207,12 @@ def simulate(
         keeping = replace(keeping, again=frozenset(one.created for one in recorded))
         runs = list(dict.fromkeys(run.settings for run in recorded))
     elif wanted.method:
-        grid = wanted.grid(choice, values, own)
+        from zsntta_cli.results.grid import Grid
+
+        grid = Grid(
+            wanted.method, choice, wanted.id_set or (), wanted.ood_set or (), wanted.prompt or (),
+            wanted.preset or (), values, own,
+        )  # fmt: skip
         runs = grid.runs(features_dir)
         for note in grid.notes(features_dir):
             say(note, err=True)
@@ -248,7 +228,7 @@ def simulate(
         from zsntta_cli.results.repeating import differences
 
         differing = differences(features_dir, recorded)
-    if by_class or not table.has_notes_below:
+    if by_class or table.output or FORMS[form].of_rows:  # else they stand below the table
         from zsntta_cli.simulation.notes import notes_before
 
         notes = notes_before(features_dir, runs)

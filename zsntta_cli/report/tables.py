@@ -7,6 +7,7 @@ numbers come from the frame (results/frame.py); forms/ draws the sheets.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 from zsntta_cli import datasets
@@ -156,7 +157,7 @@ def compared(
     else:
         values = [row.value(column, metric.name) for row in rows]
         by_seed = [row.by_seed(column, metric.name) for row in rows]
-    row_marks = marks(by_seed, metric, [row.competes for row in rows])
+    row_marks = marks(by_seed, metric, [not row.advantage for row in rows])
     return zip(rows, values, row_marks, strict=True)
 
 
@@ -237,7 +238,7 @@ def usual_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
         return not _is_of_preset(group[0]), -presets[group[0].settings[PRESET]], -runs
 
     usual: list[ResultRow] = []
-    for of_method in frame.grouped(rows, lambda row: row.method).values():
+    for of_method in frame.grouped(rows, attrgetter("method")).values():
         most_used = min(frame.grouped(of_method, settings).values(), key=place)
         usual += most_used
     return [row for row in rows if row in usual]

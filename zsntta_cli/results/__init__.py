@@ -9,13 +9,6 @@ if TYPE_CHECKING:
     from zsntta_cli.settings import LiveSettings
     from zsntta_cli.simulation.record import Record
 
-NAME = "records.sqlite"  # in the features folder
-
-
-def store_path(root: Path, named: Path | None = None) -> Path:
-    """Where results are kept: the file that is named, or else a file beside the features."""
-    return named or root / NAME
-
 
 def simulate(
     *methods: str,
@@ -92,7 +85,7 @@ def runs(
     """
     from zsntta_cli.files import checked_path
     from zsntta_cli.results.frame import all_settings
-    from zsntta_cli.results.store import RecordStore
+    from zsntta_cli.results.store import RecordStore, store_path
     from zsntta_cli.results.tidy import run_rows
 
     path = checked_path(records, "records") if records else None

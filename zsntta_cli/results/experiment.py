@@ -25,10 +25,10 @@ from pydantic import (
 from zsntta_cli.errors import SettingsError, StoreError, first_line, near, short
 from zsntta_cli.files import read_input
 from zsntta_cli.methods import METHODS, check_method, find_method
-from zsntta_cli.results import NAME
 from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
 from zsntta_cli.results.grid import EVERY, Grid
+from zsntta_cli.results.store import store_path
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
@@ -213,7 +213,7 @@ class Experiment(FileTable):
     @property
     def records_path(self) -> Path:
         """The store in which its results are kept."""
-        return self.records or self.features / NAME
+        return store_path(self.features, self.records)
 
     def notes(self) -> list[str]:
         """What is to be said of its methods, as lines, each once."""

@@ -18,7 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -132,16 +132,14 @@ class ResultRow:
 
     @property
     def advantage(self) -> str:
-        """What it knows that no online method can know, in words; mostly empty."""
+        """What it knows that no online method can know, in words; mostly empty.
+
+        A row with an advantage is a reference, and never the best.
+        """
         if METHODS[self.method].offline:
             return "sees the whole stream before it decides"
         is_shown_truth = self.settings.get("pipeline") == "gt"
         return "is shown by its pipeline gt which samples are noise" * is_shown_truth
-
-    @property
-    def competes(self) -> bool:
-        """Whether it may be the best: a row with an advantage is a reference."""
-        return not self.advantage
 
     @property
     def decides(self) -> bool:
@@ -198,7 +196,7 @@ class ResultTable:
 
     def contests(self) -> list[list[ResultRow]]:
         """The rows in groups that saw the same samples; rows are ranked within a group."""
-        return list(grouped(self.rows, lambda row: (row.stream, row.ratio)).values())
+        return list(grouped(self.rows, attrgetter("stream", "ratio")).values())
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
@@ -229,9 +227,8 @@ def _rows(records: Sequence[Record]) -> Iterable[ResultRow]:
     """
     read = zip(*map(_features_of, records), strict=True)
     numbers = zip(*map(_numbers, read), strict=True)
-    in_order = sorted(zip(records, numbers, strict=True), key=lambda one: _run_place(one[0]))
     rows: dict[Hashable, ResultRow] = {}
-    for record, features in in_order:
+    for record, features in sorted(zip(records, numbers, strict=True), key=_run_place):
         run, settings = record.settings, all_settings(record)
         seed = settings.pop("seed")
         of_features = ".".join([str(number + 1) for number in features]) * any(features)
@@ -290,9 +287,9 @@ def _ood_place(id_set: str, name: str) -> tuple[Any, ...]:
     return partners.index(name) if name in partners else len(partners), set_place(name)
 
 
-def _run_place(record: Record) -> tuple[Any, ...]:
-    """The place of a run in its row."""
-    settings = record.settings
+def _run_place(numbered: tuple[Record, Any]) -> tuple[Any, ...]:
+    """The place of a run in its row, of a record and what is known of its features."""
+    settings = numbered[0].settings
     return *_ood_place(settings.id_set, settings.ood_set or CLEAN), settings.stream.seed
 
 
@@ -464,7 +461,7 @@ def differing(rows: Iterable[ResultRow]) -> list[str]:
 
 def varying(rows: Iterable[ResultRow]) -> dict[str, list[str]]:
     """By method, the settings in which its rows differ."""
-    by_method = grouped(rows, lambda row: row.method)
+    by_method = grouped(rows, attrgetter("method"))
     return {method: differing(of_method) for method, of_method in by_method.items()}
 
 

@@ -5,7 +5,7 @@ runs come to before any is run: which are kept, and which lack features.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,21 +103,23 @@ class Grid:
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
         """The runs of some methods."""
         folder = folder_name(self.encoder)
+        usual_set = "shapes" if is_tiny(self.encoder.slug) else "cifar10"
+        pairs = {  # by method: for each of its settings, this name with each value
+            method: [
+                [(name, value) for value in values]
+                for name, values in self._axes_of(method).items()
+            ]
+            for method in methods
+        }
         return [
-            build_run(method, folder, id_set, ood_set, prompt, preset, **values)
-            for id_set in self.id_sets or [default_id_set(self.encoder)]
+            build_run(method, folder, id_set, ood_set, prompt, preset, **dict(values))
+            for id_set in self.id_sets or [usual_set]
             for ood_set in self._ood_sets(root, folder, id_set)
             for method in methods
             for preset in self.presets or ["paper"]
-            for prompt in map(cached_prompt, self.prompts or [_usual_prompt(root, folder, id_set)])
-            for values in self._values(method)
+            for prompt in map(cached_prompt, self.prompts or [datasets.default_prompt(id_set)])
+            for values in itertools.product(*pairs[method])
         ]
-
-    def _values(self, method: str) -> Iterator[dict[str, Any]]:
-        """All combinations of values for a method."""
-        axes = self._axes_of(method)
-        for values in itertools.product(*axes.values()):
-            yield dict(zip(axes, values, strict=True))
 
     def _axes_of(self, method: str) -> dict[str, Sequence[Any]]:
         """The values of each setting that a method has and that was given, or given for it."""
@@ -158,15 +160,6 @@ class Grid:
         partners = datasets.partners(id_set) or ((half,) if (half := ood_of(id_set)) else ())
         cached = [n for n in partners if feature_path(root, folder, n).exists()]
         return cached or [None]
-
-
-def default_id_set(encoder: EncoderChoice) -> str:
-    """The ID set that is used if none is named."""
-    return "shapes" if is_tiny(encoder.slug) else "cifar10"
-
-
-def _usual_prompt(root: Path, folder: str, id_set: str) -> str:
-    return datasets.default_prompt(feature_path(root, folder, id_set).stem)
 
 
 def _lacking(root: Path, library: Library, run: RunSettings, given: Iterable[str]) -> str:

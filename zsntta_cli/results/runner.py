@@ -122,7 +122,12 @@ def run_all(
         return [records[run] for run in runs]
     # Reading sets costs as much as some runs, so that those of the same sets follow each other.
     new_runs.sort(key=lambda run: (run.encoder, run.id_set, run.ood_set or "", run.prompt))
-    images = _live_among(root, new_runs)
+    images = list[RunSettings]()
+    if any(METHODS[run.method].live for run in new_runs):
+        from zsntta_cli.simulation.tuned import live_among  # not for every start
+
+        of_images = live_among(root, new_runs)
+        images = [run for run in new_runs if run in of_images]
     replays = [run for run in new_runs if run not in images]
     outcomes = _outcomes(root, replays, images, jobs, live, keeping)
     done = 0
@@ -177,17 +182,6 @@ def _outcomes(
         return _by_processes(job, jobs, replays)
     simulator = Simulator(root, live)
     return ((run, _made(simulator, run, keeping)) for run in [*replays, *images])
-
-
-def _live_among(root: Path, runs: Sequence[RunSettings]) -> list[RunSettings]:
-    """The runs that need the encoder; what they need is not imported for others."""
-    live = [run for run in runs if METHODS[run.method].live]
-    if not live:
-        return []
-    from zsntta_cli.simulation.tuned import live_among
-
-    live_runs = live_among(root, live)
-    return [run for run in live if run in live_runs]
 
 
 def empty_cache() -> None:

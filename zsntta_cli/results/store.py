@@ -24,7 +24,6 @@ from zsntta_cli.databases import BATCH, WAIT, DatabaseKind, transaction, why_no_
 from zsntta_cli.errors import StoreError, first_line, short
 from zsntta_cli.files import check_target, open_regular
 from zsntta_cli.methods import METHODS
-from zsntta_cli.results import store_path
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key
 from zsntta_cli.simulation.sources import Foreseen
@@ -39,6 +38,12 @@ KIND = DatabaseKind(
 
 
 _BEGINS = b"SQLite format 3\0"
+_NAME = "records.sqlite"  # in the features folder
+
+
+def store_path(root: Path, named: Path | None = None) -> Path:
+    """Where results are kept: the file that is named, or else a file beside the features."""
+    return named or root / _NAME
 
 
 def is_store(path: Path) -> bool:

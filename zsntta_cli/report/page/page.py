@@ -109,7 +109,9 @@ def _firsts(table: ResultTable) -> Iterator[SheetRow]:
     column = AVERAGE if several else "".join(table.columns)
     for rows in table.contests():
         values = [] if not rows[0].ratio else list(compared(table, rows, column, metric))
-        rivals = [one for one in values if one[0].competes and one[1].is_whole and one[1].seeds]
+        rivals = [
+            one for one in values if not one[0].advantage and one[1].is_whole and one[1].seeds
+        ]
         rivals.sort(key=lambda one: -one[1].mean)
         best = [one for one in rivals if one[2].is_best]
         if not best or len(best) == len(rivals):
