@@ -238,8 +238,8 @@ def extract(
         say(NOTHING_DONE)
     else:
         failures = _extract_sets(plan, choice, encoding, reporter, class_photos)
-        _say_failures(failures, reporter)
         if failures:
+            _say_failures(failures, reporter)
             raise DatasetError(
                 f"{len(failures)} of {len(plan.datasets)} sets were not extracted: "
                 f"{', '.join(failures)}."
@@ -269,8 +269,8 @@ def _extract_paper(
 
         say(NOTHING_DONE)
         return
-    _say_failures(failures, reporter)
     if failures:
+        _say_failures(failures, reporter)
         raise DatasetError(
             f"not all available sets were extracted, {len(failures)} failed: {', '.join(failures)}."
         )
@@ -295,7 +295,7 @@ def _extract_sets(
     from zsntta_cli.extraction.extractor import summary
     from zsntta_cli.extraction.plan import extract
 
-    photos = _photo_classes(class_photos, choice, settings, reporter)
+    photos = _photo_classes(class_photos, choice, settings, reporter) if class_photos else None
     failures: Failures = {}
     kept = failures if len(plan.datasets) > 1 else None
     sets: list[Features] = []
@@ -312,11 +312,9 @@ def _extract_sets(
 
 
 def _photo_classes(
-    folder: Path | None, choice: EncoderChoice, settings: ExtractSettings, reporter: "Reporter"
-) -> "PhotoClasses | None":
+    folder: Path, choice: EncoderChoice, settings: ExtractSettings, reporter: "Reporter"
+) -> "PhotoClasses":
     """The example photos, before the set: what is wrong with photos is told at once."""
-    if folder is None:
-        return None
     from zsntta_cli.datasets.decoding import limited_to
     from zsntta_cli.detection.encoding import Encoding
     from zsntta_cli.detection.photos import photo_classes

@@ -205,7 +205,9 @@ class Detector:
                 order = random.permutation(len(rows))
                 decisions = judge.push(replace(data, index=order))
             verdicts = Verdicts.of(data, decisions.part(np.argsort(order)), self.names)
-            verdicts = self._by_rule(self._fitted(judge, rows, verdicts.margin), verdicts, rows)
+            if len(self._labels):
+                rule = self._fitted(judge, rows, verdicts.margin)
+                verdicts = self._by_rule(rule, verdicts, rows)
             if learn:
                 self._judge = judge
                 self._see(rows[np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))])
@@ -290,12 +292,8 @@ class Detector:
         margins = self._decided(self._judge, recent, learn=False).margin
         self._rule = self._fitted(self._judge, recent, margins)
 
-    def _fitted(
-        self, judge: Method, rows: Rows, margins: NDArray[np.float64]
-    ) -> learning.Rule | None:
-        """The rule of the answers among images (N, D) with margins (N,); None without answers."""
-        if not len(self._labels):
-            return None
+    def _fitted(self, judge: Method, rows: Rows, margins: NDArray[np.float64]) -> learning.Rule:
+        """The rule of the answers, of which there are some, among images (N, D), margins (N,)."""
         of_labelled = self._decided(judge, self._labels.features, learn=False).margin
         return learning.fitted(self._labels, of_labelled, rows, margins)
 

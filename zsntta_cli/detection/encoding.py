@@ -70,7 +70,7 @@ class Encoding:
         """
         from zsntta_cli.encoders.clip import load_encoder
 
-        choice = self._loadable()
+        choice = self._of_folder() if self.choice.folder else self.choice
         with self.reporter.waiting(lambda: f"loading {choice.model}"):
             encoder = load_encoder(choice, self.device)
         encoder.tell(self.reporter.note)
@@ -80,10 +80,8 @@ class Encoding:
             self.reporter.note(f"note: {self.store.path} cannot be written: no features are kept.")
         return encoder
 
-    def _loadable(self) -> EncoderChoice:
-        """The encoder in open_clip's terms; for a named folder from the stored identity."""
-        if not self.choice.folder:
-            return self.choice
+    def _of_folder(self) -> EncoderChoice:
+        """The encoder of a named folder in open_clip's terms, by the stored identity."""
         identity = self.store.identity or {}
         words = [identity.get(key) for key in ("model", "pretrained", "precision")]
         if not all(isinstance(word, str) for word in words):
@@ -95,12 +93,14 @@ class Encoding:
 
     def encode_texts(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Text features (P, D) of prompts, of unit norm: new ones are encoded, and kept."""
-        features = self.store.unpacked(self.store.kept(TEXT, map(_key, prompts)), np.float32)
-        missing = [prompt for prompt in dict.fromkeys(prompts) if _key(prompt) not in features]
+        keys = [prompt.encode(errors="surrogatepass") for prompt in prompts]
+        features = self.store.unpacked(self.store.kept(TEXT, keys), np.float32)
+        missing = {k: p for k, p in zip(keys, prompts, strict=True) if k not in features}
         if missing:
-            features |= zip(map(_key, missing), self.encoder.encode_texts(missing), strict=True)
-            self.store.keep({TEXT: {_key(p): Kept(features[_key(p)].tobytes()) for p in missing}})
-        return np.stack([features[_key(prompt)] for prompt in prompts])
+            new = self.encoder.encode_texts([*missing.values()])
+            features |= zip(missing, new, strict=True)
+            self.store.keep({TEXT: {key: Kept(features[key].tobytes()) for key in missing}})
+        return np.stack([features[key] for key in keys])
 
     def encode(self, photos: Sequence[Photo], name: str = "") -> None:
         """Give images their features, or the error of reading them.
@@ -188,10 +188,6 @@ class Encoding:
         is_squeezed = preprocessing.get("resize_mode") == "squash"
         notes = photo.note.split("; ")
         return "; ".join(note for note in notes if not (is_squeezed and note == CUT_OFF))
-
-
-def _key(prompt: str) -> bytes:
-    return prompt.encode(errors="surrogatepass")
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:

@@ -122,7 +122,8 @@ class DetectRun:
             else:
                 if self.corrected:
                     self.corrected.teach(self.detector, self.encoding, photos)
-                decided = _in_hindsight(self.detector, stacked, self.request.flag)
+                flag = self.request.flag
+                decided = self.detector.decide_all(stacked, flag).rows() if features else []
             rows = rows_of(photos, decided, self.encoding.name)
             if self.corrected:
                 self.corrected.apply(rows, self.detector.names)
@@ -239,11 +240,6 @@ def _cached_set(name: str, encoding: Encoding) -> Features:
         cached_names = tuple(set_names(encoding.root, encoding.name))
         raise missing_features(name, encoding.name, encoding.root, cached_names)
     return store.read(path)
-
-
-def _in_hindsight(detector: Detector, features: NDArray[np.float32], flag: Flag) -> list[Row]:
-    """What is decided on all images (N, D) together."""
-    return detector.decide_all(features, flag).rows() if len(features) else []
 
 
 def _on_arrival(

@@ -145,9 +145,7 @@ def _real_place(file: Path) -> str:
     return os.path.join(_real_folder(folder), name)
 
 
-@cache
-def _real_folder(folder: str) -> str:
-    return os.path.realpath(folder)
+_real_folder = cache(os.path.realpath)
 
 
 def _standard_input(most: int) -> bytes:

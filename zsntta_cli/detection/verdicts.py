@@ -142,32 +142,30 @@ class Verdicts:
             self.class_index, self.answer, self.rank, self.score, self.threshold, self.stage,
             self.evidence, self.level, self.top_index, self.top_score,
         )  # fmt: skip
-        return [self._row(*image) for image in zip(*(c.tolist() for c in columns), strict=True)]
-
-    def _row(
-        self, class_index: int, answer: str, rank: int, score: float, threshold: float, stage: str,
-        evidence: float, level: float, top_index: list[int], top_score: list[float],
-    ) -> dict[str, Any]:  # fmt: skip
-        if _as_read(score) != _as_read(threshold):  # else they would not say which is above
-            score, threshold = _as_read(score), _as_read(threshold)
-        margin = score - threshold
-        return {
-            "class": self.names[class_index],
-            "class_index": class_index,
-            "answer": answer,
-            "noise": answer == NOISE,
-            "rank": rank,
-            "score": score,
-            "threshold": threshold,
-            "margin": _as_read(margin) or margin,
-            "stage": stage,
-            "evidence": None if np.isnan(evidence) else _as_read(evidence),
-            "level": None if np.isnan(level) else _as_read(level),
-            "top": [
-                {"class": self.names[index], "score": _as_read(share)}
-                for index, share in zip(top_index, top_score, strict=True)
-            ],
-        }
+        rows = []
+        for image in zip(*map(np.ndarray.tolist, columns), strict=True):
+            class_index, answer, rank, score, threshold, stage, evidence, level, *top = image
+            if _as_read(score) != _as_read(threshold):  # else they would not say which is above
+                score, threshold = _as_read(score), _as_read(threshold)
+            margin = score - threshold
+            rows.append({
+                "class": self.names[class_index],
+                "class_index": class_index,
+                "answer": answer,
+                "noise": answer == NOISE,
+                "rank": rank,
+                "score": score,
+                "threshold": threshold,
+                "margin": _as_read(margin) or margin,
+                "stage": stage,
+                "evidence": None if np.isnan(evidence) else _as_read(evidence),
+                "level": None if np.isnan(level) else _as_read(level),
+                "top": [
+                    {"class": self.names[index], "score": _as_read(share)}
+                    for index, share in zip(*top, strict=True)
+                ],
+            })  # fmt: skip
+        return rows
 
 
 def answers(flagged: NDArray[np.bool_], sure: NDArray[np.bool_]) -> NDArray[np.str_]:

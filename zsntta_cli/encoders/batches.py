@@ -50,7 +50,10 @@ def load_batches(
             while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
                 starts = range(0, len(rows), _TASK)
                 waiting.append([threads.submit(read, rows[i : i + _TASK]) for i in starts])
-            yield _collate([*chain.from_iterable(map(Future.result, waiting.popleft()))])
+            pixels = [*chain.from_iterable(map(Future.result, waiting.popleft()))]
+            readable = [image for image in pixels if image is not None]
+            stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
+            yield stacked, np.array([image is not None for image in pixels])
     finally:
         threads.shutdown(cancel_futures=True)
 
@@ -79,9 +82,3 @@ def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
         f"cannot read image '{images.sample_ids[i]}'{of_set} ({first_line(error)}): "
         "mend or remove it, or leave such images out with --skip-broken"
     )
-
-
-def _collate(pixels: list[Pixels | None]) -> PixelBatch:
-    readable = [image for image in pixels if image is not None]
-    stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
-    return stacked, np.array([image is not None for image in pixels])

@@ -182,10 +182,11 @@ class TextTower:
         import torch
 
         # A tower that can be cut reads its feature at the largest token, which is the end of text.
-        lengths = tokens.argmax(dim=1) if self._cuts else torch.zeros(len(tokens))
+        cuts = self._cuts
+        lengths = tokens.argmax(dim=1) if cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
-        encode = self._cut if self._cuts else self._model.encode_text
+        encode = self._cut if cuts else self._model.encode_text
         replaced = nullcontext() if context is None else self._replacing(context)
         with replaced, autocast(self._device, self._precision):
             features = torch.cat([encode(tokens[rows]) for rows in order.tensor_split(groups)])

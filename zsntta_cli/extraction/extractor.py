@@ -108,9 +108,13 @@ class Extractor:
     reporter: Reporter
 
     def __post_init__(self) -> None:
-        self._request = weights_request(self.choice)
         self._folder = folder_name(self.choice)
         self._beside: Sequence[Features] = ()  # what lies in the folder as the encoder is loaded
+
+    @cached_property
+    def _request(self) -> dict[str, Any]:
+        """What files that are there must say of their encoder, which need not be loaded for it."""
+        return weights_request(self.choice)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -223,6 +227,8 @@ class Extractor:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         root = self.settings.features_dir
         lists = set_names(root, self._folder, WORDS)
+        if not lists:
+            return
         prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
         lacking = [
             file

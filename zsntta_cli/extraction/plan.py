@@ -187,7 +187,7 @@ def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
     count = plan.noise_count or (max(1, max(id_sizes) // 4) if id_sizes else _NOISE_COUNT)
     for noise, images in plan.pools or [(noise, count) for noise in types if noise != NO_NOISE]:
         yield Step(noise_name(noise), partial(Extractor.noise, noise_type=noise, count=images))
-    for name in _partners(plan):
+    for name in _partners(plan) if plan.partners else ():
         yield Step(name, partial(_extract_partner, name, plan), is_partner=True)
 
 
@@ -195,7 +195,7 @@ def _partners(plan: ExtractPlan) -> list[str]:
     """The OOD sets that belong to the named ID sets; none if an OOD set is named."""
     bases = [SetName.parse(name).base for name in plan.datasets]  # of "cifar10-c:fog:1" too
     roles = [datasets.CATALOGUE[name].role for name in bases if name in datasets.CATALOGUE]
-    if not plan.partners or len(roles) < len(plan.datasets) or "ood" in roles:
+    if len(roles) < len(plan.datasets) or "ood" in roles:
         return []
     return list(dict.fromkeys(p for name in plan.datasets for p in datasets.partners(name)))
 
