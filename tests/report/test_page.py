@@ -81,6 +81,36 @@ def test_other_settings_of_a_method_stand_folded_in_a_table_of_their_own():
     ]
 
 
+def by_class(right, noise, confused_with, names=("cat", HOSTILE, "ox")):
+    """The counts of three classes; of the last there are no images."""
+    lists = {"images": [4, 2, 0], "right": right, "noise": noise, "confused_with": confused_with}
+    return {"classes": {"names": [*names]} | {k: v for k, v in lists.items() if v}}
+
+
+def test_each_class_stands_folded_below_with_the_counts_of_its_runs_summed():
+    kept = [
+        kept_run("cull", "glyphs", curves=by_class([3, 2, 0], [1, 0, 0], [2, -1, -1])),
+        kept_run("cull", "textures", curves=by_class([1, 1, 0], [0, 1, 0], [1, 0, -1])),
+        kept_run("cull", seed=1, curves=by_class([2, 1, 0], [1, 0, 0], [2, -1, -1])),
+        kept_run("cull", seed=2, curves=by_class([4, 2, 0], [4, 2, 0], [-1, -1, -1]),
+                 record={"unfinished": 3}),
+        kept_run("cull", seed=3),  # kept before there were counts
+        kept_run("zs-clip", curves=by_class([4, 1, 0], None, [-1, 2, -1])),
+        kept_run("cull", ratio=0.75, curves=by_class([4, 0, 0], [0, 0, 0], [-1, 2, -1])),
+    ]  # fmt: skip
+    html = made(*kept)
+    folded = html.split("<summary>By class: ID: shapes, tiny</summary>")[1]
+    escaped = HOSTILE.replace("<", "&lt;").replace(">", "&gt;")
+    assert {tuple(row) for row in cells(folded, "By class: ID: shapes, tiny")[2:]} == {
+        ("cat", "50%", "100.00", "-", "-", "50.00", "16.67", "ox"),
+        (escaped, "50%", "50.00", "-", "ox", "66.67", "16.67", "cat"),
+        ("cat", "75%", "", "", "", "100.00", "0.00", "-"),
+        (escaped, "75%", "", "", "", "0.00", "0.00", "ox"),
+    }
+    assert HOSTILE not in html
+    assert "By class" not in made(*GRID)
+
+
 def test_filters_choose_what_the_page_shows():
     assert page(GRID, filters=Filters(methods=["cull"], ratios=[0.5])).runs == 4
     with pytest.raises(SettingsError, match="has method tent: there is cull, tda, zs-clip"):

@@ -20,6 +20,24 @@ def test_curves_of_a_stream_by_hand(features):
     assert curves["scores"]["id"][5] == 1, "0.1 of 50 cells"
 
 
+def test_the_counts_by_class_are_kept_for_few_classes(features, monkeypatch):
+    run = grid(features, ["adand"], ratio=[0.25])[0]
+    replay = Simulator(features).replay(run)
+    judged, id_set = replay.judged, replay.sources.id_set
+    counts = curves_of(replay)["classes"]
+    assert counts["names"] == [*id_set.class_names]
+    right = judged.class_index == judged.labels
+    for i, images in enumerate(counts["images"]):
+        here = judged.labels == i
+        assert images == here.sum()
+        assert counts["right"][i] == right[here].sum()
+        assert counts["noise"][i] == judged.is_noise[here].sum()
+        others, times = np.unique(judged.class_index[here & ~right], return_counts=True)
+        assert counts["confused_with"][i] == (others[times.argmax()] if len(others) else -1)
+    monkeypatch.setattr("zsntta_cli.simulation.curves.MOST_CLASSES", len(id_set.class_names) - 1)
+    assert "classes" not in curves_of(replay)
+
+
 def stream_of(kinds):
     from zsntta_cli.simulation.stream import Stream
 

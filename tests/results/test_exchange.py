@@ -48,6 +48,10 @@ def test_lines_follow_the_schema_and_come_back_from_a_file_and_a_store(exported,
         assert not any(record.curves for record in store.all(curves=False))
 
 
+BY_CLASS = {
+    "names": ["cat", "dog"], "images": [2, 1], "right": [2, 0], "noise": [0, 1],
+    "confused_with": [-1, 0],
+}  # fmt: skip
 WRONG = [
     ({"settings": None}, "settings: Input should be a valid dict"),
     ({"settings": {"method": [3]}}, "settings.method: Input should be a valid string"),
@@ -64,6 +68,10 @@ WRONG = [
     ({"unfinished": 3}, "its run was stopped"),
     ({"digests": {"pets": ["x"]}}, "digests.pets: Input should be a valid string"),
     ({"curves": {"scores": [1]}}, "curves.scores: Input should be a valid dict"),
+    ({"curves": {"classes": {**BY_CLASS, "right": [1]}}}, "curves.classes: must be lists of one"),
+    ({"curves": {"classes": {**BY_CLASS, "right": [3, 0]}}}, "curves.classes: must have no more"),
+    ({"curves": {"classes": {**BY_CLASS, "confused_with": [2, 0]}}},
+     "curves.classes: must have a class"),
     ({"curves": {"x": {}}}, "curves.x: Extra inputs are not permitted"),
     ({"curves": {"thresholds": {"item": [1, 2], "detector": ["<img>", 1]}}},
      "curves.thresholds.detector.1: "),

@@ -37,7 +37,7 @@ def report(
 
     if output != _STDOUT:
         form_of(output, PAGES, default="html")
-    kept = store.runs(records)
+    kept = store.runs(records, curves=True)
     drawn = page(kept, title, wanted.filters(kept) if wanted.any else None)
     for words in drawn.left_out:
         say(f"note: left out: {words}.", err=True)

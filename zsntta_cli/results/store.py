@@ -78,7 +78,8 @@ class RecordStore:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
         rows = []
         for record in records:
-            texts = json.dumps(record.to_dict()), json.dumps(record.curves)
+            curves = json.dumps(record.curves, separators=(",", ":"))
+            texts = json.dumps(record.to_dict()), curves
             rows.append((record.key, " ".join(map(_sum, texts)), *texts))
         statement = """
             INSERT INTO contents (key, sums, record, curves) VALUES (?, ?, ?, ?)

@@ -6,18 +6,21 @@ All are over the test samples, in the order of the stream; injected items do not
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 import numpy as np
-from annotated_types import Ge, Gt, Lt, MinLen
+from annotated_types import Ge, Gt, Lt, MaxLen, MinLen
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
+
+from zsntta_cli.simulation.metrics import class_counts
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Replay
 
 BINS = 50  # of a histogram
 POINTS = 64  # of a curve over the stream
+MOST_CLASSES = 200  # that are counted one by one
 LARGEST = 2**62  # of numbers in a record
 GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that are analysed
 ZERO_SHOT = "zero_shot_id_score"  # a column of live runs: the score before adaptation
@@ -46,6 +49,19 @@ def _drawable(curve: Any) -> Any:
     return {**curve, "item": [*map(int, points)]} if "item" in curve else curve
 
 
+def _countable(counts: Any) -> Any:
+    """Refuse lists of different lengths, classes that are none, and parts above their whole."""
+    names, images = counts["names"], counts["images"]
+    if {*map(len, counts.values())} != {len(names)}:
+        raise ValueError("must be lists of one length")
+    parts = counts["right"], counts.get("noise", images)
+    if any(n > whole for part in parts for n, whole in zip(part, images, strict=True)):
+        raise ValueError("must have no more right or noise than images")
+    if max(counts["confused_with"]) >= len(names):
+        raise ValueError("must have a class, or -1, in confused_with")
+    return counts
+
+
 Real = Annotated[float, Gt(-LARGEST), Lt(LARGEST)]
 Count = Annotated[int, Ge(0), Lt(LARGEST)]
 Line = Annotated[dict[str, list[Real | None]], MinLen(2), After(_drawable)]
@@ -63,11 +79,25 @@ class Histogram(TypedDict):
 Cells = Annotated[Histogram, After(_drawable)]
 
 
+class Classes(TypedDict):
+    """Counts by class: images, those classified right and those called noise, if it decides.
+
+    `confused_with` is the place of the class that most others were taken for; -1: none was.
+    """
+
+    names: Annotated[list[str], MinLen(1), MaxLen(MOST_CLASSES)]
+    images: list[Count]
+    right: list[Count]
+    noise: NotRequired[list[Count]]
+    confused_with: list[Annotated[int, Ge(-1)]]
+
+
 class RunCurves(TypedDict, total=False):
     """What figures draw of a run: the ID score, and its thresholds `zero_shot` and `detector`.
 
-    A live method also has the score before adaptation, the difference that this made, and maybe
-    the norms of the gradients, `clean` and `noisy`, at each step.
+    `classes` is what the page shows by class, if there are at most 200. A live method also has the
+    score before adaptation, the difference that this made, and maybe the norms of the gradients,
+    `clean` and `noisy`, at each step.
     """
 
     __pydantic_config__ = {"extra": "forbid"}  # type: ignore[misc]  # noqa: RUF012
@@ -77,6 +107,7 @@ class RunCurves(TypedDict, total=False):
     before: Cells
     difference: Cells
     gradients: Line
+    classes: Annotated[Classes, After(_countable)]
 
 
 def curves_of(replay: "Replay") -> dict[str, Any]:
@@ -93,7 +124,7 @@ def curves_of(replay: "Replay") -> dict[str, Any]:
         steps = np.flatnonzero(~np.isnan(clean) | ~np.isnan(noisy))
         norms = {"clean": _plain(clean[steps], 8), "noisy": _plain(noisy[steps], 8)}
         curves |= {"gradients": {"item": steps.tolist(), **norms}} if len(steps) else {}
-    return curves
+    return curves | _classes(replay)
 
 
 def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[str, Any]:
@@ -121,6 +152,17 @@ def _thresholds(replay: "Replay", tests: NDArray[np.bool_]) -> dict[str, Any]:
         if values is not None:
             curve[name] = _plain(1 - values[rows], 6)
     return {"thresholds": curve}
+
+
+def _classes(replay: "Replay") -> dict[str, Any]:
+    """The counts by class, without those of the OOD samples."""
+    names = replay.sources.id_set.class_names
+    if len(names) > MOST_CLASSES:
+        return {}
+    counts = class_counts(replay.judged, len(names))
+    lists = {what: of[:-1].tolist() for what, of in counts._asdict().items() if of is not None}
+    del lists["confused"]
+    return {"classes": {"names": [*names], **lists}}
 
 
 def _plain(values: NDArray[np.floating], digits: int) -> list[float | None]:

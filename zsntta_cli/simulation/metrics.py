@@ -100,6 +100,37 @@ class Judged(NamedTuple):
     class_probability: Numbers | None = None  # (T,) of the class, should it be ID
 
 
+class ClassCounts(NamedTuple):
+    """Counts of samples by true class: C classes, and behind them the OOD samples."""
+
+    images: Counts  # (C + 1,)
+    right: Counts  # (C + 1,) classified right, whatever is called noise
+    noise: Counts | None  # (C + 1,) called noise; None: a score without a decision rule
+    confused_with: Counts  # (C + 1,) the other class that most were taken for; -1: none were
+    confused: Counts  # (C + 1,) those that were taken for it
+
+
+def class_counts(samples: Judged, classes: int) -> ClassCounts:
+    """What became of the samples of each of C classes; of equal confusions the first class's."""
+    rows = samples.labels.astype(np.int64) % (classes + 1)  # -1 is the last
+    noise = samples.is_noise
+    pairs, counts = np.unique(rows * classes + samples.class_index, return_counts=True)
+    row, taken_for = np.divmod(pairs, classes)
+    is_right = row == taken_for
+    right, confused = np.zeros((2, classes + 1), np.int64)
+    right[row[is_right]] = counts[is_right]
+    row, taken_for, counts = (of[~is_right] for of in (row, taken_for, counts))
+    np.maximum.at(confused, row, counts)
+    confused_with = np.full(classes + 1, -1)
+    most = np.flatnonzero(counts == confused[row])[::-1]  # of equals the first is written last
+    confused_with[row[most]] = taken_for[most]
+    return ClassCounts(
+        np.bincount(rows, minlength=classes + 1), right,
+        None if noise is None else np.bincount(rows[noise], minlength=classes + 1),
+        confused_with, confused,
+    )  # fmt: skip
+
+
 def measure(samples: Judged) -> dict[str, Measures]:
     """All metrics of some samples, by the part of a record that they are in."""
     is_id = samples.labels >= 0

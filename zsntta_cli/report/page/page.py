@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from zsntta_cli.errors import SettingsError, StoreError, counted
+from zsntta_cli.report.classes import classes_sheet
 from zsntta_cli.report.comparisons import means, ratio
 from zsntta_cli.report.forms import html_table
 from zsntta_cli.report.page import TITLE
@@ -148,6 +149,8 @@ def _results(tables: Sequence[ResultTable], usual: Sequence[ResultTable]) -> Mar
         if noisy.rows:
             said = "How the scores rank ID and OOD samples"
             parts.append(_folded(said, _table(noisy, "ood")))
+        if (by_class := classes_sheet(table)).rows:
+            parts.append(_folded(by_class.title, html_table(by_class)))
         if others.rows:
             said = f"Other settings of the same methods: {counted(len(others.rows), 'row')}"
             parts.append(_folded(said, _table(others)))
