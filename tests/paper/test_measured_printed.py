@@ -110,7 +110,7 @@ def test_means_of_sets_by_seed_and_both_spreads():
     # Of the last set a seed is missing: those that all sets have are averaged; then the whole set.
     part = number_at(20, place, "acc_h", two, records[:-1])
     assert part.measured.mean == pytest.approx((80 + 90 + 70 + 62) / 4)
-    assert part.measured.seeds == (0,)
+    assert part.measured.seeds == [0]
     lacking = number_at(20, place, "acc_h", two, records[:-2])
     assert lacking.measured.lacks.startswith("3 of 4 sets")
     assert math.isnan(lacking.difference)
@@ -143,7 +143,7 @@ def test_the_most_that_seeds_explain_by_hand():
     assert explained(nan, 1, 0.1, 5) == pytest.approx(theirs, abs=1e-3)
     assert math.isnan(explained(nan, 1, nan, 1))
     # The printed ± of an average is the mean of its sets' deviations, so it is none of a mean.
-    one_seed = Value(90.0, nan, (0,))
+    one_seed = fold({0: 90.0})
     average, of_set = (place_of(20, "Tent", ood_set=name) for name in (AVERAGE, "svhn"))
     is_known = [
         not math.isnan(Number(TABLES[20], place, "acc_h", Printed(90, 0.1), one_seed).most)
@@ -163,7 +163,7 @@ def test_five_seeds_mark_five_percent_of_perfect_reproductions_of_one_printed_ru
 
 
 def test_misprints_and_other_images_are_not_marked():
-    place, seeds = place_of(10, "Tent"), Value(90.0, 0.1, (0, 1, 2, 3, 4))
+    place, seeds = place_of(10, "Tent"), Value(90.0, 0.1, dict.fromkeys(range(5), 90.0))
     marked = Number(TABLES[10], place, "acc_n", Printed(80.0), seeds)
     assert marked.is_beyond
     assert not replace(marked, printed=Printed(80.0, None, "misprint: it is 90")).is_beyond

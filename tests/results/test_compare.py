@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from kept import kept_run
 from scipy.stats import ttest_rel
 
-from zsntta_cli.results import compare
 from zsntta_cli.results.compare import LEVEL, holm, marks, paired_t_test
-from zsntta_cli.results.frame import Value, fold, tables
+from zsntta_cli.results.frame import NOTHING, fold, tables
 from zsntta_cli.simulation.metrics import METRICS
 
 ACC_H, FPR95 = METRICS["acc_h"], METRICS["fpr95"]
@@ -23,8 +22,8 @@ def rows(*kept):
 
 def marks_of(made, metric="acc_s", ood_set="glyphs"):
     """The marks of rows by method."""
-    by_seed = [row.by_seed(ood_set, metric) for row in made]
-    every = marks(by_seed, METRICS[metric], [not row.advantage for row in made])
+    values = [NOTHING if row.advantage else row.value(ood_set, metric) for row in made]
+    every = marks(values, METRICS[metric])
     return {row.method: mark for row, mark in zip(made, every, strict=True)}
 
 
@@ -93,8 +92,8 @@ def test_equal_means_are_the_best_alike_and_a_single_row_is_not():
 
 def places_of(by_row):
     """Which rows are the best, and which are close."""
-    by_seed = [{s: value / 100 for s, value in enumerate(row)} for row in by_row]
-    row_marks = marks(by_seed, ACC_H)
+    values = [fold({s: value / 100 for s, value in enumerate(row)}) for row in by_row]
+    row_marks = marks(values, ACC_H)
     return [[i for i, m in enumerate(row_marks) if getattr(m, k)] for k in ("is_best", "is_close")]
 
 
@@ -115,8 +114,8 @@ def test_a_wild_row_is_not_lifted_above_a_better_one():
 )
 @settings(max_examples=300, deadline=None)
 def test_marks_are_monotone_in_the_rank(by_seed):
-    row_marks = marks(by_seed, ACC_H)
-    means = [fold(one).mean for one in by_seed]
+    values = list(map(fold, by_seed))
+    row_marks, means = marks(values, ACC_H), [value.mean for value in values]
     order = sorted(zip(means, row_marks, strict=True), key=lambda pair: -pair[0])
     best = next((one for one, mark in zip(by_seed, row_marks, strict=True) if mark.is_best), {})
     tests = holm({i: paired_t_test(one, best) for i, one in enumerate(by_seed) if one is not best})
@@ -130,9 +129,9 @@ def test_marks_are_monotone_in_the_rank(by_seed):
         assert not mark.is_close or (tests[i] is not None and tests[i] >= LEVEL)
 
 
-def test_ranks_are_among_whole_values_equal_ones_alike():
-    values = [fold({0: 0.6}), fold({0: 0.6}), fold({0: 0.8}), Value(math.nan), fold({0: 0.9})]
-    values.append(fold({0: 0.95})._replace(is_whole=False))
-    competes = [True, True, True, True, False, True]
-    assert compare.ranks(values, competes, ACC_H) == [2, 2, 1, None, None, None]
-    assert compare.ranks(values, competes, FPR95) == [1, 1, 3, None, None, None]
+def test_the_best_is_among_whole_values_and_equal_ones_are_alike():
+    means = (0.6, 0.6, 0.8, math.nan, 0.95)
+    values = [*(fold({0: mean}) for mean in means), NOTHING]
+    values[4] = values[4]._replace(is_whole=False)
+    for metric, best in ((ACC_H, [2]), (FPR95, [0, 1])):
+        assert [i for i, mark in enumerate(marks(values, metric)) if mark.is_best] == best

@@ -12,7 +12,7 @@ from typing import Any
 
 from zsntta_cli.errors import SettingsError, counted, first_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
-from zsntta_cli.report.tables import usual_rows
+from zsntta_cli.report.tables import usual
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Value, average
 from zsntta_cli.simulation.metrics import METRICS, Metric
@@ -40,7 +40,7 @@ def lines_of(
     every = by_label(tables, without)
     if len(every) <= MOST_LINES:
         return every, []
-    groups = by_label([replace(t, rows=tuple(usual_rows(t.rows))) for t in tables], without)
+    groups = by_label(list(map(usual, tables)), without)
     by_use = sorted(groups, key=lambda name: -sum(len(row.records) for row in groups[name]))
     drawn = {name: rows for name, rows in groups.items() if name in by_use[:MOST_LINES]}
     rows = [row for of in drawn.values() for row in of]
@@ -91,18 +91,13 @@ def rows_on(rows: Sequence[ResultRow], pair: Pair) -> list[ResultRow]:
 def _by_pair(
     rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str
 ) -> dict[str, dict[int, float]]:
-    """A metric by the name of the pair, or its OOD set where there is one ID set, and by seed."""
-    names, found = _names(pairs), dict[str, dict[int, float]]()
+    """A metric by the title of the pair and by seed."""
+    names, found = titles_of(pairs), dict[str, dict[int, float]]()
     for pair in pairs:
         by_seed = found.setdefault(names[pair], {})
         for row in rows_on(rows, pair):
             by_seed |= row.by_seed(pair[1], metric)
     return found
-
-
-def _names(pairs: Sequence[Pair]) -> dict[Pair, str]:
-    several = len({id_set for id_set, _ in pairs}) > 1
-    return {pair: " / ".join(pair) if several else pair[1] for pair in pairs}
 
 
 def _series(name: str, values: Mapping[Any, Value], metric: Metric) -> Series:
@@ -120,7 +115,7 @@ def _axis_name(metric: str) -> str:
 
 def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
     """A figure of the panels that have a point, of the first where there are too many."""
-    having = [panel for panel in panels if any(_has_points(one) for one in panel.series)]
+    having = [panel for panel in panels if any(map(_has_points, panel.series))]
     left = having[MOST_PANELS:]
     said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method choose"
     return Figure(tuple(having[:MOST_PANELS]), (*notes, *[said] * bool(left)))
@@ -163,10 +158,11 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
 def _against_ratio(groups: Groups, pairs: Sequence[Pair], metric: str) -> Iterator[Series]:
     for name, rows in groups.items():
         points = {}
-        for share in sorted({float(row.ratio) for row in rows}):
-            at_ratio = [row for row in rows if row.ratio == share]
-            points[100 * share] = average(_by_pair(at_ratio, pairs, metric))
-        points = {x: value for x, value in points.items() if not math.isnan(value.mean)}
+        at_ratio = frame.grouped(rows, lambda row: float(row.ratio))
+        for share in sorted(at_ratio):
+            value = average(_by_pair(at_ratio[share], pairs, metric))
+            if not math.isnan(value.mean):
+                points[100 * share] = value
         if points:
             yield _series(name, points, METRICS[metric])
 
@@ -341,7 +337,7 @@ def _printed(
     of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str
 ) -> dict[str, BySeed]:
     """Published numbers as fractions; they count as one seed."""
-    names = _names(pairs)
+    names = titles_of(pairs)
     return {names[p]: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.errors import printable
@@ -226,19 +227,15 @@ def html_table(sheet: Sheet) -> str:
     """A table and its notes, as a part of a page. Cells and rows need no end tags, HTML says so."""
     has_names = any(sheet.columns)
     rows = ' rowspan="2"' * has_names
-    first = "".join(f'<th scope="col"{rows}>{_escaped(head)}' for head in sheet.heads)
+    first = _each(f'<th scope="col"{rows}>{{}}', sheet.heads)
     over = "".join(
         f'<th scope="colgroup" colspan="{len(heads)}">{_escaped(name)}'
         for name, heads in sheet.columns.items()
     )
-    second = "".join(
-        f'<th scope="col" class="n">{_escaped(head)}'
-        for heads in sheet.columns.values()
-        for head in heads
-    )
+    second = _each('<th scope="col" class="n">{}', chain.from_iterable(sheet.columns.values()))
     head = f"<tr>{first}{over}\n<tr>{second}" if has_names else f"<tr>{first}{second}"
-    above = "".join(f"<p>{_escaped(line)}</p>\n" for line in sheet.above)
-    notes = "".join(f"<p>{_escaped(note)}</p>\n" for note in sheet.notes_on(UNDERLINED, BOLD))
+    above = _each("<p>{}</p>\n", sheet.above)
+    notes = _each("<p>{}</p>\n", sheet.notes_on(UNDERLINED, BOLD))
     body = "".join(
         f'<tr{" class=r" * row.has_rule_above}><th scope="row">{_html_text(texts[0])}'
         + "".join(f'<td class="t">{_html_text(text)}' for text in texts[1 : len(sheet.heads)])
@@ -253,6 +250,11 @@ def html_table(sheet: Sheet) -> str:
         f"<caption>{title}</caption>\n<thead>{head}\n</thead>"
         f"<tbody>{body}</tbody></table></div>\n{below}"
     )
+
+
+def _each(element: str, texts: Iterable[str]) -> str:
+    """An element around each text."""
+    return "".join(map(element.format, map(_escaped, texts)))
 
 
 def _html_text(text: str) -> str:

@@ -6,8 +6,7 @@ numbers come from the frame (results/frame.py); forms/ draws the sheets.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from zsntta_cli import datasets
@@ -150,15 +149,15 @@ def compared(
     spread: str = SEEDS,
 ) -> Iterator[tuple[ResultRow, Value, RankMark]]:
     """The values of a column, an OOD set or the average, and their marks among these rows."""
-    if column == AVERAGE:
-        by_set = [row.by_set(table.ood_sets, metric.name) for row in rows]
-        values = [frame.average(of_row, spread) for of_row in by_set]
-        by_seed = [frame.average_by_seed(of_row) for of_row in by_set]
-    else:
-        values = [row.value(column, metric.name) for row in rows]
-        by_seed = [row.by_seed(column, metric.name) for row in rows]
-    row_marks = marks(by_seed, metric, [not row.advantage for row in rows])
-    return zip(rows, values, row_marks, strict=True)
+    values, rivals = list[Value](), list[Value]()
+    for row in rows:
+        if column == AVERAGE:
+            value = frame.average(row.by_set(table.ood_sets, metric.name), spread)
+        else:
+            value = row.value(column, metric.name)
+        values.append(value)
+        rivals.append(frame.NOTHING if row.advantage else value)
+    return zip(rows, values, marks(rivals, metric), strict=True)
 
 
 # What all rows have in common, and what a reader must know of them.
@@ -223,32 +222,28 @@ def stopped_notes(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def usual_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """Of each method the rows of the settings that most of its runs share, at all ratios.
+def usual(table: ResultTable) -> ResultTable:
+    """A table with, of each method, the rows of the settings that most runs share, at all ratios.
 
     A preset's own settings come before others, those of the preset that most runs have first.
     """
-    presets = Counter(row.settings[PRESET] for row in rows for _ in row.records)
-
-    def settings(row: ResultRow) -> Any:
-        return row.stream, tuple(item for item in row.settings.items() if item[0] != "ratio")
+    presets, groups = Counter[str](), dict[Any, list[ResultRow]]()
+    for row in table.rows:
+        presets[row.settings[PRESET]] += len(row.records)
+        settings = tuple({**row.settings, "ratio": None}.items())
+        groups.setdefault((row.method, row.stream, settings), []).append(row)
 
     def place(group: Sequence[ResultRow]) -> tuple[bool, int, int]:
-        runs = sum(len(row.records) for row in group)
-        return not _is_of_preset(group[0]), -presets[group[0].settings[PRESET]], -runs
+        run, preset = group[0].records[0].settings, group[0].settings[PRESET]
+        has_default = run.prompt == datasets.default_prompt(run.id_set)
+        is_own = has_default and {*differing_settings(run, preset)} <= {"ratio", "seed"}
+        return not is_own, -presets[preset], -sum(len(row.records) for row in group)
 
-    usual: list[ResultRow] = []
-    for of_method in frame.grouped(rows, attrgetter("method")).values():
-        most_used = min(frame.grouped(of_method, settings).values(), key=place)
-        usual += most_used
-    return [row for row in rows if row in usual]
-
-
-def _is_of_preset(row: ResultRow) -> bool:
-    """Whether a row has no settings but its preset's."""
-    run = row.records[0].settings
-    changed = differing_settings(run, row.settings[PRESET])
-    return {*changed} <= {"ratio", "seed"} and run.prompt == datasets.default_prompt(run.id_set)
+    most_used: dict[str, list[ResultRow]] = {}
+    for group in sorted(groups.values(), key=place):
+        most_used.setdefault(group[0].method, group)
+    rows = tuple(row for row in table.rows if row in most_used[row.method])
+    return replace(table, rows=rows)
 
 
 def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
@@ -259,8 +254,11 @@ def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[
         return row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
 
     for rows in frame.grouped(texts, kind).values():
-        of_method = [name for name in frame.differing(rows) if name not in _OF_STREAMS]
-        names = [name for name in of_method if not name.startswith(frame.FEATURES_OF)]
+        names = [
+            name
+            for name in frame.differing(rows)
+            if name not in _OF_STREAMS and not name.startswith(frame.FEATURES_OF)
+        ]
         shown = (text for row in rows for of_column in texts[row].values() for text in of_column)
         if names and any(isinstance(text, Best) for text in shown):
             swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))

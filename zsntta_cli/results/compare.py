@@ -39,35 +39,26 @@ class RankMark:
 NO_MARK = RankMark()
 
 
-def marks(
-    by_seed: Sequence[BySeed], metric: Metric, competes: Sequence[bool] = ()
-) -> list[RankMark]:
-    """The marks of rows that saw the same samples, each given by its finished seeds."""
-    values = list(map(fold, by_seed))
-    places = ranks(values, competes or [True] * len(values), metric)
-    ranked = [i for i, place in enumerate(places) if place is not None]
-    if len(ranked) < 2 or not metric.is_ranked:
-        return [NO_MARK] * len(values)
-    best = places.index(1)
-    tests = {i: paired_t_test(by_seed[i], by_seed[best]) for i in ranked if i != best}
-    adjusted = holm(tests)
-    apart = [places[i] or 0 for i in tests if (adjusted[i] or 0) < LEVEL and places[i] != 1]
-    return [
-        RankMark(place == 1, place is not None and 1 < place < min(apart, default=math.inf))
-        for place in places
-    ]
-
-
-def ranks(values: Sequence[Value], competes: Sequence[bool], metric: Metric) -> list[int | None]:
-    """The rank of each value, equal values alike; None for those that may not be the best."""
-    sign, rivals = -1 if metric.lower_is_better else 1, dict[int, float]()
-    for i, (value, is_rival) in enumerate(zip(values, competes, strict=True)):
-        if value.is_whole and is_rival and not math.isnan(value.mean):
-            rivals[i] = sign * value.mean
-    places: list[int | None] = [None] * len(values)
-    for i, own in rivals.items():
-        places[i] = 1 + sum([other > own + _ROUNDING for other in rivals.values()])
-    return places
+def marks(values: Sequence[Value], metric: Metric) -> list[RankMark]:
+    """The marks of values on the same samples; a row that does not compete has NOTHING here."""
+    sign, found = -1 if metric.lower_is_better else 1, [NO_MARK] * len(values)
+    means = {
+        i: sign * value.mean
+        for i, value in enumerate(values)
+        if value.is_whole and not math.isnan(value.mean)
+    }
+    if len(means) < 2 or not metric.is_ranked:
+        return found
+    level = max(means.values()) - _ROUNDING
+    best = next(i for i, mean in means.items() if mean >= level)
+    tests = {i: paired_t_test(values[i].by_seed, values[best].by_seed) for i in means if i != best}
+    apart = -math.inf  # the highest mean that differs from the best, or cannot be tested
+    for i, p in holm(tests).items():
+        if means[i] < level and (p is None or p < LEVEL):
+            apart = max(apart, means[i])
+    for i, mean in means.items():
+        found[i] = RankMark(mean >= level, apart + _ROUNDING < mean < level)
+    return found
 
 
 def paired_t_test(first: BySeed, second: BySeed) -> float | None:

@@ -57,13 +57,18 @@ class Value(NamedTuple):
     """A metric of a cell or an average, as fractions."""
 
     mean: float  # nan where there is nothing
-    std: float = math.nan  # sample standard deviation over seeds; nan of one seed
-    seeds: tuple[int, ...] = ()
+    std: float  # sample standard deviation over seeds; nan of one seed
+    by_seed: Mapping[int, float]  # what it is the mean of
     is_whole: bool = True  # of finished runs, and of an average: of all sets of the table
     lacks: str = ""  # why an average is none, in words
 
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that it is the mean of, in order."""
+        return sorted(self.by_seed)
 
-NOTHING = Value(math.nan, is_whole=False)
+
+NOTHING = Value(math.nan, math.nan, {}, is_whole=False)
 
 
 def fold(by_seed: Mapping[int, float]) -> Value:
@@ -74,7 +79,7 @@ def fold(by_seed: Mapping[int, float]) -> Value:
     if len(by_seed) > 1:
         squares = math.fsum([(value - mean) ** 2 for value in by_seed.values()])
         std = math.sqrt(squares / (len(by_seed) - 1))
-    return Value(mean, std, tuple(sorted(by_seed)))
+    return Value(mean, std, by_seed)
 
 
 def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Value:
@@ -87,20 +92,14 @@ def average(by_set: Mapping[T, Mapping[int, float]], spread: str = SEEDS) -> Val
     if len(having) < len(by_set) or not by_set:
         which = f" ({', '.join(having)})" * bool(having)
         return NOTHING._replace(lacks=f"{len(having)} of {len(by_set)} sets{which}")
-    means = average_by_seed(by_set)
-    if not means:
+    seeds = set.intersection(*map(set, by_set.values()))
+    if not seeds:
         return NOTHING._replace(lacks="no seed that all of its sets have")
-    value = fold(means)
+    value = fold({seed: fmean([of[seed] for of in by_set.values()]) for seed in seeds})
     if spread == SETS:
-        of_sets = [fold({seed: of[seed] for seed in means}).std for of in by_set.values()]
+        of_sets = [fold({seed: of[seed] for seed in seeds}).std for of in by_set.values()]
         value = value._replace(std=fmean(of_sets))
     return value
-
-
-def average_by_seed(by_set: Mapping[T, Mapping[int, float]]) -> dict[int, float]:
-    """The mean over sets for each seed that all sets have."""
-    seeds = set.intersection(*map(set, by_set.values())) if by_set else ()
-    return {seed: fmean([of[seed] for of in by_set.values()]) for seed in sorted(seeds)}
 
 
 # Rows and tables.
@@ -166,7 +165,7 @@ class ResultRow:
         if by_seed or not runs:
             return fold(by_seed)
         seed = min(runs)
-        return Value(runs[seed].metric(metric), seeds=(seed,), is_whole=False)
+        return fold({seed: runs[seed].metric(metric)})._replace(is_whole=False)
 
     def by_set(self, ood_sets: Sequence[str], metric: str) -> dict[str, dict[int, float]]:
         """A metric by OOD set and by seed: what `average` takes."""

@@ -14,7 +14,7 @@ from zsntta_cli.report.forms import html_table
 from zsntta_cli.report.page import TITLE
 from zsntta_cli.report.page.document import document
 from zsntta_cli.report.sheet import AVERAGE, Sheet, SheetRow
-from zsntta_cli.report.tables import View, compared, table_sheet, usual_rows
+from zsntta_cli.report.tables import View, compared, table_sheet, usual
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import paired_t_test
 from zsntta_cli.results.frame import Filters, ResultRow, ResultTable, chosen
@@ -51,15 +51,16 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
         raise StoreError(": ".join(["there is no result to report", *left_out]))
     runs = frame.latest_of_each(chosen(current_runs, filters) if filters else current_runs)
     tables = frame.tables(runs)
-    usual = [replace(table, rows=tuple(usual_rows(table.rows))) for table in tables]
+    shown = list(map(usual, tables))
     rows = [row for table in tables for row in table.rows]
     sections = {
-        "In short": _in_short(usual), "Results": _results(tables, usual),
+        "In short": _in_short(shown), "Results": _results(tables, shown),
         "How it was made": _made(tables),
     }  # fmt: skip
-    shown = [(name, part) for name, part in sections.items() if part]
-    about = _about(rows, left_out)
-    html = document(__package__, "page", ["page.js"], title=title, about=about, sections=shown)
+    html = document(
+        __package__, "page", ["page.js"], title=title, about=_about(rows, left_out),
+        sections=[(name, part) for name, part in sections.items() if part],
+    )  # fmt: skip
     return ReportPage(html, len(runs), sum(len(row.runs) for row in rows), left_out)
 
 
@@ -87,8 +88,10 @@ def _in_short(tables: Sequence[ResultTable]) -> Markup:
     rows = [row for table in tables for row in _firsts(table)]
     if not rows:
         return Markup("")
-    wins = Counter(row.labels[2] for row in rows)
-    beyond = Counter(row.labels[2] for row in rows if row.labels[-1] == _BEYOND)
+    wins, beyond = Counter[str](), Counter[str]()
+    for row in rows:
+        wins[row.labels[2]] += 1
+        beyond[row.labels[2]] += row.labels[-1] == _BEYOND
     sentences = [
         f"{method} has the highest mean Acc_H in {count} of {len(rows)} comparisons of methods "
         f"(an ID set at a noise ratio), in {beyond[method]} of them beyond what seeds explain."
@@ -106,42 +109,37 @@ def _in_short(tables: Sequence[ResultTable]) -> Markup:
 
 def _firsts(table: ResultTable) -> Iterator[SheetRow]:
     """The best and the next method of each contest under noise."""
-    metric, several = METRICS["acc_h"], len(table.ood_sets) > 1
-    column = AVERAGE if several else "".join(table.columns)
+    metric = METRICS["acc_h"]
+    column = AVERAGE if len(table.ood_sets) > 1 else table.columns[0]
     for rows in table.contests():
-        values = [] if not rows[0].ratio else list(compared(table, rows, column, metric))
-        rivals = [
-            one for one in values if not one[0].advantage and one[1].is_whole and one[1].seeds
-        ]
+        if not rows[0].ratio:
+            continue
+        values = compared(table, rows, column, metric)
+        rivals = [one for one in values if not one[0].advantage and one[1].is_whole]
         rivals.sort(key=lambda one: -one[1].mean)
         best = [one for one in rivals if one[2].is_best]
         if not best or len(best) == len(rivals):
             continue
-        following = rivals[len(best)]
-        seeds = [
-            frame.average_by_seed(row.by_set(table.ood_sets, "acc_h"))
-            if several
-            else row.by_seed(column, "acc_h")
-            for row, _, _ in (best[0], following)
-        ]
-        close = [row.method for row, _, mark in rivals if mark.is_close]
-        verdict = _UNTESTED if paired_t_test(*seeds) is None else _BEYOND
-        if close:
+        (_, highest, _), (following, second, _) = best[0], rivals[len(best)]
+        is_tested = paired_t_test(highest.by_seed, second.by_seed) is not None
+        verdict = _BEYOND if is_tested else _UNTESTED
+        if close := [row.method for row, _, mark in rivals if mark.is_close]:
             verdict = f"no: not told apart from {', '.join(close)}"
-        names = ", ".join(row.method for row, _, _ in best)
-        texts = [metric.text(value.mean, value.std) for _, value, _ in (best[0], following)]
-        noise = frame.shown("ratio", rows[0].ratio)
-        place = f"{table.id_set}, {table.encoder}"
-        yield SheetRow((place, noise, names, texts[0], following[0].method, texts[1], verdict), {})
+        labels = (
+            f"{table.id_set}, {table.encoder}", frame.shown("ratio", rows[0].ratio),
+            ", ".join(row.method for row, _, _ in best), metric.text(highest.mean, highest.std),
+            following.method, metric.text(second.mean, second.std), verdict,
+        )  # fmt: skip
+        yield SheetRow(labels, {})
 
 
 # The results.
 
 
-def _results(tables: Sequence[ResultTable], usual: Sequence[ResultTable]) -> Markup:
+def _results(tables: Sequence[ResultTable], shown: Sequence[ResultTable]) -> Markup:
     """For each ID set and encoder its table, a figure and, folded, what else there is."""
     parts = [_paragraphs([ACCURACIES])]
-    for whole, table in zip(tables, usual, strict=True):
+    for whole, table in zip(tables, shown, strict=True):
         decided = replace(table, rows=tuple(row for row in table.rows if row.decides))
         noisy = replace(table, rows=tuple(row for row in table.rows if row.ratio))
         others = replace(whole, rows=tuple(row for row in whole.rows if row not in table.rows))
@@ -211,13 +209,13 @@ def _commands(table: ResultTable) -> Sheet:
     names = frame.labels(table.rows)
     rows = []
     for row in table.rows:
-        records = row.records
-        memory = max(record.memory for record in records) / 2**20
-        seconds = sum(record.seconds for record in records) / len(records)  # of the method alone
-        typed = "\n".join(sorted({record.command for record in records} - {""}))
-        devices = ", ".join(sorted({record.device for record in records}))
-        texts = (names[row], frame.shown("ratio", row.ratio), typed, devices)
-        values = (str(len(records)), f"{seconds:.3g}", f"{memory:,.0f}")
+        facts = [(one.command, one.device, one.seconds, one.memory) for one in row.records]
+        commands, devices, seconds, memory = zip(*facts, strict=True)
+        typed = "\n".join(sorted({*commands} - {""}))
+        mean = sum(seconds) / len(seconds)  # of the method alone
+        values = (str(len(facts)), f"{mean:.3g}", f"{max(memory) / 2**20:,.0f}")
+        ratio_text = frame.shown("ratio", row.ratio)
+        texts = (names[row], ratio_text, typed, ", ".join(sorted({*devices})))
         rows.append(SheetRow(texts, {"": values}))
     heads = ("Method", "Noise", "Command", "Device")
     title = f"The commands: ID: {table.id_set}, {table.encoder}"
