@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import typer
 
-from zsntta_cli import __version__, plugins
+from zsntta_cli import __version__
 from zsntta_cli.cli.command import HELP, Debugging, command, say, usage
 from zsntta_cli.errors import SettingsError, ZsnttaError
+from zsntta_cli.plugins import is_loading, load_declared, load_script
 
 # The commands by what they are for: the place of each, and what it does in one line. A line imports
 # the commands that it names; the page of all of them needs these lines alone.
@@ -83,7 +84,7 @@ def _version(wanted: bool) -> None:
 def _load_scripts(scripts: list[Path] | None) -> None:
     """Load scripts of the user's own, before a command looks at what they add."""
     for script in scripts or ():
-        plugins.load_script(script)
+        load_script(script)
 
 
 def _main(
@@ -112,7 +113,7 @@ def main(words: Sequence[str] | None = None) -> None:
         SystemExit: the line has ended, with its exit code.
     """
     line = sys.argv[1:] if words is None else [*words]
-    plugins.load_declared(lambda note: say(f"note: {note}", err=True))
+    load_declared(lambda note: say(f"note: {note}", err=True))
     try:
         sys.exit(program(line).main(line, prog_name="zsntta", standalone_mode=False))
     except typer.TyperException as error:
@@ -120,7 +121,7 @@ def main(words: Sequence[str] | None = None) -> None:
             typer.echo(said, err=True)
             sys.exit(2)
     except ZsnttaError as error:  # while the line was read
-        if "--debug" in line or plugins.is_loading():
+        if "--debug" in line or is_loading():
             raise
         say(f"error: {error}", err=True)
         sys.exit(2 if isinstance(error, SettingsError) else 1)

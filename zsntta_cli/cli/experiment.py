@@ -63,8 +63,7 @@ def run(
         notes += notes_before(root, runs)  # no table on stdout has them
     for note in notes:
         say(note, err=True)
-    is_named, command = experiment.records is not None, command_line()
-    keeping = Keeping(experiment.records_path, fresh, required=is_named, command=command)
+    keeping = Keeping.beside(root, experiment.records, fresh, command_line())
     reporter = ConsoleReporter()
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
     session = LiveDevices(live, reporter)
@@ -125,9 +124,7 @@ def _tables(experiment: "Experiment") -> "list[tuple[str, View]]":
         form = form_of(table.output, ENDINGS, table.format or None, TABLE, "output")
         check_choice("report", table.report, tuple(REPORTS))
         check_choice("spread", table.spread, (SEEDS, SETS))
-        view = View(**table.view, command=command_line())
-        _ = view.shown  # its metrics
-        tables.append((form, view))
+        tables.append((form, View(**table.view, command=command_line())))
     return tables
 
 

@@ -23,7 +23,7 @@ from zsntta_cli.cli.output import ListForm, command_line, form_of, put, say_fore
 from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE
-from zsntta_cli.settings import FEATURES, RAY, LiveSettings
+from zsntta_cli.settings import FEATURES, RAY
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from zsntta_cli.report.tables import View
-    from zsntta_cli.results.runner import Jobs
-    from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation.record import Record, Replay
     from zsntta_cli.simulation.runs import RunSettings
 
@@ -136,21 +134,6 @@ class TableOptions:
     form: ListForm = None
     output: Annotated[Path | None, _result(help="File to write.")] = None
 
-    def view(self) -> "View":
-        """What is shown.
-
-        Raises:
-            SettingsError: there is no such metric.
-        """
-        from zsntta_cli.report.tables import View
-
-        view = View(
-            self.report, self.spread, tuple(self.columns or ()), aggregate=self.aggregate,
-            command=command_line(),
-        )  # fmt: skip
-        _ = view.shown  # a metric that is not there is said before the runs
-        return view
-
 
 def simulate(
     *,
@@ -189,16 +172,24 @@ def simulate(
     Lists are run in all combinations: --method adand,tda --ratio 0.25,0.5 --seed 0-4. Seeds are
     folded into mean ± std.
     """
+    from zsntta_cli.progress import ConsoleReporter
+    from zsntta_cli.report.tables import View, render
+    from zsntta_cli.results.runner import run_all, run_one
+
     of_methods, own = method_settings(wanted.settings or ())
     values = {**settings, **of_methods}
     by_class = table.report == CLASSES
     option = "--scores" if scores else f"--report {CLASSES}" * by_class
     if option and jobs.engine == RAY:
         raise SettingsError(f"{option} is of one run, which is made here: leave --engine ray out.")
-    form, view = form_of(table.output, ENDINGS, table.form, TABLE), table.view()
+    form = form_of(table.output, ENDINGS, table.form, TABLE)
+    view = View(
+        table.report, table.spread, tuple(table.columns or ()), aggregate=table.aggregate,
+        command=command_line(),
+    )  # fmt: skip
     form_of(scores, _SCORES, option="--scores")
-    choice, keeping = encoder.choice(), store.keeping()
-    live_settings, workers = live.settings(choice), jobs.chosen()
+    choice, keeping, reporter = encoder.choice(), store.keeping(), ConsoleReporter()
+    session, makers = LiveDevices(live.settings(choice), reporter), jobs.chosen()
     recorded: Sequence[Record] = ()
     if record:
         of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []
@@ -236,18 +227,19 @@ def simulate(
             say(note, err=True)
 
     def show(records: "Sequence[Record]") -> None:
-        from zsntta_cli.report.tables import render
-
         if recorded:
             _show_both(recorded, differing, records, form, view, table.output)
         else:
             put(render(records, form, view, table.output is not None), table.output)
 
     found: dict[RunSettings, Record] = {}
+    replay: Replay | None = None
     try:
-        records, replay = _run(
-            features_dir, runs, workers, bool(option), live_settings, keeping, found
-        )
+        if option:
+            replay, made = run_one(features_dir, runs, session, reporter, keeping)
+            records = [made]
+        else:
+            records = run_all(features_dir, runs, makers, session, reporter, keeping, found=found)
     except KeyboardInterrupt:
         # A file is whole or absent, so what is finished is shown on the terminal alone.
         records = [] if table.output else [found[run] for run in runs if run in found]
@@ -280,30 +272,6 @@ def _recorded(path: Path, beside: "Sequence[str]", no_text: "Sequence[str]") -> 
     if len(no_text) > 1:
         raise SettingsError("no-text is one file for the runs of --from: name it once.")
     return recorded_runs(path, no_text[0] if no_text else "")
-
-
-def _run(
-    root: Path,
-    runs: "Sequence[RunSettings]",
-    jobs: "Jobs",
-    with_items: bool,
-    live: LiveSettings,
-    keeping: "Keeping",
-    found: "dict[RunSettings, Record]",
-) -> "tuple[Sequence[Record], Replay | None]":
-    """The results of runs; of a single one all its items, too, where they are wanted.
-
-    `found` gets each record as it comes.
-    """
-    from zsntta_cli.progress import ConsoleReporter
-    from zsntta_cli.results.runner import run_all, run_one
-
-    reporter = ConsoleReporter()
-    session = LiveDevices(live, reporter)
-    if not with_items:
-        return run_all(root, runs, jobs, session, reporter, keeping, found=found), None
-    replay, record = run_one(root, runs, session, reporter, keeping)
-    return [record], replay
 
 
 def _show_both(

@@ -36,7 +36,11 @@ _SPREADS = {
 
 @dataclass(frozen=True)
 class View:
-    """What tables show of results, and under which names."""
+    """What tables show of results, and under which names.
+
+    Raises:
+        SettingsError: there is no such metric.
+    """
 
     report: str = "accuracy"  # which metrics: one of REPORTS
     spread: str = SEEDS  # whose deviation the ± of an average is
@@ -47,17 +51,14 @@ class View:
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
 
-    @property
-    def shown(self) -> tuple[Metric, ...]:
-        """The metrics in the columns.
+    shown: tuple[Metric, ...] = field(init=False)  # in the columns
 
-        Raises:
-            SettingsError: there is no such metric.
-        """
+    def __post_init__(self) -> None:
         for name in self.metrics:
             if name not in METRICS:
                 raise unknown("columns", name, tuple(METRICS), "docs/results.md lists them")
-        return tuple(METRICS[name] for name in self.metrics) or metrics_of(self.report)
+        named = tuple(METRICS[name] for name in self.metrics)
+        object.__setattr__(self, "shown", named or metrics_of(self.report))
 
     def head(self, metric: Metric) -> str:
         """The head of a metric's column."""

@@ -28,7 +28,6 @@ from zsntta_cli.methods import METHODS, check_method, find_method
 from zsntta_cli.results.exchange import first_fault
 from zsntta_cli.results.frame import Filters, shown
 from zsntta_cli.results.grid import EVERY, Grid
-from zsntta_cli.results.store import store_path
 from zsntta_cli.settings import DATA, FEATURES, EncoderChoice, parse_ratio
 from zsntta_cli.settings.options import option_name, value_type
 from zsntta_cli.simulation.runs import RunSettings, declared, no_setting
@@ -209,11 +208,6 @@ class Experiment(FileTable):
     def sets(self) -> tuple[str, ...]:
         """NAME=PATH of images of live methods."""
         return tuple(f"{name}={path}" for name, path in self.datasets.items())
-
-    @property
-    def records_path(self) -> Path:
-        """The store in which its results are kept."""
-        return store_path(self.features, self.records)
 
     def notes(self) -> list[str]:
         """What is to be said of its methods, as lines, each once."""

@@ -59,7 +59,7 @@ class NoLocks(StoreError):
     """Results on a file system that cannot lock files: they are shown, and cannot be kept."""
 
 
-class RecordStore:
+class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
     """The results in one file; open it with `with`, or call `close`."""
 
     def __init__(self, path: Path, create: bool = False) -> None:
@@ -160,9 +160,6 @@ class RecordStore:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-
-    def __enter__(self) -> "RecordStore":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -310,7 +307,7 @@ def kept_before(
     return {by_key[key]: kept for key, kept in found.items() if keeping.has(by_key[key], kept)}
 
 
-class Keeper:
+class Keeper(contextlib.AbstractContextManager["Keeper"]):
     """Keep each run when it is finished, in a transaction of its own."""
 
     def __init__(self, keeping: Keeping | None, tell: Callable[[str], None]) -> None:
@@ -346,9 +343,6 @@ class Keeper:
         if not self._is_told:
             self._is_told = True
             self._tell(f"note: results are not kept: {error}")
-
-    def __enter__(self) -> "Keeper":
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._store is not None:

@@ -80,7 +80,8 @@ class Simulator:
             decisions = decide_from_cache(settings, data)
         del data  # of a long stream, hundreds of MB
         seconds = time.perf_counter() - started
-        done = stream.first(len(decisions.class_index))
+        decided = len(decisions.class_index)
+        done = Stream(stream.kind[:decided], stream.row[:decided])
         of_class = None
         if method.class_probability == FROZEN:
             of_class = 1 - pool.zero_shot.noise_score[rows[: len(done)]].astype(np.float64)

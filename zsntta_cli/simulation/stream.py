@@ -52,10 +52,6 @@ class Stream:
     def __len__(self) -> int:
         return len(self.kind)
 
-    def first(self, count: int) -> "Stream":
-        """The first `count` items."""
-        return Stream(self.kind[:count], self.row[:count])
-
 
 class StreamSizes(NamedTuple):
     """The numbers of samples in a stream."""
