@@ -134,7 +134,7 @@ def detect(
     request = Request(
         sources=tuple(sources or ()), set_name=set_name, all_folders=all_folders,
         classes=_classes(classes, classes_file), class_photos=class_photos, prompt=prompt,
-        method=method, settings=_settings(method, settings or ()), flag=flag,
+        method=method, settings=_settings(method, settings) if settings else {}, flag=flag,
     )  # fmt: skip
     corrected = Corrected(read_corrections(learn)) if learn else None
     reporter, workers = ConsoleReporter(), ExtractSettings().workers

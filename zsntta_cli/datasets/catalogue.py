@@ -78,8 +78,14 @@ class DatasetEntry:
     parameters: str = ""  # what follows the name
     also_images: tuple[int, ...] = ()  # other counts that a whole set is known to have
     cites: tuple[str, ...] = ()  # keys of report/references.bib
-    packed: tuple[str, ...] = ()  # archives that are read where they lie, instead of the layout
+    archives: tuple[str, ...] = ()  # that are read where they lie, instead of the layout
     files: tuple[Download, ...] = ()  # what `datasets get` fetches
+
+    @property
+    def packed(self) -> tuple[str, ...]:
+        """All archives that are read where they lie: what is fetched and not unpacked, too."""
+        stay = [file.file for file in self.files if not file.unpacks]
+        return (*self.archives, *(file for file in stay if file != self.layout))
 
     def place(self, root: Path) -> Path | None:
         """What there is of the set below the data root; None if there is nothing."""
@@ -93,15 +99,13 @@ class DatasetEntry:
 
 
 def _entry(row: dict[str, Any]) -> DatasetEntry:
-    """The entry of a row; an archive that is fetched and not unpacked is read where it lies."""
+    """The entry of a row."""
     read = Reader(row.pop("read"), tuple(row.pop("places", ())), row.pop("with", {}))
     files = tuple(Download(**file) for file in row.pop("files", ()))
-    stay = [file.file for file in files if not file.unpacks and file.file != row["layout"]]
-    packed = (*row.pop("packed", ()), *stay)
     values: dict[str, Any] = {
         name: tuple(v) if isinstance(v, list) else v for name, v in row.items()
     }
-    return DatasetEntry(read=read, files=files, packed=packed, **values)
+    return DatasetEntry(read=read, files=files, **values)
 
 
 ALIASES: dict[str, str] = {}  # what people type, by the name here

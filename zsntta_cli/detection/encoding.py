@@ -161,17 +161,17 @@ class Encoding:
         self, batch: Mapping[Photo, Pixels | None], stamps: Mapping[Photo, bytes]
     ) -> None:
         """Encode the new ones of images that were read, and keep what became of all of them."""
-        new = {
-            photo.content: (pixels, self._note(photo))
-            for photo, pixels in batch.items()
-            if pixels is not None
-        }
+        new = {photo.content: (photo, p) for photo, p in batch.items() if p is not None}
         kept: dict[str, dict[bytes, Kept]] = {IMAGE: {}, reader(): {}, FILE: {}}
         if new:
-            rows = self.encoder.encode_pixels(np.stack([pixels for pixels, _ in new.values()]))
+            rows = self.encoder.encode_pixels(np.stack([pixels for _, pixels in new.values()]))
             with np.errstate(over="ignore"):
                 halves = rows.astype(np.float16)
-            for (content, (_, note)), half in zip(new.items(), halves, strict=True):
+            preprocessing: Mapping[str, Any] = self.encoder.identity.get("preprocessing") or {}
+            # An encoder that squeezes an image into a square sees all of it.
+            untrue = CUT_OFF if preprocessing.get("resize_mode") == "squash" else None
+            for (content, (photo, _)), half in zip(new.items(), halves, strict=True):
+                note = "; ".join(said for said in photo.note.split("; ") if said != untrue)
                 kept[IMAGE][content] = Kept(half.tobytes(), note)
         for photo in batch:
             if photo.content and photo.error:
@@ -181,13 +181,6 @@ class Encoding:
                 kept[FILE][stamps[photo]] = Kept(photo.content)
         self.store.keep(kept)
         self._give_kept([photo for photo in batch if not photo.error])
-
-    def _note(self, photo: Photo) -> str:
-        """What was done to read an image; an encoder that squeezes it into a square sees all."""
-        preprocessing: Mapping[str, Any] = self.encoder.identity.get("preprocessing") or {}
-        is_squeezed = preprocessing.get("resize_mode") == "squash"
-        notes = photo.note.split("; ")
-        return "; ".join(note for note in notes if not (is_squeezed and note == CUT_OFF))
 
 
 def wrong_with(features: NDArray[np.floating]) -> str:

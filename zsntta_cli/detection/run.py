@@ -62,7 +62,8 @@ class Request:
         )
         check_method(self.method)
         checked_settings(self.method, self.settings)
-        prompt_template(self.template)
+        if self.prompt is not None:
+            prompt_template(self.prompt)
         if self.classes or not (self.set_name or self.class_photos):
             names_of(self.classes)
         by_words: dict[str, str] = {}
@@ -115,7 +116,8 @@ class DetectRun:
             self.corrected.teach(self.detector, self.encoding)
         for photos in parts:
             features = [photo.features for photo in photos if photo.features is not None]
-            examples += sum(row.tobytes() in self.examples for row in features)
+            if self.examples:
+                examples += sum(row.tobytes() in self.examples for row in features)
             stacked = np.array(features, np.float32)
             if self.request.on_arrival:
                 decided = _on_arrival(self.detector, stacked, margins)

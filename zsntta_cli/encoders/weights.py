@@ -324,11 +324,13 @@ def check_named(choice: EncoderChoice) -> None:
         EncoderError: open_clip has no such model but a similar one; or the weights look like a
             path, have a folder or a checkpoint's ending, and are no file.
     """
+    if choice.has_own_weights:
+        return
     if clause := misspelt(choice.model):
         raise EncoderError(f"{clause}.")
     path = Path(choice.pretrained)
     is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
-    if is_path and not choice.has_own_weights and not choice.is_file:
+    if is_path and not choice.is_file:
         raise EncoderError(f"pretrained is '{choice.pretrained}', which is no file.")
 
 
