@@ -208,7 +208,12 @@ def paper(
 
     reporter = ConsoleReporter()
     if extract or dry_run:
-        runs = _runs(tables or listed, figures, wishes, everything)
+        from zsntta_cli.paper.extracting import runs_of_paper
+
+        if everything:
+            runs = runs_of_paper(wishes)
+        else:
+            runs = runs_of_paper(wishes, tables or listed, figures)
         if extract:
             _extract(runs, wishes, live_options, None if dry_run else reporter)
         if dry_run:
@@ -250,21 +255,6 @@ def _check_usage(
         if given and is_list and not everything:
             typed = f" {option_}" * (" and " not in option_)
             raise SettingsError(f"{option_} needs a table: name it, as in zsntta paper 2{typed}.")
-
-
-def _runs(
-    tables: Sequence[PaperTable],
-    figures: Sequence[int],
-    wishes: "Wishes",
-    everything: bool = False,
-) -> "list[RunSettings]":
-    """The runs of tables and figures, or of all of the paper, each once."""
-    from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
-    from zsntta_cli.paper.runs import all_runs
-
-    numbers = SHOWN_FIGURES if everything else figures
-    of_figures = (run for number in numbers for run in figure_runs(number, wishes))
-    return list(dict.fromkeys([*all_runs(wishes, tables), *of_figures]))
 
 
 def _extract(

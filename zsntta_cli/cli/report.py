@@ -1,16 +1,13 @@
 """`zsntta report`: kept results as one page."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import StoreOptions, WantedRuns, argument, option
 from zsntta_cli.cli.output import PAGES, form_of, put
 from zsntta_cli.errors import counted
 from zsntta_cli.report.page import TITLE
-
-if TYPE_CHECKING:
-    pass
 
 _STDOUT = Path("-")
 

@@ -1,6 +1,6 @@
 """The extractions for the paper's tables and figures: sets and noise images of each encoder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.names import NOISE, SetName
 from zsntta_cli.paper.figures import SHOWN_FIGURES, figure_runs
 from zsntta_cli.paper.runs import Wishes, all_runs
-from zsntta_cli.paper.tables import TABLES
+from zsntta_cli.paper.tables import TABLES, PaperTable
 from zsntta_cli.results.grid import needed_files
 from zsntta_cli.settings import NO_NOISE, PAPER_ENCODERS, EncoderChoice
 from zsntta_cli.simulation.runs import RunSettings
@@ -26,12 +26,14 @@ class PaperExtraction:
     absent: Sequence[str]
 
 
-def runs_of_paper(wishes: Wishes) -> list[RunSettings]:
-    """The runs of all tables and figures."""
-    runs = all_runs(wishes, TABLES.values())
-    for number in SHOWN_FIGURES:
-        runs += figure_runs(number, wishes)
-    return runs
+def runs_of_paper(
+    wishes: Wishes,
+    tables: Iterable[PaperTable] = tuple(TABLES.values()),
+    figures: Iterable[int] = SHOWN_FIGURES,
+) -> list[RunSettings]:
+    """The runs of tables and figures, each once."""
+    of_figures = (run for number in figures for run in figure_runs(number, wishes))
+    return list(dict.fromkeys([*all_runs(wishes, tables), *of_figures]))
 
 
 def paper_extractions(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.cache.folder import folder_name
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.paper.runs import BUILT_IN, Wishes
 from zsntta_cli.paper.tables import FIGURES, TABLES
@@ -56,7 +55,7 @@ def figure_runs(number: int, wishes: Wishes) -> list[RunSettings]:
     if number not in SHOWN_FIGURES:
         raise SettingsError(f"figure {number} shows no results: {FIGURES[number]}.")
     bench = _TINY if wishes.is_built_in else _PAPER
-    folder = folder_name(wishes.choice())
+    folder = wishes.folder()
     axes = [{"fixed": value} for value in _THRESHOLDS] if number == _FIXED else [{}]
     return [
         wishes.run(method, folder, *pair, **{**bench.values, **values})

@@ -58,9 +58,8 @@ class Measuring:
             raise StoreError(
                 f"feature files that are not in {root}/: {sets}: {way_to_make(missing, root)}"
             )
-        runs = [run for run in wanted if run not in absent]
-        if not with_gradients:  # a record may lack them
-            runs = [run for run in runs if run not in self.records]
+        made = () if with_gradients else self.records  # a record may lack them
+        runs = [run for run in wanted if run not in absent and run not in made]
         for folder, names in missing.items():
             self.missing.setdefault(folder, {}).update(dict.fromkeys(names))
         for note in notes_before(root, runs) if self.tells_notes else ():
@@ -84,8 +83,11 @@ class Measuring:
         failures: Failures | None = Failures() if self.goes_on else None
         root = self.wishes.root
         made = run_all(root, runs, jobs, self.live, self.reporter, keeping, failures)
-        self.records |= {record.settings: record for record in made if not record.unfinished}
-        self.is_unfinished |= any(record.unfinished for record in made)
+        for record in made:
+            if record.unfinished:
+                self.is_unfinished = True
+            else:
+                self.records[record.settings] = record
         both = self.failures | (failures or {})
         self.failures = {run: why for run, why in both.items() if run not in self.records}
 

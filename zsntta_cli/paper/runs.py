@@ -1,8 +1,7 @@
 """The runs by which a table is measured, and the feature files that they need."""
 
-import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,9 +40,9 @@ class Wishes:
         """Whether it is the embedded encoder, for which built-in sets stand in."""
         return self.named is not None and is_tiny(self.named.slug)
 
-    def choice(self, encoder: str = USUAL_ENCODER) -> EncoderChoice:
-        """The encoder by which numbers of one of the paper's encoders are measured."""
-        return self.named or EncoderChoice(encoder, precision=self.precision)
+    def folder(self, encoder: str = USUAL_ENCODER) -> str:
+        """The folder of the features on which one of the paper's encoders is measured."""
+        return folder_name(self.named or EncoderChoice(encoder, precision=self.precision))
 
     def is_of_paper(self, encoder: str) -> bool:
         """Whether printed numbers of one of the paper's encoders are beside ours.
@@ -134,29 +133,20 @@ def streams(table: PaperTable, place: Place, wishes: Wishes) -> Streams:
     method = asked.pop("method")
     if is_left_out(method, wishes):
         return ()
-    folder = _folder(wishes, place.encoder)
-    is_average = place.ood_set == AVERAGE
+    folder, id_sets, ood_sets = wishes.folder(place.encoder), [place.id_set], [place.ood_set]
+    if datasets.known(place.id_set).role == "shift":  # its numbers are means over corrupted sets
+        id_sets = [f"{place.id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
+    if place.ood_set == AVERAGE:
+        ood_sets = [*datasets.partners(place.id_set)]
     of_each = [
         tuple(
             wishes.run(method, folder, id_set, ood_set, **asked, seed=seed)
             for seed in wishes.seeds or range(table.seeds)
         )
-        for id_set in _id_sets(place.id_set)
-        for ood_set in (datasets.partners(place.id_set) if is_average else [place.ood_set])
+        for id_set in id_sets
+        for ood_set in ood_sets
     ]
     return tuple(dict.fromkeys(of_each))
-
-
-@functools.cache
-def _folder(wishes: Wishes, encoder: str) -> str:
-    return folder_name(wishes.choice(encoder))
-
-
-def _id_sets(id_set: str) -> Sequence[str]:
-    """An ID set, or the 15 corrupted sets over which its numbers are means."""
-    if datasets.known(id_set).role != "shift":
-        return [id_set]
-    return [f"{id_set}:{corruption}:{_SEVERITY}" for corruption in CORRUPTIONS]
 
 
 def all_runs(wishes: Wishes, tables: Iterable[PaperTable]) -> list[RunSettings]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.sheet import Sheet, SheetRow
-from zsntta_cli.report.tables import View, run_notes, stopped_notes
+from zsntta_cli.report.tables import View, run_notes
 from zsntta_cli.results import frame
 from zsntta_cli.results.repeating import Repeated
 from zsntta_cli.simulation.metrics import METRICS, Metric
@@ -64,7 +64,7 @@ def _sheets(repeated: Sequence[Repeated], view: View) -> Iterator[Sheet]:
                         values[view.head(metric)] = _texts(old, new, metric)
                     sheet.rows.append(SheetRow((label, ood_set or "-"), values))
         records = [record for row in table.rows for record in row.records]
-        sheet.notes += stopped_notes(records) + run_notes(records, view.shown)
+        sheet.notes += run_notes(records, view.shown)
         yield sheet
 
 

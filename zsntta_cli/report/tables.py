@@ -18,7 +18,7 @@ from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
 from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
-from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, strongest
+from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, RunNote, strongest
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import differing_settings
 
@@ -202,25 +202,22 @@ def _notes(names: Mapping[ResultRow, str], view: View) -> list[str]:
         if 0 < r.counts["ood"] < _FEW
     }
     of_few = [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
-    return [*notes, *of_few, *stopped_notes(records), *run_notes(records, view.shown)]
+    return [*notes, *of_few, *run_notes(records, view.shown)]
 
 
 def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
-    """What a reader of some metrics of these runs has to know, of the notes of the records."""
+    """What a reader of some metrics of these runs has to know: which stopped, and their notes."""
+    stopped, notes = list[str](), list[RunNote]()
+    for record in records:
+        notes += record.notes
+        if record.unfinished:
+            run, items = record.settings, sum(record.counts.values())
+            stopped.append(
+                f"PARTIAL: {run.method} against {run.ood_set or 'no OOD set'} was stopped after "
+                f"{items:,} of {items + record.unfinished:,} items; it enters no average."
+            )
     has_decisions = any(metric.group != DETECTION for metric in shown)
-    notes = (note for record in records for note in record.notes)
-    return strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
-
-
-def stopped_notes(records: Sequence[Record]) -> list[str]:
-    """A note on each run that was stopped."""
-    return [
-        f"PARTIAL: {r.settings.method} against {r.settings.ood_set or 'no OOD set'} was stopped "
-        f"after {sum(r.counts.values()):,} of {sum(r.counts.values()) + r.unfinished:,} items; it "
-        f"enters no average."
-        for r in records
-        if r.unfinished
-    ]
+    return stopped + strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
 
 
 def usual(table: ResultTable) -> ResultTable:
