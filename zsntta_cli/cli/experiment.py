@@ -46,7 +46,7 @@ def run(
     from zsntta_cli.report.tables import render
     from zsntta_cli.results.experiment import read_experiment
     from zsntta_cli.results.frame import chosen
-    from zsntta_cli.results.runner import run_all
+    from zsntta_cli.results.runner import jobs_of, run_all
     from zsntta_cli.results.store import Keeping
     from zsntta_cli.simulation import LiveDevices
     from zsntta_cli.simulation.notes import notes_before
@@ -67,7 +67,8 @@ def run(
     reporter = ConsoleReporter()
     live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
     session = LiveDevices(live, reporter)
-    records = run_all(root, runs, jobs.chosen(), session, reporter, keeping)
+    made_by = jobs_of(jobs.jobs, jobs.engine)
+    records = run_all(root, runs, made_by, session, reporter, keeping)
     stop_if_unfinished(records)
     outputs: list[tuple[Path | None, bytes]] = []
     for table, (form, view) in with_tables:

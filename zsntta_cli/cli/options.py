@@ -33,7 +33,6 @@ from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
     from zsntta_cli.results.frame import Filters
-    from zsntta_cli.results.runner import Jobs
     from zsntta_cli.results.store import Keeping, RecordStore
     from zsntta_cli.simulation.record import Record
 
@@ -295,12 +294,6 @@ class JobOptions:
         _how(help="Processes for replays; with ray, the largest number of workers. [1, or all]"),
     ] = None
     engine: Annotated[str, _how(help="local; or ray, a cluster, which is at RAY_ADDRESS.")] = LOCAL
-
-    def chosen(self) -> "Jobs":
-        """So many processes, or workers of a cluster."""
-        from zsntta_cli.results.runner import jobs_of
-
-        return jobs_of(self.jobs, self.engine)
 
 
 @dataclass(frozen=True)

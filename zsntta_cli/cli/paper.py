@@ -220,11 +220,12 @@ def paper(
             _say_what_would_be_run(runs, figures, wishes, keeping, live, ctx.params)
             return
     from zsntta_cli.paper.measuring import Measuring
+    from zsntta_cli.results.runner import jobs_of
     from zsntta_cli.simulation import LiveDevices
 
     choice = encoder.choice() if encoder.given else None
     devices = LiveDevices(live_options.settings(choice), reporter) if live else None
-    measuring = Measuring(wishes, reporter, keeping, jobs.chosen(), devices)
+    measuring = Measuring(wishes, reporter, keeping, jobs_of(jobs.jobs, jobs.engine), devices)
     is_measured = True
     try:
         if everything:

@@ -174,7 +174,7 @@ def simulate(
     """
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import View, render
-    from zsntta_cli.results.runner import run_all, run_one
+    from zsntta_cli.results.runner import jobs_of, run_all, run_one
 
     of_methods, own = method_settings(wanted.settings or ())
     values = {**settings, **of_methods}
@@ -189,7 +189,8 @@ def simulate(
     )  # fmt: skip
     form_of(scores, _SCORES, option="--scores")
     choice, keeping, reporter = encoder.choice(), store.keeping(), ConsoleReporter()
-    session, makers = LiveDevices(live.settings(choice), reporter), jobs.chosen()
+    session = LiveDevices(live.settings(choice), reporter)
+    makers = jobs_of(jobs.jobs, jobs.engine)
     recorded: Sequence[Record] = ()
     if record:
         of_set = ["set"] if own or of_methods.keys() - {"no_text"} else []

@@ -96,18 +96,24 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
     texts = _texts(table, columns, view)
     names = {row: view.labels.get(row.method, row.method) for row in table.rows}
+    injected = {  # into whose streams further noise images were put, and of which kind
+        row: str(row.settings["noise"])
+        for row in table.rows
+        if any(run.counts.get("noise") for run in row.records)
+    }
     has_groups = len({row.method for row in names}) < len(table.rows)
     notes, rows = list[str](), list[SheetRow]()
     for row, method in names.items():
-        if _is_injected(row):
+        if row in injected:
             method = Marked(f"{method}{_INJECTED}")
         labels = method, *(frame.label_text(name, row.settings.get(name)) for name in varying)
         is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
         rows.append(SheetRow(labels, texts[row], is_next))
-        lacks = frame.average(row.by_set(table.ood_sets, view.shown[0].name)).lacks
-        if lacks and AVERAGE in columns:
-            notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
-    notes += _notes(names, view) + sweep_notes(texts)
+        if AVERAGE in columns:
+            mean = frame.average(row.by_set(table.ood_sets, view.shown[0].name))
+            if mean.lacks:
+                notes.append(f"{', '.join(labels)} has no average: it has {mean.lacks}.")
+    notes += _notes(names, injected.values(), view) + sweep_notes(texts)
     if any("±" in text for by_column in texts.values() for text in by_column.get(AVERAGE, ())):
         notes.append(_SPREADS[view.spread])
     heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
@@ -117,11 +123,6 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         dict.fromkeys((name or _NO_SET for name in columns), metrics),
         rows, notes, view.caption, view.reference, view.command,
     )  # fmt: skip
-
-
-def _is_injected(row: ResultRow) -> bool:
-    """Whether further noise images stood in its streams."""
-    return any(run.counts.get("noise") for run in row.records)
 
 
 def _texts(
@@ -184,17 +185,18 @@ def _title(table: ResultTable, varying: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _notes(names: Mapping[ResultRow, str], view: View) -> list[str]:
-    """What a reader of some rows, by the names of their methods, has to know."""
+def _notes(names: Mapping[ResultRow, str], injected: Iterable[str], view: View) -> list[str]:
+    """What a reader of some rows, by the names of their methods, has to know.
+
+    `injected` are the kinds of noise images that were put into streams.
+    """
     records = [record for row in names for record in row.records]
-    notes, kinds = dict[str, None](), dict[str, None]()
+    notes = dict[str, None]()
     for row, name in names.items():
         if row.advantage:
             notes[f"{name} {row.advantage}, so it is shown for reference, and never marked."] = None
-        if _is_injected(row):
-            kinds[str(row.settings["noise"])] = None
-    if kinds:
-        what = f"{_INJECTED} marks a method into whose streams noise images ({', '.join(kinds)})"
+    if kinds := ", ".join(dict.fromkeys(injected)):
+        what = f"{_INJECTED} marks a method into whose streams noise images ({kinds})"
         notes[f"{what} were injected; no metric counts these."] = None
     few = {
         f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"

@@ -17,6 +17,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
         self.path = path
         with self._worded_errors():
             self._connection = _open(path, create)
-        self._connection.text_factory = _text
+        self._connection.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
 
     def add(self, records: Iterable[Record]) -> None:
         """Keep finished runs, in one transaction; a run replaces an older one of an equal key."""
@@ -163,10 +164,6 @@ class RecordStore(contextlib.AbstractContextManager["RecordStore"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _text(stored: bytes) -> str:
-    return stored.decode(errors="surrogateescape")
 
 
 def _sum(text: str) -> str:
