@@ -68,7 +68,7 @@ def everything(features):
         "names": features.class_names, "encoder": features.identity,
         "texts": {t: text.features.tobytes() for t, text in features.texts.items()},
         "scales": [text.logit_scale for text in features.texts.values()],
-        "generic": (features.generic_digest, features.generic_source),
+        "generic": (np.asarray(features.generic).tolist(), features.generic_source),
         "normalized": features.normalized, "kind": features.kind,
         "name": features.name,
     }  # fmt: skip

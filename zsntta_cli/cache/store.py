@@ -97,11 +97,6 @@ class Features:
         return int(self.image_features.shape[1])
 
     @property
-    def generic_digest(self) -> str:
-        """The sha256 of the generic text feature; empty without one."""
-        return "" if self.generic is None else digest_of(self.generic)
-
-    @property
     def seal(self) -> str:
         """The SHA-256 of what must not be exchanged; features and texts enter by their digests."""
         sealed: dict[str, Any] = {
@@ -112,7 +107,7 @@ class Features:
             "texts": sorted([t.template, t.digest, t.scale] for t in self.texts.values()),
         }
         if self.generic is not None:
-            sealed["generic"] = self.generic_source, self.generic_digest
+            sealed["generic"] = self.generic_source, digest_of(self.generic)
         return hashlib.sha256(json.dumps(sealed).encode()).hexdigest()
 
     def model(self, template: str) -> dict[str, Any]:

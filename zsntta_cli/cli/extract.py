@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DataRoot, DryRun, ModelOptions, option
 from zsntta_cli.cli.values import data_sets, known_sets, names
-from zsntta_cli.datasets.names import DATASET, SetName
+from zsntta_cli.datasets.names import DATASET
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
@@ -386,7 +386,7 @@ def _next_command(
     from zsntta_cli.cache.store import read
     from zsntta_cli.datasets import partners
 
-    sets = {of.name: of for of in extracted if SetName.parse(of.name).kind == DATASET}
+    sets = {of.name: of for of in extracted if of.kind == DATASET}
     id_set = next((features for features in sets.values() if features.texts), None)
     if id_set is None:
         return ""

@@ -196,7 +196,7 @@ class Detector:
             SettingsError: invalid passes or flag, or features as for `update`.
         """
         check(passes is None or passes >= 1, f"passes is {passes}, must be 1 or more.")
-        parsed_flag(flag)
+        wanted = parsed_flag(flag)
         rows, seed = self._checked(features), inputs.checked_seed(seed)
         with _working():
             data, judge = self._stream(rows), copy.deepcopy(self._judge)
@@ -212,7 +212,7 @@ class Detector:
                 self._judge = judge
                 self._see(rows[np.random.Generator(np.random.PCG64(seed)).permutation(len(rows))])
                 self._fit()
-        return verdicts.with_flag(flag)
+        return verdicts if wanted is None else verdicts.with_flag(wanted)
 
     def feedback(self, features: Any, noise: Any) -> None:
         """Learn what a person says of images (N, D).

@@ -179,14 +179,17 @@ class TextTower:
         `context` (n, W) replaces the embeddings of tokens 1 … n of every prompt, and gradients flow
         through it. Prompts of similar length are encoded together, cut to the longest of them.
         """
+        import open_clip
         import torch
 
+        model = self._model
         # A tower that can be cut reads its feature at the largest token, which is the end of text.
-        cuts = self._cuts
+        is_plain = type(model) is open_clip.CLIP and model.text_pool_type == "argmax"
+        cuts = is_plain and model.attn_mask is not None
         lengths = tokens.argmax(dim=1) if cuts else torch.zeros(len(tokens))
         order = lengths.argsort(stable=True)
         groups = min(max(len(tokens) // _GROUP, 1), _GROUPS)
-        encode = self._cut if cuts else self._model.encode_text
+        encode = self._cut if cuts else model.encode_text
         replaced = nullcontext() if context is None else self._replacing(context)
         with replaced, autocast(self._device, self._precision):
             features = torch.cat([encode(tokens[rows]) for rows in order.tensor_split(groups)])
@@ -209,15 +212,6 @@ class TextTower:
         }
         _, features, *_ = functional_call(model, cut, (), {"text": tokens[:, :length]})
         return features
-
-    @property
-    def _cuts(self) -> bool:
-        """Whether the tokens after a prompt's end can be cut off."""
-        import open_clip
-
-        model = self._model
-        is_plain = type(model) is open_clip.CLIP and model.text_pool_type == "argmax"
-        return is_plain and model.attn_mask is not None
 
     def check_tunable(self) -> None:
         """Raise EncoderError unless the words after a start token can be tuned."""
