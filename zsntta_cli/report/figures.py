@@ -13,7 +13,7 @@ from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import Filters, chosen
 from zsntta_cli.settings import ratio_place
-from zsntta_cli.simulation.metrics import METRICS, ranked_metrics
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.notes import strongest
 from zsntta_cli.simulation.record import Record
 
@@ -49,7 +49,8 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
         SettingsError: no run fits, or the kind has no such metric.
     """
     what = KINDS[kind]
-    can_show = ranked_metrics() if what.is_ranking else what.metrics
+    ranked = [name for name, about in METRICS.items() if about.is_ranked]
+    can_show = ranked if what.is_ranking else what.metrics
     if metric is not None and metric not in can_show:
         names = ", ".join(can_show) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")

@@ -17,7 +17,7 @@ from zsntta_cli.results import frame
 from zsntta_cli.results.compare import RankMark, marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
-from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric, metrics_of
+from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, RunNote, strongest
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import differing_settings
@@ -50,7 +50,6 @@ class View:
     caption: str = ""  # of LaTeX's tables
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
-
     shown: tuple[Metric, ...] = field(init=False)  # in the columns
 
     def __post_init__(self) -> None:
@@ -58,7 +57,8 @@ class View:
             if name not in METRICS:
                 raise unknown("columns", name, tuple(METRICS), "docs/results.md lists them")
         named = tuple(METRICS[name] for name in self.metrics)
-        object.__setattr__(self, "shown", named or metrics_of(self.report))
+        of_report = tuple(one for one in METRICS.values() if self.report in one.reports)
+        object.__setattr__(self, "shown", named or of_report)
 
     def head(self, metric: Metric) -> str:
         """The head of a metric's column."""

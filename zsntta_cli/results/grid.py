@@ -103,7 +103,7 @@ class Grid:
     def _runs_of(self, root: Path, methods: Sequence[str]) -> list[RunSettings]:
         """The runs of some methods."""
         folder = folder_name(self.encoder)
-        usual_set = "shapes" if is_tiny(self.encoder.slug) else "cifar10"
+        usual_set = "shapes" if is_tiny(folder) else "cifar10"
         pairs = {  # by method: for each of its settings, this name with each value
             method: [
                 [(name, value) for value in values]

@@ -70,16 +70,6 @@ METRICS = {metric.name: metric for metric in _EVERY}
 REPORTS = ("accuracy", "ood", "flags", "open-set", "calibration")  # what `--report` may be
 
 
-def ranked_metrics() -> tuple[str, ...]:
-    """The names of metrics of which one value is better than another."""
-    return tuple(metric.name for metric in METRICS.values() if metric.is_ranked)
-
-
-def metrics_of(report: str) -> tuple[Metric, ...]:
-    """The metrics that a table of REPORTS shows, in order."""
-    return tuple(metric for metric in METRICS.values() if report in metric.reports)
-
-
 class Measures(dict[str, float]):
     """Values of metrics by name, as items and as attributes; nan for a metric not measured."""
 
