@@ -124,7 +124,7 @@ def test_a_stopped_run_is_shown_as_incomplete_where_none_is_finished():
     assert row.by_seed("digits", "acc_s") == {0: 0.6}
     assert row.value("digits", "acc_s").is_whole
     assert row.value("textures", "acc_s") == frame.NOTHING
-    assert frame.average(row.by_set(("glyphs", "digits"), "acc_s")).lacks == "1 of 2 sets (digits)"
+    assert row.average(("glyphs", "digits"), "acc_s").lacks == "1 of 2 sets (digits)"
 
 
 def test_who_competes():

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from zsntta_cli.cache.lacking import making_all
 from zsntta_cli.errors import StoreError, counted, first_of
 from zsntta_cli.paper.compare import compare
-from zsntta_cli.paper.runs import Wishes, all_runs, is_left_out
+from zsntta_cli.paper.runs import Wishes, is_left_out
 from zsntta_cli.paper.shown import TableContent
 from zsntta_cli.paper.tables import USUAL_ENCODER, PaperTable
 from zsntta_cli.progress import Reporter
@@ -93,8 +94,9 @@ class Measuring:
 
     def content(self, table: PaperTable, command: str) -> TableContent:
         """A table's measured numbers beside the printed ones, with how they were measured."""
-        runs = [run for run in all_runs(self.wishes, [table]) if run in self.records]
         numbers = compare(table, self.wishes, self.records)
+        records = chain.from_iterable(number.records for number in numbers)
+        runs = list(dict.fromkeys(record.settings for record in records))
         return TableContent(table, numbers, about(table, runs, self.wishes), command)
 
 

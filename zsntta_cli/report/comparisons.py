@@ -103,8 +103,8 @@ def _by_pair(
 def _series(name: str, values: Mapping[Any, Value], metric: Metric) -> Series:
     """A line through means, shares in percent."""
     times = 100 if metric.is_percent else 1
-    stds = tuple(times * value.std for value in values.values())
-    y = tuple(times * value.mean for value in values.values())
+    points = [(times * value.mean, times * value.std) for value in values.values()]
+    y, stds = zip(*points, strict=True)
     return Series(name, tuple(values), y, LINE, () if all(map(math.isnan, stds)) else stds)
 
 

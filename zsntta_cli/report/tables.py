@@ -110,9 +110,9 @@ def table_sheet(table: ResultTable, view: View) -> Sheet:
         is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
         rows.append(SheetRow(labels, texts[row], is_next))
         if AVERAGE in columns:
-            mean = frame.average(row.by_set(table.ood_sets, view.shown[0].name))
-            if mean.lacks:
-                notes.append(f"{', '.join(labels)} has no average: it has {mean.lacks}.")
+            lacks = row.average(table.ood_sets, view.shown[0].name).lacks
+            if lacks:
+                notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
     notes += _notes(names, injected.values(), view) + sweep_notes(texts)
     if any("±" in text for by_column in texts.values() for text in by_column.get(AVERAGE, ())):
         notes.append(_SPREADS[view.spread])
@@ -154,7 +154,7 @@ def compared(
     values, rivals = list[Value](), list[Value]()
     for row in rows:
         if column == AVERAGE:
-            value = frame.average(row.by_set(table.ood_sets, metric.name), spread)
+            value = row.average(table.ood_sets, metric.name, spread)
         else:
             value = row.value(column, metric.name)
         values.append(value)
@@ -179,7 +179,7 @@ def _title(table: ResultTable, varying: Sequence[str]) -> str:
     if PRESET in told:
         parts.append(f"preset {told[PRESET]}")
     partners = datasets.partners(table.id_set)
-    present = [name for name in table.ood_sets if name in partners]
+    present = set(partners).intersection(table.ood_sets)
     if len(table.ood_sets) > 1 and len(present) < len(partners):
         parts.append(f"average over {len(present)} of its {len(partners)} OOD sets")
     return ", ".join(parts)

@@ -167,9 +167,9 @@ class ResultRow:
         seed = min(runs)
         return fold({seed: runs[seed].metric(metric)})._replace(is_whole=False)
 
-    def by_set(self, ood_sets: Sequence[str], metric: str) -> dict[str, dict[int, float]]:
-        """A metric by OOD set and by seed: what `average` takes."""
-        return {name: self.by_seed(name, metric) for name in ood_sets}
+    def average(self, ood_sets: Sequence[str], metric: str, spread: str = SEEDS) -> Value:
+        """The average of a metric over OOD sets; `spread` is as `average` takes it."""
+        return average({name: self.by_seed(name, metric) for name in ood_sets}, spread)
 
 
 @dataclass(frozen=True, eq=False)

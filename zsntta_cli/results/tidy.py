@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zsntta_cli import datasets
-from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable, Value, average
+from zsntta_cli.results.frame import CLEAN, SEEDS, ResultTable, Value
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import RunSettings, differing_settings, preset_of
@@ -53,7 +53,7 @@ def table_rows(tables: Iterable[ResultTable], spread: str = SEEDS) -> list[TidyR
                 cell = {name: row.value(ood_set, name) for name in METRICS}
                 rows.append(_folded(list(row.on(ood_set).values()), cell, ood_set=ood_set or None))
             if len(table.ood_sets) > 1 and CLEAN not in row.runs:
-                mean = {name: average(row.by_set(table.ood_sets, name), spread) for name in METRICS}
+                mean = {name: row.average(table.ood_sets, name, spread) for name in METRICS}
                 rows.append(_folded(row.records, mean, aggregate="ood_sets"))
     return rows
 

@@ -17,7 +17,7 @@ from zsntta_cli.report.sheet import AVERAGE, Sheet, SheetRow
 from zsntta_cli.report.tables import View, compared, table_sheet, usual
 from zsntta_cli.results import frame
 from zsntta_cli.results.compare import paired_t_test
-from zsntta_cli.results.frame import Filters, ResultRow, ResultTable, chosen
+from zsntta_cli.results.frame import Filters, ResultTable, chosen
 from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 
@@ -49,32 +49,35 @@ def page(kept: Iterable[Record], title: str = TITLE, filters: Filters | None = N
     current_runs, left_out = frame.current(list(kept))
     if not current_runs:
         raise StoreError(": ".join(["there is no result to report", *left_out]))
-    runs = frame.latest_of_each(chosen(current_runs, filters) if filters else current_runs)
-    tables = frame.tables(runs)
+    tables = frame.tables(chosen(current_runs, filters) if filters else current_runs)
     shown = list(map(usual, tables))
     rows = [row for table in tables for row in table.rows]
+    records = [record for row in rows for record in row.records]
     sections = {
         "In short": _in_short(shown), "Results": _results(tables, shown),
-        "How it was made": _made(tables),
+        "How it was made": _made(tables, records),
     }  # fmt: skip
     html = document(
-        __package__, "page", ["page.js"], title=title, about=_about(rows, left_out),
+        __package__, "page", ["page.js"], title=title, about=_about(records, left_out),
         sections=[(name, part) for name, part in sections.items() if part],
     )  # fmt: skip
-    return ReportPage(html, len(runs), sum(len(row.runs) for row in rows), left_out)
+    return ReportPage(html, len(records), sum(len(row.runs) for row in rows), left_out)
 
 
-def _about(rows: Sequence[ResultRow], left_out: Sequence[str]) -> list[str]:
+def _about(records: Sequence[Record], left_out: Sequence[str]) -> list[str]:
     """What the page shows and what not."""
-    records = [record for row in rows for record in row.records]
+    stopped = 0
     shown: dict[str, dict[str, None]] = {"Methods": {}, "ID sets": {}, "Encoders": {}}
-    for row in rows:
-        names = row.method, row.stream.id_set, row.stream.encoder
-        for of_kind, name in zip(shown.values(), names, strict=True):
+    for record in records:
+        run = record.settings
+        for of_kind, name in zip(
+            shown.values(), (run.method, run.id_set, run.encoder), strict=True
+        ):
             of_kind[name] = None
+        stopped += record.unfinished > 0
     lists = " ".join(f"{what}: {', '.join(names)}." for what, names in shown.items())
     lines = [f"{counted(len(records), 'run')}. {lists}"]
-    if stopped := sum(bool(record.unfinished) for record in records):
+    if stopped:
         many = counted(stopped, "run")
         lines.append(f"Stopped before its end: {many}. What was stopped enters no mean.")
     return lines + [f"Left out: {reason}." for reason in left_out]
@@ -195,9 +198,8 @@ def _paragraphs(sentences: Sequence[str]) -> Markup:
 # How it was made.
 
 
-def _made(tables: Sequence[ResultTable]) -> Markup:
+def _made(tables: Sequence[ResultTable], records: Sequence[Record]) -> Markup:
     """The commands of each row, the features that were read, and by which versions."""
-    records = [record for table in tables for row in table.rows for record in row.records]
     sheets = [*map(_commands, tables), _features(records), _versions(records)]
     return Markup("").join(
         _folded(sheet.title, html_table(sheet)) for sheet in sheets if sheet.rows
