@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from zsntta_cli.cli.command import say
 from zsntta_cli.cli.options import DataRoot, DryRun, ModelOptions, option
 from zsntta_cli.cli.values import data_sets, known_sets, names
-from zsntta_cli.datasets.names import DATASET
+from zsntta_cli.datasets.names import DATASET, with_label
 from zsntta_cli.errors import DatasetError, SettingsError, first_line
 from zsntta_cli.settings import (
     DATA,
@@ -132,12 +132,13 @@ class WantedOptions:
 
     def plan(self) -> "ExtractPlan":
         """What is to be extracted, as the library takes it."""
-        from zsntta_cli.datasets.names import with_label
         from zsntta_cli.extraction.plan import ExtractPlan
 
+        sets = tuple(self.dataset or ())
+        sets = sets if self.label is None else with_label(sets, self.label)
         averaged = [averaged_prompt(self.template)] if self.template else []
         return ExtractPlan(
-            with_label(self.dataset or (), self.label), self.data_root, tuple(self.words or ()),
+            sets, self.data_root, tuple(self.words or ()),
             self.limit, (*(self.prompt or ()), *averaged),
             tuple(self.noise) if self.noise else None, self.noise_count, self.partners,
             self.class_names, as_shown=self.as_shown,

@@ -145,14 +145,12 @@ def words_name(words: str) -> str:
     return f"{WORDS}-{words}"
 
 
-def with_label(specs: Sequence[str], label: str | None) -> tuple[str, ...]:
+def with_label(specs: Sequence[str], label: str) -> tuple[str, ...]:
     """Sets as they are typed, with what has the labels of those whose files are named.
 
     Raises:
         DatasetError: none of them is such a set.
     """
-    if label is None:
-        return tuple(specs)
     own = [spec for spec in specs if SetName.parse(spec).path]
     if not own:
         raise DatasetError("--label is for shards and lists of your own: --dataset NAME=PATH.tar.")
