@@ -130,10 +130,12 @@ def _by_set(
 
 def counts(numbers: Sequence[Number]) -> str:
     """Say how many numbers are measured, compared and marked."""
-    printed = sum(number.printed is not None for number in numbers)
+    measured = printed = compared = beyond = 0
+    for number in numbers:
+        measured += number.is_measured
+        printed += number.printed is not None
+        compared += not math.isnan(number.difference)
+        beyond += number.is_beyond
     if not printed:
-        measured = sum(number.is_measured for number in numbers)
         return f"{measured:,} numbers measured, nothing is published of them"
-    compared = sum(not math.isnan(number.difference) for number in numbers)
-    beyond = sum(number.is_beyond for number in numbers)
     return f"{compared:,} of {printed:,} numbers compared, {beyond:,} marked !"

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from zsntta_cli.cache.lacking import making_all
@@ -95,9 +94,8 @@ class Measuring:
     def content(self, table: PaperTable, command: str) -> TableContent:
         """A table's measured numbers beside the printed ones, with how they were measured."""
         numbers = compare(table, self.wishes, self.records)
-        records = chain.from_iterable(number.records for number in numbers)
-        runs = list(dict.fromkeys(record.settings for record in records))
-        return TableContent(table, numbers, about(table, runs, self.wishes), command)
+        measured = dict.fromkeys(run.settings for number in numbers for run in number.records)
+        return TableContent(table, numbers, about(table, [*measured], self.wishes), command)
 
 
 def lacking(

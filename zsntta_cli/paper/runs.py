@@ -12,7 +12,7 @@ from zsntta_cli.datasets.catalogue import CORRUPTIONS
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.paper.tables import AVERAGE, PARTNERS, USUAL_ENCODER, PaperTable, Place, Printed
-from zsntta_cli.settings import FP32, NATURAL, EncoderChoice, Ratio, is_tiny, known_folders
+from zsntta_cli.settings import FP32, NATURAL, EncoderChoice, StreamSettings, is_tiny, known_folders
 from zsntta_cli.simulation.runs import RunSettings, build_run
 
 BUILT_IN = "shapes"  # replaces every ID set for the embedded encoder
@@ -65,20 +65,15 @@ class Wishes:
         Raises:
             SettingsError: a value is out of its range.
         """
-        own = {name: value for of, name, value in self.own if of == method}
+        settings = values | {name: value for of, name, value in self.own if of == method}
         prompt = self.prompt or datasets.default_prompt(id_set)
-        settings = {**values, **own}
-        if ood_set and self.is_listed(id_set, ood_set, settings.get("ratio", 0.5)):
-            settings["ood_items"] = str(self.ood_items)
+        ratio = settings.get("ratio", StreamSettings.ratio)
+        if self.ood_items and ood_set and ratio and ratio != NATURAL:
+            from zsntta_cli.simulation.items import list_path  # it imports NumPy
+
+            if list_path(self.ood_items, id_set, ood_set, ratio).exists():
+                settings["ood_items"] = str(self.ood_items)
         return build_run(method, encoder, id_set, ood_set, prompt, self.preset, **settings)
-
-    def is_listed(self, id_set: str, ood_set: str, ratio: Ratio) -> bool:
-        """Whether there is a list of the OOD images of a pair at a ratio."""
-        if self.ood_items is None or not ratio or ratio == NATURAL:
-            return False
-        from zsntta_cli.simulation.items import list_path  # it imports NumPy
-
-        return list_path(self.ood_items, id_set, ood_set, ratio).exists()
 
     def wished(self, table: PaperTable) -> PaperTable:
         """A table with a row for each added method.
@@ -86,13 +81,15 @@ class Wishes:
         Raises:
             SettingsError: the rows of the table are no methods.
         """
-        if self.methods and table.head != "Method":
+        if not self.methods:
+            return table
+        if table.head != "Method":
             raise SettingsError(
                 f"table {table.number} compares settings of the paper's methods: no row for "
                 f"{', '.join(self.methods)} has a place there."
             )
         added = {f"{method} (not in the paper)": {"method": method} for method in self.methods}
-        return replace(table, rows={**table.rows, **added}) if added else table
+        return replace(table, rows={**table.rows, **added})
 
 
 def cells(table: PaperTable, wishes: Wishes) -> Cells:

@@ -7,6 +7,7 @@ does not import NumPy.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from string import ascii_lowercase
 from typing import Any
 
@@ -46,8 +47,8 @@ class TableContent:
 
 def render(contents: Sequence[TableContent], form: str, to_file: bool = False) -> str:
     """Render tables one after the other, in one of FORMS."""
-    sheets = (part for one in contents for part in _sheets(one))
-    rows = (row for one in contents for row in _rows(one))
+    sheets = chain.from_iterable(map(_sheets, contents))
+    rows = chain.from_iterable(map(_rows, contents))
     return in_form(form, sheets, rows, to_file, COLUMNS)
 
 

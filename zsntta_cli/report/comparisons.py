@@ -122,8 +122,9 @@ def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
 
 
 def _has_points(series: Series) -> bool:
-    values = series.y if series.shape == STAIRS else [y == y for y in series.y]
-    return series.look != "threshold" and any(values)
+    if series.look == "threshold":
+        return False
+    return any(series.y) if series.shape == STAIRS else not all(map(math.isnan, series.y))
 
 
 # A metric against a setting that was varied.

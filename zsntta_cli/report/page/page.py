@@ -242,6 +242,8 @@ def _versions(records: Sequence[Record]) -> Sheet:
     for record in records:
         made_by = ", ".join(f"{name} {number}" for name, number in sorted(record.versions.items()))
         days.setdefault((made_by, record.device, record.revision), []).append(record.created[:10])
-    rows = [(*key, min(on), max(on), str(len(on))) for key, on in sorted(days.items())]
+    rows = [
+        SheetRow((*key, min(on), max(on), str(len(on))), {}) for key, on in sorted(days.items())
+    ]
     heads = ("Made by", "Device", "Revision", "First", "Last", "Runs")
-    return Sheet("Versions and devices", heads, {}, [SheetRow(row, {}) for row in rows])
+    return Sheet("Versions and devices", heads, {}, rows)
