@@ -33,7 +33,7 @@ from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
     from zsntta_cli.results.frame import Filters
-    from zsntta_cli.results.store import Keeping, RecordStore
+    from zsntta_cli.results.store import RecordStore
     from zsntta_cli.simulation.record import Record
 
 Reader = Callable[[str], list[Any]]  # of the values that a text stands for
@@ -217,13 +217,6 @@ class KeepingOptions(StoreOptions):
     """Where results are kept, and whether those from before count."""
 
     fresh: Annotated[bool, _how("--fresh", help="Repeat runs that are kept from before.")] = False
-
-    def keeping(self) -> "Keeping":
-        """How results are kept."""
-        from zsntta_cli.cli.output import command_line
-        from zsntta_cli.results.store import Keeping
-
-        return Keeping.beside(self.features_dir, self.file, self.fresh, command_line())
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,10 @@ def paper(
             )
         _show_published(tables, figures, written, output)
         return
-    wishes, keeping = rows.wishes(features_dir, encoder), store.keeping()
+    from zsntta_cli.results.store import Keeping
+
+    wishes = rows.wishes(features_dir, encoder)
+    keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
     if wishes.methods and not tables:
         raise SettingsError(
             "--method adds rows to tables: name one, as in zsntta paper 2 --method tda."

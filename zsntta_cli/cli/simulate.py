@@ -175,6 +175,7 @@ def simulate(
     from zsntta_cli.progress import ConsoleReporter
     from zsntta_cli.report.tables import View, render
     from zsntta_cli.results.runner import jobs_of, run_all, run_one
+    from zsntta_cli.results.store import Keeping
 
     of_methods, own = method_settings(wanted.settings or ())
     values = {**settings, **of_methods}
@@ -188,7 +189,8 @@ def simulate(
         command=command_line(),
     )  # fmt: skip
     form_of(scores, _SCORES, option="--scores")
-    choice, keeping, reporter = encoder.choice(), store.keeping(), ConsoleReporter()
+    choice, reporter = encoder.choice(), ConsoleReporter()
+    keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
     session = LiveDevices(live.settings(choice), reporter)
     makers = jobs_of(jobs.jobs, jobs.engine)
     recorded: Sequence[Record] = ()
