@@ -238,8 +238,8 @@ def html_table(sheet: Sheet) -> str:
     notes = _each("<p>{}</p>\n", sheet.notes_on(UNDERLINED, BOLD))
     body = "".join(
         f'<tr{" class=r" * row.has_rule_above}><th scope="row">{_html_text(texts[0])}'
-        + "".join(f'<td class="t">{_html_text(text)}' for text in texts[1 : len(sheet.heads)])
-        + "".join(f"<td>{_html_text(text)}" for text in texts[len(sheet.heads) :])
+        + _each('<td class="t">{}', texts[1 : len(sheet.heads)], _html_text)
+        + _each("<td>{}", texts[len(sheet.heads) :], _html_text)
         + "\n"
         for row, texts in zip(sheet.rows, sheet.plain(), strict=True)
     )
@@ -250,11 +250,6 @@ def html_table(sheet: Sheet) -> str:
         f"<caption>{title}</caption>\n<thead>{head}\n</thead>"
         f"<tbody>{body}</tbody></table></div>\n{below}"
     )
-
-
-def _each(element: str, texts: Iterable[str]) -> str:
-    """An element around each text."""
-    return "".join(map(element.format, map(_escaped, texts)))
 
 
 def _html_text(text: str) -> str:
@@ -268,6 +263,11 @@ def _html_text(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return escape(printable(text))
+
+
+def _each(element: str, texts: Iterable[str], in_html: Callable[[str], str] = _escaped) -> str:
+    """An element with each text."""
+    return "".join(map(element.format, map(in_html, texts)))
 
 
 @dataclass(frozen=True)
