@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from string import ascii_lowercase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli.paper.compare import Number, counts
 from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable
 from zsntta_cli.report import sheet
 from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.sheet import Marked, Sheet, SheetRow
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.notes import RunNote
 
 _HEADS = {
     "acc_s": "Acc_S", "acc_n": "Acc_N", "acc_h": "Acc_H", "auroc": "AUROC", "fpr95": "FPR95(ID+)",
@@ -165,13 +168,13 @@ def _difference(number: Number) -> str:
 def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     """The notes that a reader of the table needs."""
     lacking: dict[tuple[str, str, str], dict[str, None]] = {}  # rows without the same average
-    records: dict[int, Any] = {}
+    noted: dict[RunNote, None] = {}  # what is to be known of the measured runs
     is_printed = has_spread = is_other = is_of_one_seed = is_beyond = False
     for number in numbers:
         is_printed |= number.printed is not None
         if not (measured := number.measured):
             continue
-        records |= {id(record): record for record in number.records}
+        noted |= dict.fromkeys(note for record in number.records for note in record.notes)
         has_spread |= len(measured.seeds) > 1
         if measured.lacks:
             place = number.place.id_set, _column(number), measured.lacks
@@ -183,9 +186,9 @@ def _notes(table: PaperTable, numbers: Sequence[Number]) -> list[str]:
     notes = [*table.notes] * is_printed + [_SPREAD] * has_spread
     for (id_set, column, lacks), names in lacking.items():
         notes.append(f"{id_set}, {column}: no average of {', '.join(names)}: there is {lacks}")
-    if records:
+    if noted:
         from zsntta_cli.simulation.notes import strongest  # it imports NumPy
 
-        notes += strongest(note for record in records.values() for note in record.notes)
+        notes += strongest(noted)
     notes += [_OTHERS] * is_other + [_ONE_SEED] * is_of_one_seed
     return [f"note: {note}" for note in notes] + [_BEYOND] * is_beyond

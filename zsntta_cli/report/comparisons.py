@@ -139,8 +139,12 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric.
     """
-    having = [run for run in runs if not math.isnan(run.metric(metric))]
-    tables = frame.tables([run for run in having if not isinstance(run.settings.stream.ratio, str)])
+    having = [
+        run
+        for run in runs
+        if not isinstance(run.settings.stream.ratio, str) and not math.isnan(run.metric(metric))
+    ]
+    tables = frame.tables(having)
     if not tables:
         raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
     groups, notes = lines_of(tables, without=("ratio",))
