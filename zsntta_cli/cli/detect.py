@@ -37,10 +37,13 @@ def detect(
             "standard input.",
         ),
     ] = None,
-    set_name: Annotated[
-        str | None,
+    sets: Annotated[
+        list[str] | None,
         _images(
-            "--dataset", help="Cached set to judge instead of images.", autocompletion=cached_sets
+            "--set",
+            metavar="NAME",
+            help="Cached set to judge instead of images; or a setting of the method, cull-low=2.",
+            autocompletion=cached_sets,
         ),
     ] = None,
     all_folders: Annotated[
@@ -74,10 +77,6 @@ def detect(
     device: Annotated[str, option(help="auto, cpu, cuda, cuda:1 …")] = "auto",
     features_dir: FeaturesDir = FEATURES,
     method: Annotated[str, _decision(help="Method that decides: zs-clip, adand or cull.")] = "cull",
-    settings: Annotated[
-        list[str] | None,
-        _decision("--set", metavar="NAME=VALUE", help="A setting of the method: cull-low=2."),
-    ] = None,
     flag: Annotated[
         str | None,
         _decision(help="How many are called noise: 5%, or 50. [the method decides]"),
@@ -120,6 +119,11 @@ def detect(
     [bold]zsntta detect photos --classes cat,dog --learn corrections.jsonl[/bold]
     """
     given = {"--classes": classes, "--classes-file": classes_file, "--class-photos": class_photos}
+    texts = [text for text in sets or () if "=" in text]
+    named = [text for text in sets or () if "=" not in text]
+    if len(named) > 1:
+        raise SettingsError(f"--set names {len(named)} sets, must be one.")
+    set_name = named[0] if named else None
     _check_classes([name for name, value in given.items() if value is not None], set_name, prompt)
     if max_megapixels is not None and not max_megapixels > 0:
         raise SettingsError(f"--max-megapixels is {max_megapixels:g}, must be above 0.")
@@ -134,7 +138,7 @@ def detect(
     request = Request(
         sources=tuple(sources or ()), set_name=set_name, all_folders=all_folders,
         classes=_classes(classes, classes_file), class_photos=class_photos, prompt=prompt,
-        method=method, settings=_settings(method, settings) if settings else {}, flag=flag,
+        method=method, settings=_settings(method, texts) if texts else {}, flag=flag,
     )  # fmt: skip
     corrected = Corrected(read_corrections(learn)) if learn else None
     reporter, workers = ConsoleReporter(), ExtractSettings().workers
@@ -172,7 +176,7 @@ def detect(
 
 
 def _settings(method: str, texts: Sequence[str]) -> dict[str, Any]:
-    """The values of --set, of which a detector has one each."""
+    """Settings of the method by --set, of which a detector has one value each."""
     from zsntta_cli.detection.inputs import check_method
 
     check_method(method)

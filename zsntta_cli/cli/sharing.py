@@ -15,7 +15,7 @@ Repository = Annotated[
 def push(
     repository: Repository,
     name: Annotated[
-        list[str] | None, option("--dataset", metavar="SET", help="A cached set. [all]")
+        list[str] | None, option("--set", metavar="SET", help="A cached set. [all]")
     ] = None,
     encoder: EncoderName = None,
     without_ids: Annotated[
@@ -32,7 +32,7 @@ def push(
 ) -> None:
     """Publish cached features, never images.
 
-    [bold]zsntta cache push USER/REPO --dataset shapes[/bold]
+    [bold]zsntta cache push USER/REPO --set shapes[/bold]
     """
     from zsntta_cli import sharing
 
