@@ -57,7 +57,16 @@ def prepared(tmp_path_factory):
         sets = [f"--dataset={name}" for name in PAPER]
         done("extract", *sets, "--limit=60", "--noise=gaussian", *TINY, cwd=folder)
     for part in ("1/2", "2/2") if LONG else ():
-        done("extract", f"--dataset=web={folder / 'web'}", "--part", part, *TINY, cwd=folder)
+        done(
+            "extract",
+            f"--dataset=web={folder / 'web'}",
+            "--part",
+            part,
+            "--batch-size",
+            4,
+            *TINY,
+            cwd=folder,
+        )
     done("simulate", "--method=zs-clip", "--method=mcm", *SETS, cwd=folder)
     done("records", "export", "--output", "theirs.jsonl", cwd=folder)
     for path in (folder / "features").glob("records.sqlite*"):
