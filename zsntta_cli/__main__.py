@@ -32,6 +32,10 @@ def main() -> None:
             sys.stdout.flush()
     except KeyboardInterrupt:  # before a command runs, while its options are made
         _stop(signal.SIGINT, None)
+    except RuntimeError as error:  # as Python 3.11 wraps Ctrl-C where a class is made
+        if _comes_of_interrupt(error):
+            _stop(signal.SIGINT, None)
+        raise
     except (OSError, MemoryError, ImportError) as error:
         if _comes_of_interrupt(error):
             _stop(signal.SIGINT, None)
