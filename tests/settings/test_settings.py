@@ -1,6 +1,7 @@
 """Settings are of their types and within their ranges; the families of sets; near misses."""
 
 import dataclasses
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -53,11 +54,11 @@ def test_the_ends_of_ranges(kind, field):
         return
     step = 1 if value_type(field)[0] is int else 1e-9
     for end, outside in ((within.least, -step), (within.most, step)):
-        if end is not None:
+        if math.isfinite(end):
             assert end in within
             assert end + outside not in within
     for end in (within.above, within.below):
-        if end is not None:
+        if math.isfinite(end):
             with pytest.raises(SettingsError, match=f"{option_name(field)} is "):
                 kind(**{field.name: type(field.default or 0.0)(end)})
 

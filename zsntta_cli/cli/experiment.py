@@ -12,7 +12,7 @@ from zsntta_cli.cli.options import JobOptions, argument, option
 from zsntta_cli.cli.output import command_line, form_of, say_notes
 from zsntta_cli.cli.simulate import stop_if_unfinished
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.settings import LiveSettings
+from zsntta_cli.settings import LiveSettings, MachineSettings
 
 if TYPE_CHECKING:
     from zsntta_cli.report.tables import View
@@ -27,12 +27,7 @@ def run(
     fresh: Annotated[
         bool, option("--fresh", help="Repeat runs that are kept from before.")
     ] = False,
-    device: Annotated[
-        str, option(help="Device of live methods: auto, cpu, cuda, cuda:1.")
-    ] = "auto",
-    workers: Annotated[int, option(help="Threads that read images for live methods.")] = (
-        LiveSettings().workers
-    ),
+    machine: MachineSettings,
 ) -> None:
     """Run what an experiment file says, and write its results.
 
@@ -65,7 +60,7 @@ def run(
         say(note, err=True)
     keeping = Keeping.beside(root, experiment.records, fresh, command_line())
     reporter = ConsoleReporter()
-    live = LiveSettings(str(experiment.data), experiment.sets, device, workers)
+    live = LiveSettings(experiment.data, experiment.sets, **vars(machine))
     session = LiveDevices(live, reporter)
     made_by = jobs_of(jobs.jobs, jobs.engine)
     records = run_all(root, runs, made_by, session, reporter, keeping)

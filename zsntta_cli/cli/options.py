@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import itertools
 import re
+import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,15 +21,18 @@ from zsntta_cli.cli import values
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.settings import (
-    DATA,
     FEATURES,
     LOCAL,
     EncoderChoice,
-    LiveSettings,
     StreamSettings,
     ThresholdSettings,
 )
-from zsntta_cli.settings.options import check, check_choice, option_name, value_type
+from zsntta_cli.settings.options import (
+    check,
+    check_choice,
+    option_name,
+    value_type,
+)
 from zsntta_cli.simulation.runs import declared, no_setting, setting_names
 
 if TYPE_CHECKING:
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Record
 
 Reader = Callable[[str], list[Any]]  # of the values that a text stands for
+_WIDEST = 20  # characters of choices that stand in place of NAME
 _DEFAULT = re.compile(r"(.*) \[([^\]]*)\]", re.DOTALL)
 _METAVARS: dict[Reader, str] = {
     values.whole_numbers: "INTEGERS", values.numbers: "NUMBERS", values.ratios: "NUMBERS",
@@ -87,17 +92,36 @@ def _all_values(value: list[list[Any]] | None) -> list[Any] | None:
 
 _features = partial(option, panel="On which features")
 _how = partial(option, panel="How it runs")
-_live = partial(option, panel="Live methods")
 _chosen = partial(option, panel="Runs")
 _parameter = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
 
+
+def setting(settings: Any, name: str, **rules: Any) -> Any:
+    """The option of a field of a settings class, for a parameter that is None by itself."""
+    [field] = (field for field in dataclasses.fields(settings) if field.name == name)
+    default = field.metadata["shown"] or field.default
+    return _of_setting(field, settings.panel, "none" if default in (None, "") else default, **rules)
+
+
+def _of_setting(
+    field: "dataclasses.Field[Any]", panel: str, default: object = "", **rules: Any
+) -> Any:
+    """The option of a setting, with its range or choices; its parameter may say the default."""
+    about, choices = field.metadata["about"].removesuffix("."), field.metadata["choices"]
+    if field.metadata["within"] is not None and not field.metadata["checked_by"]:
+        about += f" ({field.metadata['within']})"
+    if len(few := "|".join(choices)) > _WIDEST:
+        about += f": {', '.join(choices)}"
+    elif few:
+        rules = {"metavar": few, **rules}
+    about += "" if about.endswith("…") else "."
+    names = [f"--{option_name(field)}"] if value_type(field)[0] is not bool else []  # has a --no-
+    shown = f" [{default}]" if default != "" else ""
+    return option(*names, help=f"{about}{shown}", panel=panel, **rules)
+
+
 EncoderName = Annotated[
-    str | None,
-    _features(
-        "--encoder",
-        help="Folder name of the encoder's features. [the model's, or all]",
-        autocompletion=values.cached_encoders,
-    ),
+    str | None, setting(EncoderChoice, "folder", autocompletion=values.cached_encoders)
 ]
 FeaturesDir = Annotated[Path, _features(help="Folder of the feature files.")]
 DataRoot = Annotated[Path, option(help="Folder of the data sets, to which they are downloaded.")]
@@ -112,21 +136,10 @@ class ModelOptions:
 
     model: Annotated[
         str | None,
-        _features(
-            help="open_clip model name; 'tiny' is the embedded encoder. [ViT-B-16]",
-            parser=values.in_known_case,
-            metavar="NAME",
-        ),
+        setting(EncoderChoice, "model", parser=values.in_known_case, metavar="NAME"),
     ] = None
-    pretrained: Annotated[
-        str | None,
-        _features(
-            help="Weights: open_clip tag, path of a checkpoint, or 'none' (random). [openai]"
-        ),
-    ] = None
-    precision: Annotated[
-        str | None, _features(help="fp32, fp16, bf16, or amp: the released code's autocast. [fp32]")
-    ] = None
+    pretrained: Annotated[str | None, setting(EncoderChoice, "pretrained")] = None
+    precision: Annotated[str | None, setting(EncoderChoice, "precision")] = None
 
     @property
     def given(self) -> dict[str, str]:
@@ -289,24 +302,6 @@ class JobOptions:
     engine: Annotated[str, _how(help="local; or ray, a cluster, which is at RAY_ADDRESS.")] = LOCAL
 
 
-@dataclass(frozen=True)
-class LiveOptions:
-    """What live methods work with."""
-
-    data_root: Annotated[Path, _live(help="Folder of the data sets.")] = DATA
-    dataset: Annotated[
-        list[str] | None, _live(help="NAME=PATH of a set's images.", metavar="NAME=PATH")
-    ] = None
-    device: Annotated[str, _live(help="auto, cpu, cuda, cuda:1.")] = "auto"
-    workers: Annotated[int, _live(help="Threads that read images.")] = LiveSettings().workers
-
-    def settings(self, choice: EncoderChoice | None) -> LiveSettings:
-        """The settings of live methods; `choice` is an encoder that is named."""
-        weights = choice.pretrained if choice and choice.is_file else None
-        datasets = tuple(self.dataset or ())
-        return LiveSettings(str(self.data_root), datasets, self.device, self.workers, weights)
-
-
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """A command with the options of all groups that its parameters are annotated with.
 
@@ -319,7 +314,7 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     options: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         if dataclasses.is_dataclass(parameter.annotation):
-            parts = [*map(_of_group, dataclasses.fields(parameter.annotation))]
+            parts = _of_group(parameter.annotation)
             groups[name] = parameter.annotation, [part.name for part in parts]
         elif parameter.kind is parameter.VAR_KEYWORD:
             parts = _stream_settings()
@@ -332,7 +327,8 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     def call(**given: Any) -> None:
         grouped = {
-            name: group(*(given[part] for part in parts)) for name, (group, parts) in groups.items()
+            name: group(**{part: given[part] for part in parts})
+            for name, (group, parts) in groups.items()
         }
         settings = {name: given[name] for name in usual if given[name] is not None}
         command(**{name: given[name] for name in single}, **grouped, **settings)
@@ -343,14 +339,18 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def _of_group(field: "dataclasses.Field[Any]") -> inspect.Parameter:
-    """The option of a field of a group, whose annotation says it, or which is a setting."""
-    annotation: Any = field.type
-    if field.metadata:
-        about, metavar = _told(field)
-        said = option(help=about, metavar=metavar or None, panel="How it runs")
-        annotation = Annotated[annotation, said]
-    return _parameter(field.name, default=field.default, annotation=annotation)
+def _of_group(group: Any) -> list[inspect.Parameter]:
+    """The options of the fields of a group: of settings, or of annotations that say them."""
+    parts = []
+    for field in dataclasses.fields(group):
+        annotation: Any = field.type
+        if field.metadata:
+            several = typing.get_origin(annotation) is tuple
+            of_field = _of_setting(field, group.panel, **({"metavar": "TEXT"} if several else {}))
+            annotation = Annotated[list[str] if several else annotation, of_field]
+        if typing.get_origin(annotation) is Annotated:
+            parts.append(_parameter(field.name, default=field.default, annotation=annotation))
+    return parts
 
 
 USUAL = ("ratio", "seed", "order", "noise", "limit", "ood_items", "score", "fixed", "queue")
@@ -365,30 +365,13 @@ RARE = tuple(
 def _stream_settings() -> list[inspect.Parameter]:
     """The options of the usual settings of streams and thresholds, which all methods have."""
     parts = []
-    for panel, group in (("Stream", StreamSettings), ("Threshold", ThresholdSettings)):
+    for group in (StreamSettings, ThresholdSettings):
         for field in dataclasses.fields(group):
             if field.name in USUAL:
-                about, metavar = _told(field)
-                default = field.metadata["shown"] or field.default
-                said = option(
-                    f"--{option_name(field)}", panel=panel, reader=reader_of(field),
-                    help=f"{about} [{'none' if default in (None, '') else default}]",
-                    **({"metavar": metavar} if metavar else {}),
-                )  # fmt: skip
-                annotation = Annotated[list[Any] | None, said]
+                of_field = setting(group, field.name, reader=reader_of(field))
+                annotation = Annotated[list[Any] | None, of_field]
                 parts.append(_parameter(field.name, default=None, annotation=annotation))
     return parts
-
-
-def _told(field: "dataclasses.Field[Any]") -> tuple[str, str]:
-    """What help says of a setting, with its range or choices, and the metavar of few choices."""
-    about, choices = field.metadata["about"], field.metadata["choices"]
-    few = "|".join(choices)
-    if field.metadata["within"] is not None and not field.metadata["checked_by"]:
-        about = f"{about.removesuffix('.')} ({field.metadata['within']})."
-    if len(few) > 20:
-        return f"{about.removesuffix('.')}: {', '.join(choices)}.", ""
-    return about, few
 
 
 def reader_of(field: "dataclasses.Field[Any]") -> Reader:

@@ -14,7 +14,6 @@ from zsntta_cli.cli.options import (
     FeaturesDir,
     JobOptions,
     KeepingOptions,
-    LiveOptions,
     argument,
     method_settings,
     option,
@@ -25,7 +24,7 @@ from zsntta_cli.errors import SettingsError, counted, first_line
 from zsntta_cli.methods import METHODS, check_method
 from zsntta_cli.paper.tables import TABLES, PaperTable, parse_names, tables_with
 from zsntta_cli.report.forms import ENDINGS, FIGURE_ENDINGS, FORMS
-from zsntta_cli.settings import FEATURES, ExtractSettings
+from zsntta_cli.settings import FEATURES, ExtractSettings, LiveSettings
 from zsntta_cli.settings.options import check_choice
 from zsntta_cli.settings.prompts import cached_prompt
 from zsntta_cli.simulation.runs import PRESETS, declared
@@ -156,7 +155,7 @@ def paper(
         bool,
         option("--live", panel="Live methods", help="Also run live methods, which may take days."),
     ] = False,
-    live_options: LiveOptions,
+    machine: LiveSettings,
     dry_run: DryRun = False,
 ) -> None:
     """Measure the paper's tables and compare with what it prints.
@@ -218,7 +217,7 @@ def paper(
         else:
             runs = runs_of_paper(wishes, tables or listed, figures)
         if extract:
-            _extract(runs, wishes, live_options, None if dry_run else reporter)
+            _extract(runs, wishes, machine, None if dry_run else reporter)
         if dry_run:
             _say_what_would_be_run(runs, figures, wishes, keeping, live, ctx.params)
             return
@@ -226,8 +225,8 @@ def paper(
     from zsntta_cli.results.runner import jobs_of
     from zsntta_cli.simulation import LiveDevices
 
-    choice = encoder.choice() if encoder.given else None
-    devices = LiveDevices(live_options.settings(choice), reporter) if live else None
+    machine = replace(machine, weights=encoder.choice().file)
+    devices = LiveDevices(machine, reporter) if live else None
     measuring = Measuring(wishes, reporter, keeping, jobs_of(jobs.jobs, jobs.engine), devices)
     is_measured = True
     try:
@@ -264,7 +263,7 @@ def _check_usage(
 def _extract(
     runs: "Sequence[RunSettings]",
     wishes: "Wishes",
-    options: LiveOptions,
+    machine: LiveSettings,
     reporter: "Reporter | None",
 ) -> None:
     """Encode what runs lack, or say it; what fails is left to the runs' own words.
@@ -285,9 +284,9 @@ def _extract(
     if wishes.named:
         check_named(wishes.named)
     settings = ExtractSettings(
-        workers=options.workers, device=options.device, features_dir=wishes.root
+        workers=machine.workers, device=machine.device, features_dir=wishes.root
     )
-    plan = ExtractPlan((), options.data_root)
+    plan = ExtractPlan((), machine.data_root)
     for name, error in extract_for(runs, wishes, plan, settings, reporter).items():
         say(f"note: not extracted: {name}: {first_line(error)}", err=True)
 

@@ -15,7 +15,6 @@ from zsntta_cli.cli.options import (
     FeaturesDir,
     JobOptions,
     KeepingOptions,
-    LiveOptions,
     method_settings,
     option,
 )
@@ -23,7 +22,7 @@ from zsntta_cli.cli.output import ListForm, command_line, form_of, put, say_fore
 from zsntta_cli.cli.values import cached_sets, known_methods, names, texts
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report.forms import ENDINGS, FORMS, TABLE
-from zsntta_cli.settings import FEATURES, RAY
+from zsntta_cli.settings import FEATURES, RAY, LiveSettings
 from zsntta_cli.simulation import LiveDevices
 from zsntta_cli.simulation.runs import PRESETS
 
@@ -156,7 +155,7 @@ def simulate(
         Path | None, _result(help="File for the items of the run (one only): .csv or .h5.")
     ] = None,
     dry_run: DryRun = False,
-    live: LiveOptions,
+    live: LiveSettings,
     **settings: Any,
 ) -> None:
     """Run methods on streams of cached features.
@@ -191,7 +190,7 @@ def simulate(
     form_of(scores, _SCORES, option="--scores")
     choice, reporter = encoder.choice(), ConsoleReporter()
     keeping = Keeping.beside(features_dir, store.file, store.fresh, command_line())
-    session = LiveDevices(live.settings(choice), reporter)
+    session = LiveDevices(replace(live, weights=choice.file), reporter)
     makers = jobs_of(jobs.jobs, jobs.engine)
     recorded: Sequence[Record] = ()
     if record:

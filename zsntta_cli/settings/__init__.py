@@ -14,7 +14,7 @@ from pathlib import Path
 from shlex import quote
 
 from zsntta_cli.errors import SettingsError, short, unknown
-from zsntta_cli.settings.options import Range, Settings, check, check_choice, option
+from zsntta_cli.settings.options import Range, Settings, check, option, option_name
 
 TINY, OPENAI = "tiny", "openai"
 RANDOM_WEIGHTS = "none"
@@ -38,16 +38,24 @@ def hub_folder(model: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class EncoderChoice:
+class EncoderChoice(Settings):
     """An encoder, by open_clip's names; the default is the paper's main one (Sec. 5.1)."""
 
-    model: str = "ViT-B-16"
-    pretrained: str = OPENAI  # a tag, a checkpoint's path, or "none": random weights
-    precision: str = FP32
-    folder: str | None = None  # of features that an unknown encoder made elsewhere
+    panel = "On which features"
+
+    model: str = option("ViT-B-16", "open_clip model name; 'tiny' is the embedded encoder.")
+    pretrained: str = option(
+        OPENAI, "Weights: open_clip tag, path of a checkpoint, or 'none' (random)."
+    )
+    precision: str = option(
+        FP32, "Precision of the encoder; amp is the released code's autocast.", choices=PRECISIONS
+    )
+    folder: str | None = option(  # of features that an unknown encoder made elsewhere
+        None, "Folder name of the encoder's features.", name="encoder", shown="the model's, or all"
+    )
 
     def __post_init__(self) -> None:
-        check_choice("precision", self.precision, PRECISIONS)
+        super().__post_init__()
         own = _CHECKPOINT if self.model.startswith(CHECKPOINT) else ""
         own = _EMBEDDED if self.model == TINY else own
         if own:
@@ -83,13 +91,18 @@ class EncoderChoice:
         for f in dataclasses.fields(self):
             value = getattr(self, f.name)
             if value != f.default and not (f.name == "pretrained" and self.has_own_weights):
-                words.append(f"--{'encoder' if f.name == 'folder' else f.name} {quote(value)}")
+                words.append(f"--{option_name(f)} {quote(value)}")
         return " ".join(words)
 
     @property
     def is_file(self) -> bool:
         """Whether `pretrained` is the path of a file and not a tag."""
         return Path(self.pretrained).is_file()
+
+    @property
+    def file(self) -> str | None:
+        """The path of the file that `pretrained` is, if it is one."""
+        return self.pretrained if self.is_file else None
 
 
 # Sec. 5.1 and the table of backbones.
@@ -110,43 +123,48 @@ def is_tiny(folder: str) -> bool:
     return name == TINY and (precision in PRECISIONS if dash else True)
 
 
-_THREADS = min(os.cpu_count() or 1, 16)
+@dataclass(frozen=True, kw_only=True)
+class MachineSettings(Settings):
+    """What runs an encoder, and reads the images for it."""
+
+    panel = "How it runs"
+
+    device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
+    workers: int = option(  # for each device
+        min(os.cpu_count() or 1, 16), "Threads that read images.", within=Range(least=1)
+    )
 
 
 @dataclass(frozen=True)
-class ExtractSettings(Settings):
+class ExtractSettings(MachineSettings):
     """How and where images are encoded: `batch_size` and `store` alone can change features."""
 
     batch_size: int = option(
         128, "Images in an encoder pass: the last bits of features depend on it.",
         within=Range(least=1),
     )  # fmt: skip
-    workers: int = option(  # for each device
-        _THREADS, "Threads that read images.", within=Range(least=1)
-    )
     skip_broken: bool = option(False, "Leave unreadable images out.")
     overwrite: bool = option(False, "Replace files made from other images.")
     store: str = option(
         FLOAT16, "Type of the features in the file; float32 takes twice the space.", choices=STORES
     )
-    device: str = option("auto", "auto, cpu, cuda, cuda:1 …")
     features_dir: Path = option(FEATURES, "Folder of the feature files.")  # noqa: RUF009
 
 
 @dataclass(frozen=True)
-class LiveSettings:
+class LiveSettings(MachineSettings):
     """The settings by which live methods find images and the encoder; they change no decision."""
 
-    data_root: str = "data"
-    datasets: tuple[str, ...] = ()  # NAME=PATH of folders and archives of images
-    device: str = "auto"
-    workers: int = _THREADS
-    pretrained: str | None = None  # the path of the file of weights, if it has moved
+    panel = "Live methods"
+
+    data_root: Path = option(DATA, "Folder of the data sets.")  # noqa: RUF009
+    datasets: tuple[str, ...] = option((), "NAME=PATH of a set's images.", name="dataset")
+    weights: str | None = None  # the path of the file of weights, if it has moved
 
     def __post_init__(self) -> None:
-        for path in (self.data_root, *self.datasets, self.pretrained or ""):
-            check("\0" not in os.fspath(path), f"{path!r} has a NUL: a path has none.")
-        check(self.workers >= 1, f"workers is {self.workers}, must be 1 or more.")
+        object.__setattr__(self, "data_root", Path(self.data_root))
+        object.__setattr__(self, "datasets", tuple(self.datasets or ()))
+        super().__post_init__()
 
 
 # Pillow warns of an image above the first size, as it may fill the memory; above the second one it
@@ -229,10 +247,12 @@ def parse_order(text: str) -> tuple[str, tuple[float, ...]]:
 class StreamSettings(Settings):
     """The items of a stream and their order (see simulation/stream.py)."""
 
+    panel = "Stream"
+
     # The paper: 0, 0.25, 0.5, 0.75; seeds 0 … 4; M = 8 (Sec. 5.1); noise images of Sec. 4.2.
     ratio: float | str = option(
         0.5, "OOD share of the stream, in [0, 1), or natural: all images of both sets.",
-        within=Range(least=0, below=1), example="0.25 for 25 %", checked_by=parse_ratio,
+        within=Range(least=0, below=1), checked_by=parse_ratio,
     )  # fmt: skip
     seed: int = option(
         0, "Seed of the stream's order and of a random detector.", within=Range(least=0)
@@ -280,6 +300,8 @@ class StreamSettings(Settings):
 @dataclass(frozen=True)
 class ThresholdSettings(Settings):
     """The noise score, and how its threshold is found (see methods/threshold.py)."""
+
+    panel = "Threshold"
 
     score: str = option(  # Eq. 1, or only the best class's logit (methods/match.py)
         MCM, "Noise score of the frozen model.", choices=SCORES

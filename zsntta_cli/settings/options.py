@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 from zsntta_cli.errors import SettingsError, short, unknown
 
@@ -29,26 +29,23 @@ LARGEST_SCALE = 1e6  # of logits, which must be numbers in single precision; CLI
 class Range:
     """The values that a number may take: `least` and `most` belong to it, `above` and `below` not.
 
-    Each side has at most one of its two bounds.
+    Each side has at most one of its two bounds, and the lower side has one.
     """
 
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    below: float | None = None
+    least: float = -math.inf
+    above: float = -math.inf
+    most: float = math.inf
+    below: float = math.inf
 
     def __contains__(self, value: float) -> bool:
         if not (abs(value) <= _LARGEST if isinstance(value, Integral) else math.isfinite(value)):
             return False  # 10**400 is a whole number, too
-        low = value >= self.least if self.least is not None else True
-        low &= value > self.above if self.above is not None else True
-        high = value <= self.most if self.most is not None else True
-        return bool(low and high and (value < self.below if self.below is not None else True))
+        return bool(self.least <= value <= self.most and self.above < value < self.below)
 
     def __str__(self) -> str:
-        opened, low = ("[", self.least) if self.least is not None else ("(", self.above)
-        closed, high = ("]", self.most) if self.most is not None else (")", self.below)
-        if high is not None:
+        opened, low = ("(", self.above) if math.isfinite(self.above) else ("[", self.least)
+        closed, high = (")", self.below) if math.isfinite(self.below) else ("]", self.most)
+        if math.isfinite(high):
             return f"in {opened}{low:,}, {high:,}{closed}"
         return f"{low:,} or more" if opened == "[" else f"above {low:,}"
 
@@ -70,7 +67,6 @@ def option(
     *,
     choices: tuple[str, ...] = (),
     within: Range | None = None,
-    example: str = "",
     name: str = "",
     shown: str = "",
     checked_by: Callable[[Any], object] | None = None,
@@ -82,8 +78,8 @@ def option(
     them, which `choices` only describe, and for numbers that may also be texts.
     """
     metadata = {
-        "about": about, "choices": choices, "within": within, "example": example, "name": name,
-        "shown": shown, "checked_by": checked_by,
+        "about": about, "choices": choices, "within": within, "name": name, "shown": shown,
+        "checked_by": checked_by,
     }  # fmt: skip
     return field(default=default, metadata=metadata)
 
@@ -96,12 +92,18 @@ def option_name(declared: "Field[Any]") -> str:
 def value_type(declared: "Field[Any]") -> tuple[type, bool]:
     """The type of a setting's values (the first one of a union), and whether it may be None."""
     annotation: Any = declared.type
-    kinds = typing.get_args(annotation) or (annotation,)
-    return kinds[kinds[0] is types.NoneType], types.NoneType in kinds
+    is_union = isinstance(annotation, types.UnionType)
+    kinds = typing.get_args(annotation) if is_union else (annotation,)
+    return kinds[0], types.NoneType in kinds
 
 
 class Settings:
-    """The base class of settings: values have their fields' types and are within their ranges."""
+    """The base class of settings: values have their fields' types and are within their ranges.
+
+    Each field that is declared by `option` is an option of the commands that take the class.
+    """
+
+    panel: ClassVar[str]  # the heading in help texts
 
     def __post_init__(self) -> None:
         for declared in dataclasses.fields(self):  # type: ignore[arg-type]
@@ -112,28 +114,21 @@ class Settings:
             if isinstance(value, str) and metadata.get("checked_by"):
                 metadata["checked_by"](value)
                 continue
-            wanted, words = _KINDS.get(kind, (kind, f"a {kind.__name__}"))
+            name, within = option_name(declared), metadata.get("within")
+            wanted, words = _KINDS.get(
+                kind, (typing.get_origin(kind) or kind, f"a {kind.__name__}")
+            )
             if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
                 words = "true or false" if kind is bool else words
             elif metadata.get("choices") and value not in metadata["choices"]:
-                raise unknown(option_name(declared), str(value), metadata["choices"])
-            elif metadata.get("within") is None or value in metadata["within"]:
+                raise unknown(name, str(value), metadata["choices"])
+            elif within is None or value in within:
                 continue
             else:
-                words = f"{metadata['within']}"
-                if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
-                    words += f", and at most {_LARGEST:,}"
-                elif metadata["example"]:
-                    words += f": {metadata['example']}"
-            raise SettingsError(
-                f"{option_name(declared)} is {_value_text(value)}, must be {words}."
-            )
-
-
-def _value_text(value: Any) -> str:
-    """A value as messages show it, cut to one short line."""
-    text = "none" if value is None else ascii(value) if isinstance(value, str) else str(value)
-    return short(text)
+                is_large = isinstance(value, Integral) and abs(int(value)) > _LARGEST
+                words = f"{within}{f', and at most {_LARGEST:,}' * is_large}"
+            text = "none" if value is None else ascii(value) if isinstance(value, str) else value
+            raise SettingsError(f"{name} is {short(str(text))}, must be {words}.")
 
 
 def check(ok: bool, message: str) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -186,7 +185,7 @@ class LiveSession:
         if not all(isinstance(name, str) for name in names):
             raise StoreError(f"{path} does not say which encoder made it: extract the set here.")
         model, weights, precision = map(str, names)
-        choice = EncoderChoice(model, self.settings.pretrained or weights, precision)
+        choice = EncoderChoice(model, self.settings.weights or weights, precision)
         if choice not in self._encoders:
             self._encoders = {choice: load_encoder(choice, self.settings.device)}
             self._encoders[choice].tell(self.reporter.note)
@@ -281,7 +280,7 @@ def _load_images(source: Features, settings: LiveSettings, image_size: int) -> I
     name = source.source["split"]["of"] if "split" in source.source else source.name
     spec = _spec(name, settings.datasets)
     as_shown = source.source.get(AS_SHOWN) is True
-    images = datasets.load_images(spec, Path(settings.data_root), as_shown)
+    images = datasets.load_images(spec, settings.data_root, as_shown)
     return limited(images, source.source.get("limit"))
 
 
