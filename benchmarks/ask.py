@@ -105,7 +105,8 @@ def main() -> None:
     counts = [int(count) for count in given.questions.split(",")]
     id_set = store.read(given.folder / f"{given.id}.h5")
     names = given.ood.split(",") if given.ood else []
-    oods = [store.read(given.folder / f"{name}.h5") for name in names] or [None]
+    oods: list[Features | None] = [store.read(given.folder / f"{name}.h5") for name in names]
+    oods = oods or [None]
     title = f"{given.id} with {given.ood or 'its other classes'}"
     named = [f"{count} {what}" for count in counts for what in ("questions", "learned")]
     table = Table("noise", *named, title=title)

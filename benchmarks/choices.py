@@ -76,7 +76,7 @@ def means(given: argparse.Namespace, method: str, values: dict[str, Any]) -> dic
     """The mean of each metric over pairs and seeds; of one that a method has not, nothing."""
     records = []
     for id_set in given.id_sets:
-        words = {"words": f"not-{id_set}"} if needs_words(method) else {}
+        words: dict[str, Any] = {"words": f"not-{id_set}"} if needs_words(method) else {}
         records += zsntta.simulate(
             method, id_set=id_set, ood_set=given.ood_sets, encoder=given.encoder,
             features_dir=given.features_dir, ratio=0.5, noise="none", seed=range(given.seeds),

@@ -15,7 +15,7 @@ cells        in how many cells (pair, seed, ratio, photos) cull is above ZS-CLIP
 
 import argparse
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def cell(method: str, classes: Classes, rows: np.ndarray, labels: np.ndarray) ->
     return Cell(2 * acc_s * acc_n / max(acc_s + acc_n, 1e-12), clean_flagged)
 
 
-def measured(id_set: Features, ood_set: Features, photos: int, seed: int):
+def measured(id_set: Features, ood_set: Features, photos: int, seed: int) -> Any:
     """Accuracies (names, photos, left out) and scale; cells by form, method, ratio."""
     generator = np.random.default_rng(seed)
     rows, labels = id_set.image_features.astype(np.float32), id_set.labels

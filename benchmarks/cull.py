@@ -9,6 +9,7 @@ Features are random, of 512 dims: a real stream has structure that they lack; th
 
 import time
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def replayed(method: str, data: StreamData) -> float:
 
 def pushed(data: StreamData, items: int = 3_000) -> list[float]:
     """Mean microseconds of a push of a single item, of each method."""
-    known = {"generic": data.pool.generic, "is_level_known": True}
+    known: dict[str, Any] = {"generic": data.pool.generic, "is_level_known": True}
     text = data.pool.text_features
     detectors = [Detector(text, 100.0, method=name, **known) for name in PAIR]
     seconds = [0.0, 0.0]

@@ -81,7 +81,9 @@ def drawn(
     return Folder(text[chosen], features[order], order >= len(own))
 
 
-def decided(given: argparse.Namespace, of: Features, folder: Folder, method: str, seed: int):
+def decided(
+    given: argparse.Namespace, of: Features, folder: Folder, method: str, seed: int
+) -> Verdicts:
     """Verdicts of a method that knows nothing else."""
     scale = of.identity["logit_scale"]
     own = {"cull_low": given.low} if method == "cull" and given.low is not None else {}
@@ -109,7 +111,7 @@ def counts(
         folder = drawn(given, sets, images, ratio, seed)
         flags = []
         for method in METHODS:
-            verdicts: Verdicts = decided(given, sets[0], folder, method, seed)
+            verdicts = decided(given, sets[0], folder, method, seed)
             flags.append(verdicts.noise | verdicts.unsure)
         flags += verdicts.noise, verdicts.unsure  # of the last method
         totals += [counted(folder.is_noise, flagged) for flagged in flags]
@@ -136,7 +138,8 @@ def main() -> None:
         for ratio in map(float, given.ratio.split(",")):
             some = oods if ratio else oods[:1]
             found = [counts(given, (id_set, ood), images, ratio) for ood in some]
-            total, worst = sum(total for total, _ in found), max(worst for _, worst in found)
+            total = np.sum([total for total, _ in found], 0)
+            worst = max(worst for _, worst in found)
             cells = [cell(count) for count in total[:-1]]
             cells += [cell(total[-1], precision=False), f"{100 * worst:.0f}"]
             table.add_row(images, f"{100 * ratio:.0f} %", *cells)

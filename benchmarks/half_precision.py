@@ -13,19 +13,22 @@ Acc_H in points, the largest of all pairs and draws. 50 % noise, nothing injecte
 
 import argparse
 import itertools
+import tempfile
 import warnings
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets import default_prompt
 from zsntta_cli.simulation.runs import build_run
 from zsntta_cli.simulation.simulator import Simulator
-from zsntta_cli.simulation.sources import Library
 
 METHODS = (
     "zs-clip", "adand", "cull", "tda", "oga", "onzeta", "bca", "dota", "dla", "dmn",
@@ -46,31 +49,31 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Drawn(Library):
-    """Features in float32: as the encoder may have given them before float16 rounded them."""
-
-    def __init__(self, root: Path, draw: int) -> None:
-        self._draw = draw
-        super().__init__(root)
-
-    def _read_file(self, encoder: str, name: str) -> Features:
-        features = super()._read_file(encoder, name)
-        if features.image_features.dtype != np.float16 or not len(features):
-            return features
-        stored = np.asarray(features.image_features[:], np.float16)
-        rng = np.random.default_rng((self._draw, zlib.crc32(name.encode())))
-        unit = np.spacing(np.abs(stored)).astype(np.float32)
-        drawn = stored.astype(np.float32) + unit * rng.uniform(-0.5, 0.5, stored.shape)
-        return replace(features, image_features=drawn.astype(np.float32))
+def drawn(features: Features, draw: int) -> NDArray[np.floating]:
+    """Rows in float32: as the encoder may have given them before float16 rounded them."""
+    stored = features.image_features[:]
+    if stored.dtype != np.float16 or not len(features):
+        return stored
+    rng = np.random.default_rng((draw, zlib.crc32(features.name.encode())))
+    unit = np.spacing(np.abs(stored)).astype(np.float32)
+    rows = stored.astype(np.float32) + unit * rng.uniform(-0.5, 0.5, stored.shape)
+    return rows.astype(np.float32)
 
 
-class Rounded(Library):
-    """Features as float16 keeps them."""
+def rounded(features: Features) -> NDArray[np.floating]:
+    """Rows as float16 keeps them."""
+    return features.image_features[:].astype(np.float16)
 
-    def _read_file(self, encoder: str, name: str) -> Features:
-        features = super()._read_file(encoder, name)
-        rows = np.asarray(features.image_features[:], np.float16)
-        return replace(features, image_features=rows)
+
+def copied(
+    given: argparse.Namespace, root: Path, rows: Callable[[Features], NDArray[np.floating]]
+) -> Simulator:
+    """Runs on copies of all files, with other rows."""
+    for path in sorted((given.features_dir / given.encoder).glob("*.h5")):
+        features, target = store.read(path), root / given.encoder / path.name
+        other = replace(features, path=target, image_features=rows(features))
+        store.write(other, store.read_sample_ids(path))
+    return Simulator(root)
 
 
 def differences(
@@ -86,7 +89,8 @@ def differences(
         )  # fmt: skip
         before, after = own.replay(run), stored.replay(run)
         other_class = before.judged.class_index != after.judged.class_index
-        other_noise = before.judged.noise != after.judged.noise
+        decisions = [replay.judged.is_noise for replay in (before, after)]
+        other_noise = np.not_equal(*map(np.asarray, decisions))
         acc_h = after.record().metric("acc_h") - before.record().metric("acc_h")
         changes.append(
             np.array([1000 * other_class.mean(), 1000 * other_noise.mean(), 100 * acc_h])
@@ -97,15 +101,21 @@ def differences(
 def main() -> None:
     given = options()
     warnings.simplefilter("ignore")
-    stored = Simulator(Rounded(given.features_dir))
-    draws = [Simulator(Drawn(given.features_dir, draw)) for draw in range(given.draws)]
-    print("| method | classes of 1,000 | noise decisions of 1,000 | Acc_H, at most |")
-    print("|---|---:|---:|---:|")
-    for method in given.methods:
-        rows = np.array([row for own in draws for row in differences(given, stored, own, method)])
-        classes, noise, _ = rows.mean(axis=0)
-        acc_h = rows[np.abs(rows[:, 2]).argmax(), 2]
-        print(f"| `{method}` | {classes:.1f} | {noise:.1f} | {acc_h:+.2f} |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        stored = copied(given, Path(folder, "stored"), rounded)
+        draws = [
+            copied(given, Path(folder, str(draw)), partial(drawn, draw=draw))
+            for draw in range(given.draws)
+        ]
+        print("| method | classes of 1,000 | noise decisions of 1,000 | Acc_H, at most |")
+        print("|---|---:|---:|---:|")
+        for method in given.methods:
+            rows = np.array(
+                [row for own in draws for row in differences(given, stored, own, method)]
+            )
+            classes, noise, _ = rows.mean(axis=0)
+            acc_h = rows[np.abs(rows[:, 2]).argmax(), 2]
+            print(f"| `{method}` | {classes:.1f} | {noise:.1f} | {acc_h:+.2f} |", flush=True)
 
 
 if __name__ == "__main__":

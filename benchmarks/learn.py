@@ -12,16 +12,22 @@ with it; means of all folders. The last column is the largest loss of AUROC of o
 
 import argparse
 import copy
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from sklearn.metrics import roc_auc_score
 
-from zsntta_cli import Detector
+from zsntta_cli import Detector, Verdicts
 from zsntta_cli.cache import store
+
+Features = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 
 
 def options() -> argparse.Namespace:
@@ -37,7 +43,7 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def worlds(given: argparse.Namespace, seed: int):
+def worlds(given: argparse.Namespace, seed: int) -> Iterator[tuple[Detector, Features, Features]]:
     """Detectors with features of ID and of noise to draw from."""
     for id_set in (store.read(given.folder / f"{name}.h5") for name in given.id.split(",")):
         [text] = (text.features for text in id_set.texts.values())
@@ -54,7 +60,7 @@ def worlds(given: argparse.Namespace, seed: int):
             yield Detector(words, scale, normalized=id_set.normalized), clean, noise
 
 
-def folders(given: argparse.Namespace):
+def folders(given: argparse.Namespace) -> Iterator[tuple[Detector, Features, Mask]]:
     """Detectors that have seen nothing, folders' features, and which of them are noise."""
     for seed in range(given.draws):
         for detector, clean, noise in worlds(given, seed):
@@ -69,22 +75,24 @@ def folders(given: argparse.Namespace):
                     yield detector, features, order >= len(own)
 
 
-def shown_first(margins: np.ndarray, count: int) -> np.ndarray:
+def shown_first(margins: Features, count: int) -> Numbers:
     """Numbers of the images that the review page shows first."""
     orders = (np.argsort(values, kind="stable") for values in (abs(margins), -margins))
     turns = zip(*orders, strict=True)
     return np.array(list(dict.fromkeys(chain.from_iterable(turns)))[:count])
 
 
-def figures(verdicts, noise: np.ndarray, rest: np.ndarray) -> list[float]:
+def figures(verdicts: Verdicts, noise: Mask, rest: Numbers) -> list[float]:
     """AUROC, precision and recall on the images of some numbers, in %."""
-    flagged, noise = verdicts.noise[rest], noise[rest]
+    flagged, noise = verdicts.flagged[rest], noise[rest]
     right = (flagged & noise).sum()
     area = roc_auc_score(noise, verdicts.margin[rest])
     return [100 * area, 100 * right / max(flagged.sum(), 1), 100 * right / noise.sum()]
 
 
-def taught(detector, features, noise, counts):
+def taught(
+    detector: Detector, features: Features, noise: Mask, counts: Sequence[int]
+) -> Iterator[tuple[int, list[list[float]]]]:
     """Figures on the rest by each number of answers: of the method alone, and with them."""
     before = detector.decide_all(features)
     for count in counts:
@@ -98,14 +106,14 @@ def taught(detector, features, noise, counts):
         yield count, [figures(each, noise, rest) for each in (before, after)]
 
 
-def cell(values: np.ndarray) -> str:
+def cell(values: Features) -> str:
     return " / ".join(f"{value:.1f}" for value in values)
 
 
 def main() -> None:
     given = options()
     counts = [int(count) for count in given.answers.split(",")]
-    by_count: dict[int, list] = {count: [] for count in counts}
+    by_count: dict[int, list[list[list[float]]]] = {count: [] for count in counts}
     for detector, features, noise in folders(given):
         for count, pair in taught(detector, features, noise, counts):
             by_count[count].append(pair)

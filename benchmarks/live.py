@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -66,10 +66,12 @@ def live_data(encoder, samples: int, classes: int):  # type: ignore[no-untyped-d
 def settings(method: str, samples: int):  # type: ignore[no-untyped-def]
     from zsntta_cli.simulation.runs import build_run
 
-    every = {"update_every": min(samples, 64)} if method == "sotta" else {}
-    gt = {"pipeline": "gt"} if method in ("tent", "sotta", "tpt") else {}
-    batch = {"batch_size": 64} if method == "tent" else {}
-    confident = {"confidence": 0.0} if method == "sotta" else {}  # random weights are not
+    every: dict[str, Any] = {"update_every": min(samples, 64)} if method == "sotta" else {}
+    gt: dict[str, Any] = {"pipeline": "gt"} if method in ("tent", "sotta", "tpt") else {}
+    batch: dict[str, Any] = {"batch_size": 64} if method == "tent" else {}
+    confident: dict[str, Any] = (
+        {"confidence": 0.0} if method == "sotta" else {}
+    )  # random weights are not
     return build_run(method, "", "bench", None, PROMPT, **gt, **batch, **every, **confident)
 
 
@@ -115,7 +117,8 @@ def one(model: str, classes: int, device: str, samples: int, method: str, versio
     if version == PLAIN:
         plain_live.PLAIN[method](data, run)
     else:
-        list(METHODS[method](data, run.options, run.threshold).run())
+        live: Any = METHODS[method]
+        list(live(data, run.options, run.threshold).run())
     seconds = time.perf_counter() - started
     print(json.dumps([[seconds / samples, peak_memory(device)]]))
 

@@ -9,9 +9,10 @@ from contextlib import nullcontext
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from zsntta_cli.methods.base import Decisions
-from zsntta_cli.methods.live import sotta, tpt
+from zsntta_cli.methods.live import sotta, tpt, tuned
 from zsntta_cli.methods.live.base import LiveData, adapting, batch_statistics, norm_layers
 from zsntta_cli.methods.live.views import load_views
 from zsntta_cli.methods.threshold import OnlineThreshold
@@ -48,9 +49,17 @@ class Plain:
         return Decisions(class_index.int().cpu().numpy(), u > found, 1 - u, found)
 
 
+def adapts_on(
+    plain: Plain, items: NDArray[np.int64], is_noise: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    data = plain.data
+    assert is_noise is not None
+    return tuned.adapts_on(data.stream, plain.pipeline, items, is_noise, data.truly_clean)
+
+
 def minimise(optimizer: torch.optim.Optimizer, loss: torch.Tensor) -> None:
     optimizer.zero_grad()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
 
 
@@ -71,7 +80,7 @@ def tent(data: LiveData, settings: RunSettings) -> Decisions:
             with batch_statistics(tower, 0.0):
                 logits = plain.logits(images)  # of the whole batch, whose statistics BatchNorm has
                 parts.append(plain.decide(logits))
-                chosen = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)
+                chosen = adapts_on(plain, batch, parts[-1].is_noise)
                 if chosen.any():
                     minimise(optimizer, entropies(logits[torch.from_numpy(chosen)]).mean())
     return Decisions.joined(parts)
@@ -92,7 +101,7 @@ def sotta_by_items(data: LiveData, settings: RunSettings) -> Decisions:
             with torch.no_grad():
                 parts.append(plain.decide(plain.logits(image)))
             (one,) = parts[-1].class_index.tolist()
-            enters = data.adapts_on(plain.pipeline, batch, parts[-1].is_noise)[0]
+            enters = adapts_on(plain, batch, parts[-1].is_noise)[0]
             if enters and parts[-1].id_score[0] >= options.confidence:
                 if len(memory) == options.memory:
                     drop(memory, one, chance)
@@ -121,7 +130,7 @@ def sharpness_step(plain, images, parameters, optimizer) -> None:  # type: ignor
         for p, g in zip(parameters, gradients, strict=True):
             p.add_(rho * g / norm)
     optimizer.zero_grad()
-    entropies(plain.logits(images), 1e-6).mean().backward()
+    entropies(plain.logits(images), 1e-6).mean().backward()  # type: ignore[no-untyped-call]
     with torch.no_grad():
         for p, value in zip(parameters, here, strict=True):
             p.copy_(value)
@@ -148,7 +157,7 @@ def tpt_by_items(data: LiveData, settings: RunSettings) -> Decisions:
         context = initial.clone().requires_grad_()
         uncertainty = u.double().cpu().numpy()
         is_noise = uncertainty >= asked(uncertainty)
-        if data.adapts_on(plain.pipeline, np.array([item]), is_noise)[0]:
+        if adapts_on(plain, np.array([item]), is_noise)[0]:
             optimizer = torch.optim.AdamW([context], options.learning_rate)
             logits = scale * features @ plain.text(context).T
             kept = entropies(logits).argsort()[: max(1, int(len(views) * options.keep))]

@@ -46,9 +46,8 @@ def imported(given: argparse.Namespace) -> dict[str, Features]:
             continue
         name = re.sub(r"-(val|test)$", "", path.stem)
         text = path.with_name(f"text-{name.partition('-')[0]}.npz")
-        text = text if text.exists() else None
-        plan = ImportPlan(name, path, None, None, text, given.encoder)
-        found[name] = store.read(import_features(plan, given.features_dir).features.path)
+        plan = ImportPlan(name, path, None, None, text if text.exists() else None, given.encoder)
+        found[name] = import_features(plan, given.features_dir, print)
         print(f"{name}: {len(found[name]):,} images, {len(found[name].class_names)} classes")
     return found
 
@@ -80,10 +79,8 @@ def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set:
     name = words_name(f"not-{id_set}")
     path, identity = feature_path(given.features_dir, given.encoder, name), sets[id_set].identity
     source, no_rows = {"of": "class names of other sets"}, np.empty((0, own.shape[1]), np.float16)
-    text, no_labels = Text(prompt, np.stack(rows)), np.empty(0, np.int32)
-    listed = Features(
-        path, WORDS, name, identity, source, no_rows, no_labels, tuple(words), {prompt: text}
-    )
+    texts, no_labels = {prompt: Text(prompt, np.stack(rows))}, np.empty(0, np.int32)
+    listed = Features(path, WORDS, name, identity, source, no_rows, no_labels, tuple(words), texts)
     store.write(listed, [])
     return len(words)
 

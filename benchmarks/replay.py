@@ -28,10 +28,11 @@ from zsntta_cli import Detector
 from zsntta_cli.cache import store
 from zsntta_cli.cache.store import Features, Text
 from zsntta_cli.datasets.names import DATASET
-from zsntta_cli.methods.base import Pool, StreamData
+from zsntta_cli.methods.base import Decisions, Pool, StreamData
 from zsntta_cli.methods.detectors import adand, cull, zs_clip
+from zsntta_cli.methods.method import Method
 from zsntta_cli.methods.scores import zero_shot
-from zsntta_cli.simulation.runs import build_run
+from zsntta_cli.simulation.runs import RunSettings, build_run
 
 PROMPT = "a photo of a {}."
 DIM = 512
@@ -92,6 +93,10 @@ def stream(items: int, classes: int = 10) -> StreamData:
     return data
 
 
+def pushed(method: type[Method], data: StreamData, run: RunSettings) -> Decisions:
+    return method(data, run.options, run.threshold).push(data)
+
+
 def shown(seconds: float) -> str:
     return f"{seconds * 1e3:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
 
@@ -104,15 +109,14 @@ def in_process(table: Table) -> None:
     plain = median_time(lambda: reference.adand(short, run, weight, bias), 3) / 1_500 * items
     plain_zs = median_time(lambda: reference.zs_clip(short, zs), 3) / 1_500 * items
     data = stream(items)
-    adand.AdaND(data, run.options, run.threshold).push(data)
-    ours = median_time(lambda: adand.AdaND(data, run.options, run.threshold).push(data))
+    pushed(adand.AdaND, data, run)
+    ours = median_time(lambda: pushed(adand.AdaND, data, run))
     table.add_row("AdaND, 22,500 x 512, in process", shown(ours), "80 ms", f"{plain / ours:,.0f}")
-    ours = median_time(lambda: zs_clip.ZsClip(data, zs.options, zs.threshold).push(data))
+    ours = median_time(lambda: pushed(zs_clip.ZsClip, data, zs))
     table.add_row("ZS-CLIP, 22,500, in process", shown(ours), "45 ms", f"{plain_zs / ours:,.0f}")
     for count in (10_000, 100_000, 1_000_000):
         data = stream(count)
-        method = functools.partial(adand.AdaND, data, run.options, run.threshold)
-        seconds = median_time(lambda method=method, data=data: method().push(data), 3)
+        seconds = median_time(functools.partial(pushed, adand.AdaND, data, run), 3)
         table.add_row(f"AdaND, microseconds an item of {count:,}", f"{seconds / count * 1e6:.2f}")
 
 
@@ -123,9 +127,7 @@ def cull_rows(table: Table) -> None:
         data = stream(8_000, classes)
         assert len(data.pool.detail.entropy) == 8_000  # once for a pool, not for a stream
         with threadpool_limits(1, "blas"):  # as `simulate` runs; SciPy's is loaded by now
-            seconds = median_time(
-                lambda data=data: cull.Cull(data, run.options, run.threshold).push(data), 5
-            )
+            seconds = median_time(functools.partial(pushed, cull.Cull, data, run), 5)
         name = f"cull, microseconds an item, {classes:,} classes"
         table.add_row(name, f"{seconds / 8_000 * 1e6:.1f}", budget)
 

@@ -81,8 +81,8 @@ def tda(_folder: Path, classes: int) -> float:
     text = rng.normal(size=(classes, DIM)).astype(np.float32)
     text /= np.linalg.norm(text, axis=1, keepdims=True)
     features = 3 * text[rng.integers(classes, size=count)] + rng.normal(size=(count, DIM)) / 4
-    features = features.astype(np.float32)
-    pool = Pool(features, text, 100.0, zero_shot(features, text, 100.0))
+    rows = features.astype(np.float32)
+    pool = Pool(rows, text, 100.0, zero_shot(rows, text, 100.0))
     data = StreamData(pool, np.arange(count), np.zeros(count, bool))
     method = METHODS["tda"]
     with threadpool_limits(1, "blas"):

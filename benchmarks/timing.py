@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -158,7 +158,7 @@ def timed(data: LiveData, run: RunSettings, batch_size: int, warm_up: int) -> fl
 
 def steps(data: LiveData, run: RunSettings, batch_size: int) -> Iterator[int]:
     """Go through the stream, and give the number of items whenever some are decided."""
-    method = METHODS[run.method]
+    method: Any = METHODS[run.method]
     if method.live:
         for decisions in method(data, run.options, run.threshold).run():
             yield len(decisions.class_index)
