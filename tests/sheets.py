@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Sheet, SheetRow
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Sheet
 
 NAMES = st.text("abcdefgh", min_size=1, max_size=14)
 VALUES = st.builds(
@@ -19,11 +19,8 @@ def sheets_of_any_size(draw):
     metrics = tuple(draw(st.lists(NAMES, min_size=1, max_size=5)))
     names = draw(st.lists(NAMES, min_size=1, max_size=6, unique=True))
     columns = dict.fromkeys([*names, *[AVERAGE] * draw(st.booleans())], metrics)
-    rows = [
-        SheetRow(
-            tuple(draw(st.text("xyz ", min_size=1, max_size=30)) for _ in range(labels)),
-            {name: [draw(VALUES) for _ in heads] for name, heads in columns.items()},
-        )
-        for _ in range(draw(st.integers(1, 4)))
-    ]
-    return Sheet("title", ("Method", "Noise", "warmup")[:labels], columns, rows)
+    sheet = Sheet("title", ("Method", "Noise", "warmup")[:labels], columns)
+    for _ in range(draw(st.integers(1, 4))):
+        texts = [draw(st.text("xyz ", min_size=1, max_size=30)) for _ in range(labels)]
+        sheet.add(texts, {name: [draw(VALUES) for _ in heads] for name, heads in columns.items()})
+    return sheet

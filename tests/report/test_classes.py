@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from zsntta_cli.report.classes import class_rows
+from zsntta_cli.report.tables import class_rows
 from zsntta_cli.simulation.metrics import Judged
 
 NAMES = ("cat", "dog", "ox")

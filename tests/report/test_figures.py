@@ -11,7 +11,7 @@ from kept import run_of
 from PIL import Image
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.comparisons import fixed, mean_ranks, means, ranks, ratio
+from zsntta_cli.report.comparisons import fixed, means, ranks, ratio
 from zsntta_cli.report.distributions import difference, gradients, scores
 from zsntta_cli.report.drawing import drawn, looks_of
 from zsntta_cli.report.figure import POINTS, point_rows
@@ -288,16 +288,3 @@ def test_a_metric_that_a_kind_does_not_show_is_refused(kind, metric, message):
         plot(pair_runs(), kind, Filters(), metric)
     assert plot(pair_runs(), "ratio", Filters(), "auroc").panels[0].y == "AUROC (%)"
     assert set(METRICS) == set(KINDS["means"].metrics)
-
-
-def test_mean_ranks_by_hand():
-    by_row = {
-        "a": {"w": 0.3, "x": 0.9, "y": 0.5},
-        "b": {"z": 1.0, "x": 0.9, "y": 0.7},
-        "c": {"x": 0.1, "y": 0.6},
-    }
-    assert mean_ranks(by_row, METRICS["acc_h"]) == {
-        "a": {"x": 1.5, "y": 3.0}, "b": {"x": 1.5, "y": 1.0}, "c": {"x": 3.0, "y": 2.0},
-    }  # fmt: skip
-    lowest = mean_ranks(by_row, METRICS["fpr95"])
-    assert [ranks["x"] for ranks in lowest.values()] == [2.5, 2.5, 1.0]

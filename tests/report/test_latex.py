@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sheets import sheets_of_any_size
 from typed import typed
 
-from zsntta_cli.report.forms import draw
-from zsntta_cli.report.sheet import AVERAGE, Best, Sheet, SheetRow
+from zsntta_cli.report.forms import in_form
+from zsntta_cli.report.sheet import AVERAGE, Best, Sheet
 
 compiled = pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 NARROW = r"\documentclass{article}\textwidth%s\hsize\textwidth\linewidth\hsize\columnwidth\hsize"
@@ -43,13 +43,14 @@ def demo_like(spread="", rows=5):
     """A table as the README's: three methods at some ratios, four sets, three metrics."""
     names = ("glyphs", "textures", "other-shapes", "digits", AVERAGE)
     columns = dict.fromkeys(names, ("Acc_S", "Acc_N", "Acc_H"))
-    lines = [
-        SheetRow((m, f"{r}%"), {c: [Best(f"7{r % 10}.21{spread}")] * 3 for c in columns}, r == 0)
-        for m in ("zs-clip", "adand", "cull")
-        for r in range(rows)
-    ]
-    notes = ["'digits' is smaller than the streams need: its images are shown up to 5.56 times."]
-    return Sheet("ID: shapes, tiny, preset paper", ("Method", "Noise"), columns, lines, notes)
+    sheet = Sheet("ID: shapes, tiny, preset paper", ("Method", "Noise"), columns)
+    for m in ("zs-clip", "adand", "cull"):
+        for r in range(rows):
+            values = [Best(f"7{r % 10}.21{spread}")] * 3
+            sheet.add((m, f"{r}%"), dict.fromkeys(columns, values), r == 0)
+    said = "'digits' is smaller than the streams need: its images are shown up to 5.56 times."
+    sheet.notes.append(said)
+    return sheet
 
 
 @compiled
@@ -59,7 +60,7 @@ def test_the_tables_of_the_readme_and_of_the_paper_fit(tmp_path, size):
     papers = [typed("paper", n, *published).stdout for n in ("20", "2")]
     papers.append(typed("methods", "list", "--format", "latex").stdout)
     assert all(r"\begin{tabular}" in text for text in papers)
-    drawn = draw([demo_like(), demo_like("±0.25", rows=40)], "latex")
+    drawn = in_form("latex", [demo_like(), demo_like("±0.25", rows=40)])
     assert overfull(tmp_path, *papers, drawn, size=size) == []
 
 
@@ -68,11 +69,11 @@ def test_the_tables_of_the_readme_and_of_the_paper_fit(tmp_path, size):
 @given(st.lists(sheets_of_any_size(), min_size=30, max_size=30))
 def test_every_table_fits(tmp_path_factory, sheets):
     for size in ("article", "column"):
-        assert overfull(tmp_path_factory.mktemp("tex"), draw(sheets, "latex"), size=size) == []
+        assert overfull(tmp_path_factory.mktemp("tex"), in_form("latex", sheets), size=size) == []
 
 
 def test_what_the_marks_mean_stands_in_the_text():
-    printed = [line for line in draw([demo_like()], "latex").splitlines() if line[0] != "%"]
+    printed = [line for line in in_form("latex", [demo_like()]).splitlines() if line[0] != "%"]
     assert "A bold value is the best mean of the rows" in printed[-2]
     assert "shown up to 5.56 times" in printed[-2]
 
@@ -80,7 +81,7 @@ def test_what_the_marks_mean_stands_in_the_text():
 def test_a_table_with_a_caption_is_a_float():
     sheet = demo_like()
     sheet.caption, sheet.reference = "50 % noise", "tab:main"
-    latex = draw([sheet], "latex")
+    latex = in_form("latex", [sheet])
     begin = "\\begin{table}\n\\centering\n\\caption{50 \\% noise}\n\\label{tab:main}\n"
     assert begin in latex
-    assert r"\begin{center}" in draw([demo_like()], "latex")
+    assert r"\begin{center}" in in_form("latex", [demo_like()])

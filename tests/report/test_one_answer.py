@@ -29,7 +29,7 @@ from kept import kept_run
 from zsntta_cli.errors import SettingsError
 from zsntta_cli.report import figures, table
 from zsntta_cli.report.figure import point_rows
-from zsntta_cli.report.forms import draw
+from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.page.page import page
 from zsntta_cli.report.sheet import Best, Close
 from zsntta_cli.report.tables import View, sheets
@@ -83,7 +83,7 @@ def read_csv(cells):
 
 def read_sheet(cells):
     [sheet] = sheets([run_of(cell) for cell in cells], View(metrics=("acc_h",)))
-    by_method = {row.labels[0]: row.values["Average"][0] for row in sheet.rows}
+    by_method = {row[0]: row[sheet.places["Average"]][0] for row in sheet.rows}
     return answer(by_method, lambda c: isinstance(c, Best), lambda c: isinstance(c, Close), str)
 
 
@@ -195,7 +195,7 @@ def test_the_order_of_the_runs_changes_nothing(cells):
     shuffled = random.Random(0).sample(cells, len(cells))
     for form in ("table", "markdown", "latex", "html"):
         runs = [[run_of(cell) for cell in some] for some in (cells, shuffled)]
-        shown = [draw(sheets(some, View()), form) for some in runs]
+        shown = [in_form(form, sheets(some, View())) for some in runs]
         assert shown[0] == shown[1]
     if not all(cell.is_stopped for cell in cells):
         first, second = (figures.plot(some, "ratio", Filters()) for some in runs)

@@ -13,7 +13,7 @@ import pytest
 from kept import kept_run
 
 from zsntta_cli.report import table
-from zsntta_cli.report.forms import draw
+from zsntta_cli.report.forms import in_form
 from zsntta_cli.report.tables import View, sheets
 from zsntta_cli.results import tidy
 from zsntta_cli.simulation.metrics import METRICS, Measures, Metric
@@ -34,15 +34,11 @@ def record(method="adand", ood="svhn", acc=(0.5, 0.25, 1 / 3), det=(NAN, NAN, NA
     )  # fmt: skip
 
 
-def kept(records):
-    return records
-
-
 def text(records, colours=False, **view):
     """The tables as a terminal shows them, and all notes."""
     clear = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "200"}
     with mock.patch.dict(os.environ, clear if colours else {}):
-        return draw(sheets(kept(records), View(**view)), "table")
+        return in_form("table", sheets(records, View(**view)))
 
 
 def test_seeds_fold_into_mean_and_sample_deviation_in_percent():
@@ -116,7 +112,7 @@ def test_latex_of_chosen_columns_with_labels_and_a_caption():
         metrics=("acc_h",), labels={"adand": "AdaND_1"}, caption="50 % noise",
         reference="tab:main", command="zsntta simulate",
     )  # fmt: skip
-    latex = draw(sheets(kept([record(), record(ood="lsun")]), view), "latex")
+    latex = in_form("latex", sheets([record(), record(ood="lsun")], view))
     assert "\\toprule\nMethod & svhn & lsun & Average \\\\\n\\midrule\n" in latex, "one head line"
     assert r"AdaND\_1 & 33.33 & 33.33 & 33.33 \\" in latex
     assert "\\caption{50 \\% noise}\n\\label{tab:main}\n" in latex

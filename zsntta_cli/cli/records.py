@@ -62,7 +62,7 @@ def list_runs(
 
     [bold]zsntta records list --method adand[/bold]
     """
-    from zsntta_cli.report.sheet import Sheet, SheetRow
+    from zsntta_cli.report.sheet import Sheet
     from zsntta_cli.results.tidy import columns, run_rows
 
     with store.open() as records:
@@ -79,7 +79,7 @@ def list_runs(
     for row, texts in zip(rows, told, strict=True):
         labels = (" ".join(filter(None, map(texts.get, cell))) for cell in cells.values())
         values = {"": ["-" if row[n] is None else f"{row[n]:.4f}" for n in _METRICS]}
-        sheet.rows.append(SheetRow((row["key"][:_DIGITS], *labels), values))
+        sheet.add([row["key"][:_DIGITS], *labels], values)
     put_list([sheet], rows, form, output, (*columns(), "key"))
 
 

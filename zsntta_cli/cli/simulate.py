@@ -253,7 +253,7 @@ def simulate(
 
         write_scores(scores, replay)
     if by_class and replay:
-        from zsntta_cli.report.classes import render_classes
+        from zsntta_cli.report.tables import render_classes
 
         put(render_classes(replay, form, table.output is not None), table.output)
     else:
@@ -285,14 +285,14 @@ def _show_both(
     output: Path | None,
 ) -> None:
     """Print recorded results beside those that came out here, or write them."""
-    from zsntta_cli.report.repeated import render_both
+    from zsntta_cli.report.tables import render_both
     from zsntta_cli.results.repeating import outcome, pair_up
 
     repeated = pair_up(recorded, records)
     said = outcome(repeated)
     if output or FORMS[form].of_rows:
         say(said, err=True)
-    put(render_both(repeated, [*differing, said], form, view, to_file=output is not None), output)
+    put(render_both(repeated, [*differing, said], form, view, output is not None), output)
 
 
 def stop_if_unfinished(records: "Sequence[Record]") -> None:

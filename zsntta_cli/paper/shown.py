@@ -15,7 +15,7 @@ from zsntta_cli.paper.compare import Number, counts
 from zsntta_cli.paper.tables import AVERAGE, LEAD, PaperTable
 from zsntta_cli.report import sheet
 from zsntta_cli.report.forms import in_form
-from zsntta_cli.report.sheet import Marked, Sheet, SheetRow
+from zsntta_cli.report.sheet import Marked, Sheet
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.notes import RunNote
@@ -122,7 +122,7 @@ def _part(
             lines.append(("  difference", _difference))
         for place, (label, text) in enumerate(lines):
             texts = {column: [text(one) for one in of] for column, of in of_row.items()}
-            part.rows.append(SheetRow((label,), texts, has_rule and place == 0))
+            part.add([label], texts, has_rule and place == 0)
     return part
 
 

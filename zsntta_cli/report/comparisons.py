@@ -6,7 +6,7 @@ has those of the settings that most runs share, and a note says what is left out
 
 import math
 import statistics
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.report.tables import usual
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import CLEAN, ResultRow, ResultTable, Value, average
-from zsntta_cli.simulation.metrics import METRICS, Metric
+from zsntta_cli.simulation.metrics import METRICS
 from zsntta_cli.simulation.record import Record
 
 ACCURACIES = ("acc_s", "acc_n", "acc_h")
@@ -25,7 +25,7 @@ _NAMED = 4  # of the lines that are left out
 
 Pair = tuple[str, str]  # ID set, OOD set; CLEAN of a clean stream
 Groups = Mapping[str, Sequence[ResultRow]]  # rows by what a legend calls them
-BySeed = Mapping[int, float]
+ByPair = Mapping[str, Mapping[int, float]]  # a metric by the title of a pair and by seed
 # Accuracies in percent by method (as a legend has it) and pair; the paper's numbers come like this.
 Cells = Mapping[str, Mapping[Pair, Mapping[str, float]]]
 
@@ -40,11 +40,11 @@ def lines_of(
     every = by_label(tables, without)
     if len(every) <= MOST_LINES:
         return every, []
-    groups = by_label(list(map(usual, tables)), without)
+    groups = by_label([usual(table) for table in tables], without)
     by_use = sorted(groups, key=lambda name: -sum(len(row.records) for row in groups[name]))
     drawn = {name: rows for name, rows in groups.items() if name in by_use[:MOST_LINES]}
-    rows = [row for of in drawn.values() for row in of]
-    left = [name for name, of in every.items() if not any(row in rows for row in of)]
+    rows = {row for of in drawn.values() for row in of}
+    left = [name for name, of in every.items() if rows.isdisjoint(of)]
     return drawn, [
         f"{len(drawn)} of {len(every)} lines are drawn, of the settings that most runs share; "
         f"--method, --preset and --setting choose others: {first_of(left, _NAMED)}"
@@ -59,13 +59,14 @@ def by_label(tables: Sequence[ResultTable], without: Collection[str] = ()) -> Gr
     rows = [row for table in tables for row in table.rows]
     differing, of_methods = frame.differing(rows), frame.varying(rows)
     of_streams = [name for name in frame.OF_STREAM if name in differing]
-    groups: dict[str, list[ResultRow]] = {}
-    for row in rows:
+
+    def label(row: ResultRow) -> str:
         names = dict.fromkeys([*of_streams, *of_methods[row.method]])
         if row.settings["limit"] is None:
             names.pop("limit", None)
-        groups.setdefault(frame.label(row, [*names], [*without]), []).append(row)
-    return groups
+        return frame.label(row, [*names], [*without])
+
+    return frame.grouped(rows, label)
 
 
 def pairs_of(tables: Sequence[ResultTable]) -> list[Pair]:
@@ -83,28 +84,32 @@ def titles_of(pairs: Sequence[Pair]) -> dict[Pair, str]:
     }
 
 
-def rows_on(rows: Sequence[ResultRow], pair: Pair) -> list[ResultRow]:
-    """The rows that have runs on a pair."""
-    return [row for row in rows if row.stream.id_set == pair[0] and row.on(pair[1])]
+def runs_on(rows: Sequence[ResultRow], pair: Pair) -> dict[int, Record]:
+    """The runs of some rows on a pair, by seed."""
+    on_set = [row for row in rows if row.stream.id_set == pair[0]]
+    return {seed: run for row in on_set for seed, run in row.on(pair[1]).items()}
 
 
-def _by_pair(
-    rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str
-) -> dict[str, dict[int, float]]:
-    """A metric by the title of the pair and by seed."""
-    names, found = titles_of(pairs), dict[str, dict[int, float]]()
-    for pair in pairs:
-        by_seed = found.setdefault(names[pair], {})
-        for row in rows_on(rows, pair):
-            by_seed |= row.by_seed(pair[1], metric)
+def by_pair(rows: Sequence[ResultRow], pairs: Sequence[Pair], metric: str) -> ByPair:
+    """A metric of finished runs."""
+    found: dict[str, dict[int, float]] = {}
+    for pair, title in titles_of(pairs).items():
+        runs = runs_on(rows, pair).items()
+        found[title] = {seed: run.metric(metric) for seed, run in runs if not run.unfinished}
     return found
 
 
-def _series(name: str, values: Mapping[Any, Value], metric: Metric) -> Series:
+def _printed(of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str) -> ByPair:
+    """Published numbers as fractions; they count as one seed."""
+    titles = titles_of(pairs)
+    return {titles[p]: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
+
+
+def _series(name: str, values: Mapping[Any, Value], metric: str) -> Series:
     """A line through means, shares in percent."""
-    times = 100 if metric.is_percent else 1
-    points = [(times * value.mean, times * value.std) for value in values.values()]
-    y, stds = zip(*points, strict=True)
+    times = 100 if METRICS[metric].is_percent else 1
+    y = tuple(times * value.mean for value in values.values())
+    stds = tuple(times * value.std for value in values.values())
     return Series(name, tuple(values), y, LINE, () if all(map(math.isnan, stds)) else stds)
 
 
@@ -115,16 +120,18 @@ def _axis_name(metric: str) -> str:
 
 def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
     """A figure of the panels that have a point, of the first where there are too many."""
-    having = [panel for panel in panels if any(map(_has_points, panel.series))]
+    having = [
+        panel
+        for panel in panels
+        if any(
+            any(one.y) if one.shape == STAIRS else not all(map(math.isnan, one.y))
+            for one in panel.series
+            if one.look != "threshold"
+        )
+    ]
     left = having[MOST_PANELS:]
     said = f"{len(left)} of {len(having)} panels are left out: --id, --ood and --method choose"
     return Figure(tuple(having[:MOST_PANELS]), (*notes, *[said] * bool(left)))
-
-
-def _has_points(series: Series) -> bool:
-    if series.look == "threshold":
-        return False
-    return any(series.y) if series.shape == STAIRS else not all(map(math.isnan, series.y))
 
 
 # A metric against a setting that was varied.
@@ -139,12 +146,8 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
     Raises:
         SettingsError: no run has the metric.
     """
-    having = [
-        run
-        for run in runs
-        if not isinstance(run.settings.stream.ratio, str) and not math.isnan(run.metric(metric))
-    ]
-    tables = frame.tables(having)
+    numbers = [run for run in runs if not isinstance(run.settings.stream.ratio, str)]
+    tables = frame.tables(run for run in numbers if not math.isnan(run.metric(metric)))
     if not tables:
         raise SettingsError(f"no kept run that fits has {METRICS[metric].head}.")
     groups, notes = lines_of(tables, without=("ratio",))
@@ -155,21 +158,17 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
         notes.append("the panels are averages over OOD sets: --id and --ood draw single sets")
     panels = []
     for title, of_part in parts.items():
-        series = tuple(_against_ratio(groups, of_part, metric))
-        panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), series))
+        lines = []
+        for name, rows in groups.items():
+            at_ratio = frame.grouped(rows, lambda row: float(row.ratio))
+            points = {
+                100 * share: average(by_pair(at_ratio[share], of_part, metric))
+                for share in sorted(at_ratio)
+            }
+            points = {x: value for x, value in points.items() if not math.isnan(value.mean)}
+            lines += [_series(name, points, metric)] if points else []
+        panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), tuple(lines)))
     return figure_of(panels, notes)
-
-
-def _against_ratio(groups: Groups, pairs: Sequence[Pair], metric: str) -> Iterator[Series]:
-    for name, rows in groups.items():
-        points = {}
-        at_ratio = frame.grouped(rows, lambda row: float(row.ratio))
-        for share in sorted(at_ratio):
-            value = average(_by_pair(at_ratio[share], pairs, metric))
-            if not math.isnan(value.mean):
-                points[100 * share] = value
-        if points:
-            yield _series(name, points, METRICS[metric])
 
 
 def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
@@ -181,25 +180,23 @@ def fixed(runs: Sequence[Record], published: Cells | None = None) -> Figure:
     Raises:
         SettingsError: no method was run at fixed thresholds on all of its pairs.
     """
-    panels: list[Panel] = []
-    notes: list[str] = []
     tables, published = frame.tables(runs), published or {}
+    panels, notes = list[Panel](), list[str]()
     for name, rows in by_label(tables, without=("fixed",)).items():
         by_threshold = frame.grouped(rows, lambda row: row.settings["fixed"])
-        at_fixed = [row for at, of in by_threshold.items() if at is not None for row in of]
-        pairs = [pair for pair in pairs_of(tables) if rows_on(at_fixed, pair)]
+        at_fixed = [row for row in rows if row.settings["fixed"] is not None]
+        pairs = [pair for pair in pairs_of(tables) if runs_on(at_fixed, pair)]
         whole = {}
-        for at in sorted(by_threshold, key=lambda at: (at is None, at or 0)):
-            lacks = average(_by_pair(by_threshold[at], pairs, "acc_h")).lacks
-            if not lacks:
-                whole[at] = by_threshold[at]
-            elif pairs:
+        for at in sorted(by_threshold, key=lambda at: (at is None, at or 0)) if pairs else ():
+            if lacks := average(by_pair(by_threshold[at], pairs, "acc_h")).lacks:
                 shown = frame.shown("fixed", at)
                 notes.append(f"{name} at threshold {shown} has no average: it has {lacks}")
+            else:
+                whole[at] = by_threshold[at]
         if {*whole} - {None}:
             panels.append(_fixed_panel(name, whole, pairs, published.get(name, {})))
-    if not runs:
-        panels = [_fixed_panel(f"{n}, published", {}, [*of], of) for n, of in published.items()]
+    for name, of in published.items() if not runs else ():
+        panels.append(_fixed_panel(f"{name}, published", {}, [*of], of))
     if not panels:
         raise SettingsError(
             "; ".join(["no kept run that fits has a fixed threshold", *notes])
@@ -214,26 +211,24 @@ def _fixed_panel(
     pairs: Sequence[Pair],
     published: Mapping[Pair, Mapping[str, float]],
 ) -> Panel:
-    series = []
-    for key in ACCURACIES:
-        metric = METRICS[key]
-        values = {at: average(_by_pair(of, pairs, key)) for at, of in rows.items()}
+    lines = []
+    for metric in ACCURACIES:
+        head = METRICS[metric].head
+        values = {at: average(by_pair(of, pairs, metric)) for at, of in rows.items()}
         levels = {"adaptive": values.pop(None, frame.NOTHING)}
-        levels["published"] = average(_printed(published, pairs, key))
-        if values:
-            series.append(_series(metric.head, values, metric))
+        levels["published"] = average(_printed(published, pairs, metric))
+        lines += [_series(head, values, metric)] if values else []
         for called, level in levels.items():
             if not math.isnan(level.mean):  # across all thresholds
-                name = called if values else metric.head  # of published numbers alone
+                name = called if values else head  # of published numbers alone
                 line = _series(name, {0.0: level, 1.0: level}, metric)
-                series.append(replace(line, std=(), look=metric.head, is_published=True))
-    return Panel(title, "fixed threshold", "mean (%)", tuple(series))
+                lines.append(replace(line, std=(), look=head, is_published=True))
+    return Panel(title, "fixed threshold", "mean (%)", tuple(lines))
 
 
 # Methods compared over ID-OOD pairs.
 
-ByMetric = Mapping[str, Mapping[str, BySeed]]  # by metric and the name of a pair
-Source = tuple[str, dict[str, ByMetric], bool]  # its title, methods, whether it is published
+Source = tuple[str, dict[str, dict[str, ByPair]], bool]  # title, by method and metric, published?
 
 
 def means(runs: Sequence[Record], metric: str = "", published: Cells | None = None) -> Figure:
@@ -245,14 +240,14 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
     metrics = [metric] if metric else [*ACCURACIES]
     sources, notes = _compared(runs, metrics, published)
     panels = []
-    for title, source, is_published in sources:
-        series = []
-        for method, by_metric in source.items():
+    for title, methods, is_published in sources:
+        lines = []
+        for method, by_metric in methods.items():
             values = {METRICS[name].head: average(by_metric[name]) for name in metrics}
-            line = _series(method, values, METRICS[metrics[0]])
-            series.append(replace(line, shape=POINTS, is_published=is_published))
+            line = _series(method, values, metrics[0])
+            lines.append(replace(line, shape=POINTS, is_published=is_published))
         name = _axis_name(metric) if metric else "mean (%)"
-        panels.append(Panel(title, "metric", name, tuple(series)))
+        panels.append(Panel(title, "metric", name, tuple(lines)))
     return figure_of(panels, notes)
 
 
@@ -265,41 +260,26 @@ def ranks(runs: Sequence[Record], metric: str = "acc_h", published: Cells | None
         SettingsError: fewer than two methods have all pairs.
     """
     sources, notes = _compared(runs, [metric], published)
+    sign = -1 if METRICS[metric].lower_is_better else 1
     panels = []
-    for title, source, is_published in sources:
-        values = {  # without rounding errors, so that equal means are equal
-            name: {p: round(frame.fold(v).mean, 12) for p, v in by_metric[metric].items()}
-            for name, by_metric in source.items()
+    for title, methods, is_published in sources:
+        values = {  # by pair; without rounding errors, so that equal means are equal
+            name: [sign * round(frame.fold(seeds).mean, 12) for seeds in of[metric].values()]
+            for name, of in methods.items()
         }
         places = tuple(range(1, 1 + len(values)))
-        series = []
-        for name, by_pair in mean_ranks(values, METRICS[metric]).items():
-            own = list(by_pair.values())
-            shares = tuple(100 * sum(r <= place for r in own) / len(own) for place in places)
-            told = f"{name} (mean {statistics.fmean(own):.2f})"
-            series.append(Series(told, places, shares, LINE, (), name, is_published))
+        lines = []
+        for name, own in values.items():
+            of_name = []
+            for value, *others in zip(own, *values.values(), strict=True):
+                better = sum(other > value for other in others)
+                of_name.append(better + (others.count(value) + 1) / 2)
+            shares = [100 * sum(r <= place for r in of_name) / len(of_name) for place in places]
+            told = f"{name} (mean {statistics.fmean(of_name):.2f})"
+            lines.append(Series(told, places, tuple(shares), LINE, (), name, is_published))
         name = f"rank by {METRICS[metric].head}"
-        panels.append(Panel(title, name, "pairs of this rank or a better one (%)", tuple(series)))
+        panels.append(Panel(title, name, "pairs of this rank or a better one (%)", tuple(lines)))
     return figure_of(panels, notes)
-
-
-def mean_ranks(
-    by_row: Mapping[str, Mapping[Any, float]], metric: Metric
-) -> dict[str, dict[Any, float]]:
-    """The mean rank of each row over the places where all rows have a value; 1 is the best.
-
-    Equal values share their mean rank.
-    """
-    sign = -1 if metric.lower_is_better else 1
-    ranks: dict[str, dict[Any, float]] = {row: {} for row in by_row}
-    for place in dict.fromkeys(place for values in by_row.values() for place in values):
-        values = [sign * of_row.get(place, math.nan) for of_row in by_row.values()]
-        if any(map(math.isnan, values)):
-            continue
-        for row, value in zip(by_row, values, strict=True):
-            better, equal = sum(other > value for other in values), values.count(value)
-            ranks[row][place] = better + (equal + 1) / 2
-    return ranks
 
 
 def _compared(
@@ -308,62 +288,43 @@ def _compared(
     """The methods that have all pairs, measured and published, and notes on the others.
 
     Published numbers are over the measured pairs if those are printed, else over all of their own.
-    A method has a pair if it has the last of the metrics there.
+    A method has a pair if it has the last of the metrics there; what has it nowhere is a score that
+    decides nothing.
     """
     tables, last = frame.tables(runs), metrics[-1]
-    pairs = pairs_of(tables)
-    groups, notes = lines_of(tables)
+    pairs, (groups, notes) = pairs_of(tables), lines_of(tables)
     sources: list[Source] = []
-    measured = {n: {m: _by_pair(rows, pairs, m) for m in metrics} for n, rows in groups.items()}
-    having = {name: of for name, of in measured.items() if not _is_undecided(of[last])}
-    if having:
-        sources.append((counted(len(pairs), "ID-OOD pair"), _whole(having, last, notes), False))
+    measured = {
+        name: {metric: by_pair(rows, pairs, metric) for metric in metrics}
+        for name, rows in groups.items()
+        if any(not math.isnan(run.metric(last)) for row in rows for run in row.records)
+    }
+    if measured:
+        sources.append((counted(len(pairs), "ID-OOD pair"), measured, False))
     if published:
         first, *rest = published.values()
         common = [pair for pair in first if all(pair in of for of in rest)]
         of_pairs = [pair for pair in pairs if pair in common] or common
         printed = {
-            name: {m: _printed(of, of_pairs, m) for m in metrics} for name, of in published.items()
+            n: {m: _printed(of, of_pairs, m) for m in metrics} for n, of in published.items()
         }
-        title = f"{counted(len(of_pairs), 'ID-OOD pair')}, published"
-        sources.append((title, _whole(printed, last, notes), True))
+        sources.append((f"{counted(len(of_pairs), 'ID-OOD pair')}, published", printed, True))
     if not sources:
         raise SettingsError(f"no kept run that fits has {METRICS[last].head} of a noisy stream.")
+    for title, methods, _ in sources:
+        lacking = []
+        for name, value in [(name, average(of[last])) for name, of in methods.items()]:
+            if math.isnan(value.mean):
+                undefined = f"{METRICS[last].head} is undefined on one of its sets"
+                lacks = f"it has {value.lacks}" if value.lacks else undefined
+                lacking.append(f"{name} has no average: {lacks}")
+                del methods[name]
+        if len(methods) < 2:
+            over, only = title.removesuffix(", published"), next(iter(methods), "none")
+            what = f"methods are compared over {over}, and only {only} has an average"
+            raise SettingsError(
+                f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose "
+                f"with --id, --ood and --method"
+            )
+        notes += lacking
     return sources, notes
-
-
-def _is_undecided(by_pair: Mapping[str, BySeed]) -> bool:
-    """Whether a method has runs and none has the metric: a score that decides nothing."""
-    values = [value for by_seed in by_pair.values() for value in by_seed.values()]
-    return bool(values) and all(map(math.isnan, values))
-
-
-def _printed(
-    of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metric: str
-) -> dict[str, BySeed]:
-    """Published numbers as fractions; they count as one seed."""
-    names = titles_of(pairs)
-    return {names[p]: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
-
-
-def _whole(methods: Mapping[str, ByMetric], metric: str, notes: list[str]) -> dict[str, ByMetric]:
-    """The methods with an average over all pairs; the notes get what the others have."""
-    whole, lacking = dict[str, ByMetric](), list[str]()
-    for name, of in methods.items():
-        value = average(of[metric])
-        if not math.isnan(value.mean):
-            whole[name] = of
-            continue
-        undefined = f"{METRICS[metric].head} is undefined on one of its sets"
-        lacks = f"it has {value.lacks}" if value.lacks else undefined
-        lacking.append(f"{name} has no average: {lacks}")
-    if len(whole) < 2:
-        only, pairs = next(iter(whole), "none"), next(iter(methods.values()))[metric]
-        over = counted(len(pairs), "ID-OOD pair")
-        what = f"methods are compared over {over}, and only {only} has an average"
-        raise SettingsError(
-            f"{'; '.join([what, *lacking])}: zsntta simulate runs what is missing, or choose with "
-            "--id, --ood and --method"
-        )
-    notes += lacking
-    return whole

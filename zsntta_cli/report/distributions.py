@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 
 from zsntta_cli.errors import SettingsError
-from zsntta_cli.report.comparisons import figure_of, lines_of, pairs_of, rows_on, titles_of
+from zsntta_cli.report.comparisons import figure_of, lines_of, pairs_of, runs_on, titles_of
 from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
 from zsntta_cli.results import frame
 from zsntta_cli.simulation.record import Record
@@ -28,8 +28,8 @@ def scores(runs: Sequence[Record]) -> Figure:
         frozen = {n: r for n, r in first_runs.items() if r.settings.method == BASELINE}
         live = [run for run in first_runs.values() if "before" in run.curves and not frozen]
         panels += [_histogram(f"before adaptation{on_pair}", run, "before") for run in live[:1]]
-        in_order = {**frozen, **first_runs}
-        panels += [_histogram(name + on_pair, run, "scores") for name, run in in_order.items()]
+        for name, run in {**frozen, **first_runs}.items():
+            panels.append(_histogram(name + on_pair, run, "scores"))
     if not panels:
         raise SettingsError(
             "no kept run that fits has its scores kept: zsntta simulate --fresh keeps them"
@@ -68,24 +68,23 @@ def gradients(runs: Sequence[Record], most: float | None = None) -> Figure:
     """
     of_pairs, notes = _first_runs(runs, "gradients")
     panels, axes = list[Panel](), ("step", "gradient norm")
-    for on_pair, first_runs in of_pairs:
-        for name, run in first_runs.items():
-            title, every = name + on_pair, list[Series]()
-            for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
-                norms = enumerate(run.curves["gradients"][kind], 1)
-                of = {step: norm for step, norm in norms if norm is not None}
-                shown = {s: norm for s, norm in of.items() if most is None or norm <= most}
-                x, y = tuple(shown), tuple(shown.values())
-                every.append(Series(f"{kind} samples", x, y, POINTS, (), _LOOK_OF[kind]))
-                if most is not None:
-                    panels.append(Panel(f"{title}: {kind}", *axes, (every[-1],)))
-                if above := len(of) - len(shown):
-                    notes.append(
-                        f"{title}: {above:,} of {len(of):,} norms of {kind} samples are above "
-                        f"{most:g} and not shown"
-                    )
-            if most is None:
-                panels.append(Panel(title, *axes, tuple(every), is_log=True))
+    for title, run in [(n + on_pair, run) for on_pair, of in of_pairs for n, run in of.items()]:
+        every = dict[str, Series]()
+        for kind in [kind for kind in _LOOK_OF if kind in run.curves["gradients"]]:
+            norms = enumerate(run.curves["gradients"][kind], 1)
+            of_steps = {step: norm for step, norm in norms if norm is not None}
+            shown = {s: norm for s, norm in of_steps.items() if most is None or norm <= most}
+            x, y = tuple(shown), tuple(shown.values())
+            every[kind] = Series(f"{kind} samples", x, y, POINTS, (), _LOOK_OF[kind])
+            if above := len(of_steps) - len(shown):
+                notes.append(
+                    f"{title}: {above:,} of {len(of_steps):,} norms of {kind} samples are above "
+                    f"{most:g} and not shown"
+                )
+        if most is None:
+            panels.append(Panel(title, *axes, tuple(every.values()), is_log=True))
+        else:
+            panels += [Panel(f"{title}: {kind}", *axes, (one,)) for kind, one in every.items()]
     if not panels:
         raise SettingsError(
             "no kept run that fits has its gradients kept: "
@@ -101,14 +100,14 @@ def _first_runs(
 
     If there are many settings, they are of those that most runs share, and a note says so.
     """
-    tables = frame.tables([run for run in runs if curve in run.curves])
+    tables = frame.tables(run for run in runs if curve in run.curves)
     titles, (groups, notes) = titles_of(pairs_of(tables)), lines_of(tables)
     of_pairs = []
     for pair, title in titles.items():
         first = {}
         for name, rows in groups.items():
-            by_seed = {s: run for row in rows_on(rows, pair) for s, run in row.on(pair[1]).items()}
-            if whole := {s: run for s, run in by_seed.items() if not run.unfinished}:
+            whole = {s: run for s, run in runs_on(rows, pair).items() if not run.unfinished}
+            if whole:
                 first[name] = whole[min(whole)]
         of_pairs.append((f", {title}" * (len(titles) > 1), first))
     return of_pairs, notes
@@ -123,22 +122,15 @@ def _histogram(title: str, run: Record, name: str) -> Panel:
     for kind, counts in (("ID", curve["id"]), ("OOD", curve["ood"])):
         shares = tuple(100 * n / (sum(counts) or 1) for n in counts)
         series.append(Series(kind, middles, shares, STAIRS))
-    if name == "scores" and (cut := _threshold(run)) is not None:
-        top = max(y for one in series for y in one.y)
-        series.append(Series("threshold (median)", (cut, cut), (0, top), LINE, (), "threshold"))
+    if name == "scores":
+        thresholds = run.curves.get("thresholds", {})
+        # The detector's if that decided, else that on the zero-shot score: the scale always fits.
+        for which in ("detector", "zero_shot"):
+            if values := [value for value in thresholds.get(which) or () if value is not None]:
+                cut, top = float(statistics.median(values)), max(max(one.y) for one in series)
+                series.append(
+                    Series("threshold (median)", (cut, cut), (0, top), LINE, (), "threshold")
+                )
+                break
     across = "ID score" + ", after − before" * (name == "difference")
     return Panel(title, across, "share of samples (%)", tuple(series))
-
-
-def _threshold(run: Record) -> float | None:
-    """The median over the stream of the threshold that decided, on the score it decided by.
-
-    It is the detector's if that decided, else that on the zero-shot score, so the scale always
-    fits.
-    """
-    curve = run.curves.get("thresholds", {})
-    for name in ("detector", "zero_shot"):
-        values = [value for value in curve.get(name) or () if value is not None]
-        if values:
-            return float(statistics.median(values))
-    return None

@@ -9,7 +9,7 @@ import io
 import math
 import textwrap
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib
@@ -18,7 +18,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from zsntta_cli.errors import printable, short
-from zsntta_cli.report.figure import LINE, POINTS, STAIRS, Figure, Panel, Series
+from zsntta_cli.report.figure import POINTS, STAIRS, Figure, Panel, Series
 
 COLUMN, PAGE = 3.3, 6.9  # inches: a column and the width of a paper's page
 _HEIGHT, _LEGEND_ROW = 1.6, 0.15  # inches of a row of panels, and of the legend
@@ -27,13 +27,8 @@ _FEW_POINTS = 12  # of a line: each has its marker
 
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "figure.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
+    **dict.fromkeys(("font.size", "axes.titlesize", "axes.labelsize", "figure.labelsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -119,11 +114,18 @@ def _canvas(panels: Sequence[Panel], width: float) -> Canvas:
     looks = looks_of(one.look or one.name for one in every)
     handles: dict[str, Any] = {}  # of the legend, by the name of a series
     for axes, panel in zip(grid.flat, panels, strict=False):
-        title = short(printable(panel.title), _LONGEST)
-        axes.set_title(
-            "\n".join(textwrap.wrap(title, int(width / columns * _LETTERS))), pad=3
-        )  # fmt: skip
-        _draw(axes, panel, looks)
+        title = textwrap.wrap(
+            short(printable(panel.title), _LONGEST), int(width / columns * _LETTERS)
+        )
+        axes.set_title("\n".join(title), pad=3)
+        if panel.is_log:
+            axes.set_yscale("log")
+        if all(isinstance(x, int) for one in panel.series for x in one.x):
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        for number, series in enumerate(panel.series):
+            _draw(
+                axes, series, looks[series.look or series.name], (number + 0.5) / len(panel.series)
+            )
         if len(names) > 1:
             axes.set_xlabel(printable(panel.x))
             axes.set_ylabel(textwrap.fill(printable(panel.y), _LETTERS))
@@ -143,51 +145,29 @@ def _canvas(panels: Sequence[Panel], width: float) -> Canvas:
     return canvas
 
 
-def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Look]) -> None:
-    """Draw the series of a panel, those over named groups side by side."""
-    if panel.is_log:
-        axes.set_yscale("log")
-    if all(isinstance(x, int) for one in panel.series for x in one.x):
-        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    groups = [one for one in panel.series if isinstance(one.x[0], str)]
-    for series in panel.series:
-        x = series.x
-        if series in groups:
-            place = (groups.index(series) + 0.5) / len(groups) - 0.5
+def _draw(axes: Axes, series: Series, look: Look, place: float) -> None:
+    """Draw a series in its shape; over named groups it has its place in [0, 1] in each."""
+    (colour, marker, dashes), x, y, name = look, series.x, series.y, printable(series.name)
+    if series.shape == STAIRS:
+        half = (x[1] - x[0]) / 2
+        edges = [x[0] - half, *(middle + half for middle in x)]
+        axes.stairs(y, edges, fill=True, color=colour, alpha=0.25)
+        axes.stairs(y, edges, color=colour, linestyle=dashes, label=name)
+    elif series.shape == POINTS:
+        if x and isinstance(x[0], str):
             axes.set_xticks(range(len(x)), map(printable, x))
             axes.set_xlim(-0.5, len(x) - 0.5)
-            x = tuple(i + 0.8 * place for i in range(len(x)))
-        shape = {LINE: _draw_line, STAIRS: _draw_stairs, POINTS: _draw_points}[series.shape]
-        shape(axes, x, series, looks[series.look or series.name])
-
-
-def _draw_line(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
-    colour, marker, dashes = look
-    every = max(1, len(x) // 6) if len(x) > _FEW_POINTS else 1
-    if series.is_published:
-        marker, dashes = "", _DOTTED
-    axes.plot(
-        x, series.y, color=colour, marker=marker, linestyle=dashes, markevery=every,
-        label=printable(series.name),
-    )  # fmt: skip
-    if series.std:
-        both = list(zip(series.y, series.std, strict=True))
-        low, high = [y - std for y, std in both], [y + std for y, std in both]
-        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-
-
-def _draw_stairs(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
-    colour, _, dashes = look
-    half = (x[1] - x[0]) / 2
-    edges = [x[0] - half, *(middle + half for middle in x)]
-    axes.stairs(series.y, edges, fill=True, color=colour, alpha=0.25)
-    axes.stairs(series.y, edges, color=colour, linestyle=dashes, label=printable(series.name))
-
-
-def _draw_points(axes: Axes, x: Sequence[float], series: Series, look: Look) -> None:
-    colour, marker, _ = look
-    axes.errorbar(
-        x, series.y, yerr=series.std or None, fmt=marker, color=colour, capsize=2,
-        elinewidth=0.9, markersize=3, label=printable(series.name),
-        markerfacecolor="none" if series.is_published else colour,
-    )  # fmt: skip
+            x = tuple(i + 0.8 * (place - 0.5) for i in range(len(x)))
+        axes.errorbar(
+            x, y, yerr=series.std or None, fmt=marker, color=colour, capsize=2, elinewidth=0.9,
+            markersize=3, label=name, markerfacecolor="none" if series.is_published else colour,
+        )  # fmt: skip
+    else:
+        every = max(1, len(x) // 6) if len(x) > _FEW_POINTS else 1
+        if series.is_published:
+            marker, dashes = "", _DOTTED
+        axes.plot(x, y, color=colour, marker=marker, linestyle=dashes, markevery=every, label=name)
+        if series.std:
+            both = list(zip(y, series.std, strict=True))
+            low, high = [y - std for y, std in both], [y + std for y, std in both]
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)

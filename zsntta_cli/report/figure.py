@@ -55,20 +55,14 @@ class Figure:
 
 
 def point_rows(figure: Figure) -> Iterator[dict[str, Any]]:
-    """Every drawn point as a row."""
+    """Every drawn point as a row: numbers with six significant digits, None without a value."""
     for panel in figure.panels:
-        for series in panel.series:
-            deviations = series.std or (None,) * len(series.x)
-            for x, y, std in zip(series.x, series.y, deviations, strict=True):
-                point = (
-                    panel.title, series.name, series.shape, panel.x, _shown(x), panel.y, _shown(y),
-                    _shown(std), "published" if series.is_published else "measured",
-                )  # fmt: skip
-                yield dict(zip(COLUMNS, point, strict=True))
-
-
-def _shown(value: float | str | None) -> object:
-    """A value in a CSV: six significant digits, None without a value."""
-    if value is None or value != value:
-        return None
-    return f"{value:.6g}" if isinstance(value, float) else value
+        for one in panel.series:
+            source = "published" if one.is_published else "measured"
+            for x, y, std in zip(one.x, one.y, one.std or (None,) * len(one.x), strict=True):
+                point = panel.title, one.name, one.shape, panel.x, x, panel.y, y, std, source
+                yield {
+                    name: value if not isinstance(value, float) else
+                    None if value != value else f"{value:.6g}"
+                    for name, value in zip(COLUMNS, point, strict=True)
+                }  # fmt: skip

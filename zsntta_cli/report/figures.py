@@ -1,14 +1,14 @@
 """The figures of kept runs: KINDS has them all, `plot` makes one, `write` puts it into files."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from zsntta_cli.errors import SettingsError, printable
 from zsntta_cli.files import check_target, write_whole
 from zsntta_cli.report.comparisons import fixed, means, ranks, ratio
 from zsntta_cli.report.distributions import difference, gradients, scores
-from zsntta_cli.report.figure import COLUMNS, Figure, Panel, point_rows
+from zsntta_cli.report.figure import COLUMNS, Figure, point_rows
 from zsntta_cli.report.forms import FIGURE_ENDINGS, csv_text
 from zsntta_cli.results import frame
 from zsntta_cli.results.frame import Filters, chosen
@@ -21,20 +21,18 @@ _USUAL_RATIO = 0.5  # the paper's
 CAPTION = ".caption.txt"  # the ending of the file of sentences beside a drawing
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of figure."""
 
     figure: Callable[..., Figure]
     several: Collection[str] = ()  # settings of which it shows several: "ratio", "fixed"
     metrics: Collection[str] = ()  # that it can show
-    is_ranking: bool = False  # of these, those alone of which one value is better than another
 
 
 KINDS = {
     "ratio": Kind(ratio, ("ratio",), METRICS),
     "means": Kind(means, metrics=METRICS),
-    "ranks": Kind(ranks, metrics=METRICS, is_ranking=True),
+    "ranks": Kind(ranks, metrics=[name for name, metric in METRICS.items() if metric.is_ranked]),
     "fixed": Kind(fixed, ("fixed",)),
     "scores": Kind(scores),
     "difference": Kind(difference),
@@ -49,10 +47,8 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
         SettingsError: no run fits, or the kind has no such metric.
     """
     what = KINDS[kind]
-    ranked = [name for name, about in METRICS.items() if about.is_ranked]
-    can_show = ranked if what.is_ranking else what.metrics
-    if metric is not None and metric not in can_show:
-        names = ", ".join(can_show) or "none"
+    if metric is not None and metric not in what.metrics:
+        names = ", ".join(what.metrics) or "none"
         raise SettingsError(f"metric is '{metric}', which {kind} does not show: {names}.")
     current_runs, left_out = frame.current(runs)
     shown_runs, notes = frame.latest(usual(chosen(current_runs, filters), filters, what.several))
@@ -60,7 +56,9 @@ def plot(runs: Sequence[Record], kind: str, filters: Filters, metric: str | None
     figure = what.figure(shown_runs, metric=metric) if metric else what.figure(shown_runs)
     if not figure.panels:
         raise SettingsError(f"no kept run that fits has anything that {kind} shows.")
-    drawn = _drawn_methods(shown_runs, figure.panels)
+    # A legend or a title names a method alone, or with its settings or a pair behind it.
+    shown = [text for p in figure.panels for text in (p.title, *(one.name for one in p.series))]
+    drawn = {text.partition(end)[0] for text in shown for end in (" (", ",", ":")}
     caption = strongest(note for r in shown_runs if r.settings.method in drawn for note in r.notes)
     return Figure(figure.panels, (*notes, *figure.notes), tuple(caption))
 
@@ -79,13 +77,6 @@ def usual(records: Sequence[Record], filters: Filters, keep: Collection[str] = (
     if "fixed" not in keep and "fixed" not in filters.settings:
         found = [run for run in found if run.settings.threshold.fixed is None] or found
     return found
-
-
-def _drawn_methods(runs: Sequence[Record], panels: Sequence[Panel]) -> set[str]:
-    """The methods that a legend or a title names, alone or with their settings behind them."""
-    names = {name for panel in panels for name in (panel.title, *(s.name for s in panel.series))}
-    names |= {name.partition(end)[0] for name in names for end in (" (", ",", ":")}
-    return {kept.settings.method for kept in runs} & names
 
 
 def contents(path: Path, figure: Figure, width: float) -> Iterator[tuple[Path, bytes]]:

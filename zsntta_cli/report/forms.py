@@ -7,15 +7,13 @@ here. No NumPy.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zsntta_cli.errors import printable
 from zsntta_cli.report.latex import latex
-from zsntta_cli.report.sheet import AVERAGE, BOLD, UNDERLINED, Best, Close, Marked, Sheet
+from zsntta_cli.report.sheet import BOLD, UNDERLINED, Best, Close, Marked, Sheet
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,26 +22,22 @@ if TYPE_CHECKING:
 Rows = Sequence[dict[str, Any]]
 
 
-def draw(sheets: Iterable[Sheet], form: str, to_file: bool = False) -> str:
-    """Draw sheets as a text; `to_file`: not for a terminal, so as wide as necessary."""
-    draw_sheets, parts = FORMS[form].write, list(sheets)
-    return draw_sheets(parts, to_file=to_file) if form == TABLE else draw_sheets(parts)
-
-
 def in_form(
     form: str,
     sheets: Iterable[Sheet],
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[dict[str, Any]] = (),
     to_file: bool = False,
     columns: Sequence[str] = (),
 ) -> str:
-    """A result in any form: its sheets for people, or its rows for programs; the others are unread.
+    """A result in one of FORMS: its sheets for people, or its rows for programs; others are unread.
 
-    `columns` names those of a CSV in case there are no rows.
+    `to_file`: not for a terminal, so as wide as necessary. `columns` names those of a CSV in case
+    there are no rows.
     """
+    write = FORMS[form].write
     if FORMS[form].of_rows:
-        return FORMS[form].write(list(rows), columns)
-    return draw(sheets, form, to_file)
+        return write(list(rows), columns)
+    return terminal(list(sheets), to_file) if form == TABLE else write(list(sheets))
 
 
 # Rows of values, for programs.
@@ -51,9 +45,9 @@ def in_form(
 
 def csv_text(rows: Rows, columns: Sequence[str] = ()) -> str:
     """A head and one line per row; None is empty, numbers are not rounded."""
-    heads = list(dict.fromkeys([*columns, *(name for row in rows for name in row)]))
     text = io.StringIO()
-    writer = csv.DictWriter(text, heads, lineterminator="\n")
+    heads = dict.fromkeys([*columns, *(name for row in rows for name in row)])
+    writer = csv.DictWriter(text, list(heads), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
@@ -61,7 +55,7 @@ def csv_text(rows: Rows, columns: Sequence[str] = ()) -> str:
 
 def json_text(rows: Rows, _columns: Sequence[str] = ()) -> str:
     """A list of objects; None is null."""
-    return json.dumps(list(rows), indent=1) + "\n"
+    return json.dumps(rows, indent=1) + "\n"
 
 
 # The terminal, by rich.
@@ -89,20 +83,18 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     width = usual if is_bound else _ANY_WIDTH
     with screen.capture() as captured:
         for sheet in sheets:
-            for line in (*sheet.above, *filter(None, [sheet.title])):
-                style = "italic" if line is sheet.title else ""
-                screen.print(Text(printable(line), style))
+            for line in sheet.above:
+                screen.print(Text(printable(line)))
+            if sheet.title:
+                screen.print(Text(printable(sheet.title), "italic"))
             if len(sheet.rows) > _MANY:
-                screen.out(_columns(sheet), highlight=False)
+                screen.out(_lines(sheet), highlight=False)
                 continue
             cells = {name: _cells(sheet, name) for name in sheet.columns}
             widths = {name: max(len(name), *map(len, of)) + _FRAME for name, of in cells.items()}
-            labels = [
-                max(map(len, texts)) + _FRAME
-                for texts in zip(sheet.heads, *(row.labels for row in sheet.rows), strict=True)
-            ]
+            labels = [max(map(len, texts)) + _FRAME for texts in _labels(sheet)]
             least = sum(min(length, _LEAST_LABEL + _FRAME) for length in labels) + _EDGE
-            for names in _blocks(widths, width - sum(labels) - _EDGE):
+            for names in sheet.side_by_side(widths, width - sum(labels) - _EDGE):
                 needed = max(width, least + sum(widths[name] for name in names))
                 screen.width = needed if names else usual
                 screen.print(_rich(sheet, {name: cells[name] for name in names}))
@@ -112,30 +104,43 @@ def terminal(sheets: Sequence[Sheet], to_file: bool = False) -> str:
     return captured.get()
 
 
-def _columns(sheet: Sheet) -> str:
+def _labels(sheet: Sheet) -> Iterable[tuple[str, ...]]:
+    """The texts of each column of labels, with its head."""
+    return zip(sheet.heads, *(row[: len(sheet.heads)] for row in sheet.rows), strict=True)
+
+
+def _lines(sheet: Sheet) -> str:
     """The rows of a long sheet as lines, each column as wide as its widest text."""
     heads = [f"{name} {head}".strip() for name, of in sheet.columns.items() for head in of]
-    rows = [[*sheet.heads, *heads], *sheet.plain()]
     columns = []
-    for i, texts in enumerate(zip(*rows, strict=True)):
+    for i, texts in enumerate(zip([*sheet.heads, *heads], *sheet.rows, strict=True)):
+        pad = str.ljust if i < len(sheet.heads) else str.rjust
         width = max(map(len, texts))
-        columns.append([t.rjust(width) if i >= len(sheet.heads) else t.ljust(width) for t in texts])
+        columns.append([pad(text, width) for text in texts])
     return "\n".join(printable("  ".join(line)) for line in zip(*columns, strict=True))
 
 
-def _blocks(widths: Mapping[str, int], room: int) -> list[list[str]]:
-    """The columns that stand side by side: all if they fit, else the average before the others."""
-    if sum(widths.values()) <= room:
-        return [list(widths)]
-    blocks: list[list[str]] = [[]]
-    for name in sorted(widths, key=lambda name: name != AVERAGE):
-        if blocks[-1] and sum(widths[n] for n in (*blocks[-1], name)) > room:
-            blocks.append([])
-        blocks[-1].append(name)
-    return blocks
+def _cells(sheet: Sheet, column: str) -> "list[Text]":
+    """The lines of a column, its heads first: what stands side by side is as wide everywhere.
+
+    A value has its mark behind it, or a blank where others have one: the digits stay aligned.
+    """
+    from rich.text import Text
+
+    place = sheet.places[column]
+    lines = [Text() for _ in (column, *sheet.rows)]
+    for values in zip(sheet.columns[column], *(row[place] for row in sheet.rows), strict=True):
+        blank = " " * any(isinstance(value, Marked | Close) for value in values)
+        marks: dict[type, str] = {Close: _CLOSE, Marked: ""}
+        texts = [value + marks.get(type(value), blank) for value in values]
+        width = max(map(len, texts)) + bool(lines[0])
+        for line, value, text in zip(lines, values, texts, strict=True):
+            style = "bold" if isinstance(value, Best) else ""
+            line.append(" " * (width - len(text))).append(text, style)
+    return lines
 
 
-def _rich(sheet: Sheet, cells: Mapping[str, "Sequence[Text]"]) -> "Table":
+def _rich(sheet: Sheet, cells: "dict[str, list[Text]]") -> "Table":
     """The table of some columns, by what stands in their lines."""
     from rich.table import Table
     from rich.text import Text
@@ -148,36 +153,15 @@ def _rich(sheet: Sheet, cells: Mapping[str, "Sequence[Text]"]) -> "Table":
     for name, (heads, *_) in cells.items():
         parts = [Text(printable(name))] * any(cells) + [heads] * has_heads
         table.add_column(Text("\n").join(parts), justify="right", no_wrap=True)
-    for i, row in enumerate(sheet.rows, 1):
-        if row.has_rule_above:
+    for i, row in enumerate(sheet.rows):
+        if i in sheet.rules:
             table.add_section()
-        labels = (Text(printable(label, kept="\n")) for label in row.labels)
-        table.add_row(*labels, *(column[i] for column in cells.values()))
+        labels = [Text(printable(label, kept="\n")) for label in row[: len(sheet.heads)]]
+        table.add_row(*labels, *(lines[i + 1] for lines in cells.values()))
     return table
 
 
-def _cells(sheet: Sheet, column: str) -> "list[Text]":
-    """The lines of a column, its heads first: what stands side by side is as wide everywhere.
-
-    A value has its mark behind it, or a blank where others have one: the digits stay aligned.
-    """
-    from rich.text import Text
-
-    rows = [sheet.columns[column], *(sheet.values(row, column) for row in sheet.rows)]
-    lines: list[list[Text]] = [[] for _ in rows]
-    for values in zip(*rows, strict=True):
-        has_marks = any(isinstance(value, Marked | Close) for value in values)
-        texts = []
-        for value in values:
-            mark = _CLOSE if isinstance(value, Close) else " "
-            texts.append(value + mark * (has_marks and not isinstance(value, Marked)))
-        width = max(map(len, texts))
-        for line, value, text in zip(lines, values, texts, strict=True):
-            line.append(Text(text.rjust(width), "bold" if isinstance(value, Best) else ""))
-    return [Text(" ").join(line) for line in lines]
-
-
-# Markdown
+# Markdown.
 
 
 def markdown(sheets: Sequence[Sheet]) -> str:
@@ -186,25 +170,21 @@ def markdown(sheets: Sequence[Sheet]) -> str:
 
 
 def _markdown(sheet: Sheet) -> str:
-    heads = [*sheet.heads, *(f"{c} {m}".strip() for c, ms in sheet.columns.items() for m in ms)]
-    rule = ["---"] * len(sheet.heads) + ["---:"] * (len(heads) - len(sheet.heads))
-    rows = [[_markdown_cell(text) for text in row] for row in sheet.plain()]
-    lines = [[_markdown_text(head) for head in heads], rule, *rows]
-    above = "".join(f"{_markdown_text(line)}\n\n" for line in sheet.above)
-    title = f"**{_markdown_text(sheet.title)}**\n\n" if sheet.title else ""
-    below = sheet.notes_on("A value in italics")
-    notes = "".join(f"\n{_markdown_text(note)}\n" for note in below)
-    return above + title + "".join(f"| {' | '.join(line)} |\n" for line in lines) + notes
+    heads = [f"{name} {head}".strip() for name, of in sheet.columns.items() for head in of]
+    rule = ["---"] * len(sheet.heads) + ["---:"] * len(heads)
+    above = [*sheet.above, *[f"**{_in_markdown(sheet.title)}**"] * bool(sheet.title)]
+    lines = "".join(
+        f"| {' | '.join(map(_in_markdown, line))} |\n"
+        for line in ([*sheet.heads, *heads], rule, *sheet.rows)
+    )
+    notes = "".join(f"\n{_in_markdown(note)}\n" for note in sheet.notes_on("A value in italics"))
+    return "".join(f"{line}\n\n" for line in above) + lines + notes
 
 
-def _markdown_cell(text: str) -> str:
-    if isinstance(text, Best):
-        return f"**{text}**"
-    return f"_{text}_" if isinstance(text, Close) else _markdown_text(text)
-
-
-def _markdown_text(text: str) -> str:
-    return printable(text, kept="\n").replace("|", r"\|").replace("\n", "<br>")
+def _in_markdown(text: str) -> str:
+    around = {Best: "**", Close: "_"}.get(type(text), "")
+    plain = printable(text, kept="\n").replace("|", r"\|").replace("\n", "<br>")
+    return f"{around}{plain}{around}"
 
 
 # HTML, for a file of tables and for the page of `report`.
@@ -218,60 +198,50 @@ _STYLE = (
 
 def html(sheets: Sequence[Sheet]) -> str:
     """A page of tables; the best of a column is bold, values close to it are underlined."""
-    title = _escaped([*sheets[0].above, sheets[0].title][0]) if sheets else ""
+    title = _in_html([*sheets[0].above, sheets[0].title][0]) if sheets else ""
     head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
     return f'<!doctype html><html lang="en">{head}\n' + "\n".join(map(html_table, sheets))
 
 
 def html_table(sheet: Sheet) -> str:
     """A table and its notes, as a part of a page. Cells and rows need no end tags, HTML says so."""
+    title, labels = _in_html(sheet.title), len(sheet.heads)
     has_names = any(sheet.columns)
-    rows = ' rowspan="2"' * has_names
-    first = _each(f'<th scope="col"{rows}>{{}}', sheet.heads)
-    over = "".join(
-        f'<th scope="colgroup" colspan="{len(heads)}">{_escaped(name)}'
-        for name, heads in sheet.columns.items()
-    )
-    second = _each('<th scope="col" class="n">{}', chain.from_iterable(sheet.columns.values()))
-    head = f"<tr>{first}{over}\n<tr>{second}" if has_names else f"<tr>{first}{second}"
+    head = _each(f'<th scope="col"{" rowspan=2" * has_names}>{{}}', sheet.heads)
+    for name, heads in sheet.columns.items() if has_names else ():
+        head += f'<th scope="colgroup" colspan="{len(heads)}">{_in_html(name)}'
+    head += "\n<tr>" * has_names
+    for heads in sheet.columns.values():
+        head += _each('<th scope="col" class="n">{}', heads)
+    body = ""
+    for i, (first, *texts) in enumerate(sheet.rows):
+        body += f'<tr{" class=r" * (i in sheet.rules)}><th scope="row">{_in_html(first)}'
+        body += _each('<td class="t">{}', texts[: labels - 1])
+        body += _each("<td>{}", texts[labels - 1 :]) + "\n"
     above = _each("<p>{}</p>\n", sheet.above)
     notes = _each("<p>{}</p>\n", sheet.notes_on(UNDERLINED, BOLD))
-    body = "".join(
-        f'<tr{" class=r" * row.has_rule_above}><th scope="row">{_html_text(texts[0])}'
-        + _each('<td class="t">{}', texts[1 : len(sheet.heads)], _html_text)
-        + _each("<td>{}", texts[len(sheet.heads) :], _html_text)
-        + "\n"
-        for row, texts in zip(sheet.rows, sheet.plain(), strict=True)
-    )
-    title = _escaped(sheet.title)
     below = f'<div class="notes">{notes}</div>\n' * bool(notes)
     return (  # what scrolls can be reached by the keyboard, and is named as its table is
         f'{above}<div class="scroll" role="group" tabindex="0" aria-label="{title}"><table>'
-        f"<caption>{title}</caption>\n<thead>{head}\n</thead>"
+        f"<caption>{title}</caption>\n<thead><tr>{head}\n</thead>"
         f"<tbody>{body}</tbody></table></div>\n{below}"
     )
 
 
-def _html_text(text: str) -> str:
-    if isinstance(text, Marked):
-        return f"{_escaped(text[:-1])}<sup>{_escaped(text[-1])}</sup>"
-    for kind, tag in ((Best, "b"), (Close, "u")):
-        if isinstance(text, kind):
-            return f"<{tag}>{_escaped(text)}</{tag}>"
-    return "<br>".join(map(_escaped, text.split("\n")))
-
-
-def _escaped(text: str) -> str:
-    return escape(printable(text))
-
-
-def _each(element: str, texts: Iterable[str], in_html: Callable[[str], str] = _escaped) -> str:
+def _each(element: str, texts: Iterable[str]) -> str:
     """An element with each text."""
-    return "".join(map(element.format, map(in_html, texts)))
+    return "".join(map(element.format, map(_in_html, texts)))
 
 
-@dataclass(frozen=True)
-class Form:
+def _in_html(text: str) -> str:
+    plain = escape(printable(text, kept="\n")).replace("\n", "<br>")
+    if isinstance(text, Marked):
+        return f"{plain[:-1]}<sup>{plain[-1]}</sup>"
+    tag = {Best: "b", Close: "u"}.get(type(text))
+    return f"<{tag}>{plain}</{tag}>" if tag else plain
+
+
+class Form(NamedTuple):
     """One entry of FORMS."""
 
     ending: str  # of a file in it
@@ -288,6 +258,6 @@ FORMS = {
     "csv": Form(".csv", csv_text, of_rows=True),
     "json": Form(".json", json_text, of_rows=True),
 }
+ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's ending
 # Of figures: what is drawn by matplotlib, and the numbers of the points.
 FIGURE_ENDINGS = {".pdf": "pdf", ".svg": "svg", ".png": "png", ".csv": "csv"}
-ENDINGS = {form.ending: name for name, form in FORMS.items()}  # by a file's ending

@@ -1,30 +1,34 @@
-"""Results as sheets in the paper's form, a sheet for each ID set and encoder.
+"""Results as sheets in the paper's form: a sheet for each ID set and encoder, or for one run.
 
 Rows are methods and settings that vary; columns are OOD sets, followed by their average. All
-numbers come from the frame (results/frame.py); forms/ draws the sheets.
+numbers come from the frame (results/frame.py); forms.py draws the sheets.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import datasets
 from zsntta_cli.errors import unknown
-from zsntta_cli.report.forms import FORMS, draw, in_form
-from zsntta_cli.report.sheet import AVERAGE, Best, Close, Labels, Marked, Sheet, SheetRow
+from zsntta_cli.report.forms import FORMS, in_form
+from zsntta_cli.report.sheet import AVERAGE, Best, Close, Marked, Row, Sheet
 from zsntta_cli.results import frame
-from zsntta_cli.results.compare import RankMark, marks
+from zsntta_cli.results.compare import marks
 from zsntta_cli.results.frame import PRESET, SEEDS, SETS, ResultRow, ResultTable, Value
 from zsntta_cli.settings import StreamSettings, ratio_text
-from zsntta_cli.simulation.metrics import DETECTION, METRICS, Metric
+from zsntta_cli.simulation.metrics import DETECTION, METRICS, Judged, Metric, class_counts
 from zsntta_cli.simulation.notes import OFFLINE, UNDECIDED, RunNote, strongest
 from zsntta_cli.simulation.record import Record
 from zsntta_cli.simulation.runs import differing_settings
 
+if TYPE_CHECKING:
+    from zsntta_cli.results.repeating import Repeated
+    from zsntta_cli.simulation.record import Replay
+
 _FEW = 30  # noise samples: one of them is 3 points of Acc_N and more
 _OF_STREAMS = {field.name for field in fields(StreamSettings)}  # no settings of a method
-_IN_TITLE = ("ratio", "order", "limit", PRESET)  # settings, where all rows share them
 _NO_SET = "-"  # heads the column of streams that are all clean
 _INJECTED = "°"
 _RECALL = {"acc_n": "Recall"}  # what `flags` calls it: of the samples to look at
@@ -50,20 +54,19 @@ class View:
     caption: str = ""  # of LaTeX's tables
     reference: str = ""  # what LaTeX refers to them by
     command: str = ""  # that makes the tables
-    shown: tuple[Metric, ...] = field(init=False)  # in the columns
+    is_average_first: bool = False  # before the sets
+    shown: Mapping[str, Metric] = field(init=False)  # the metrics by the heads of their columns
 
     def __post_init__(self) -> None:
         for name in self.metrics:
             if name not in METRICS:
                 raise unknown("columns", name, tuple(METRICS), "docs/results.md lists them")
-        named = tuple(METRICS[name] for name in self.metrics)
-        of_report = tuple(one for one in METRICS.values() if self.report in one.reports)
-        object.__setattr__(self, "shown", named or of_report)
-
-    def head(self, metric: Metric) -> str:
-        """The head of a metric's column."""
-        is_flags = self.report == "flags" and not self.metrics
-        return _RECALL.get(metric.name, metric.head) if is_flags else metric.head
+        of_report = [name for name, metric in METRICS.items() if self.report in metric.reports]
+        heads = _RECALL if self.report == "flags" and not self.metrics else {}
+        shown = {
+            heads.get(name, METRICS[name].head): METRICS[name] for name in self.metrics or of_report
+        }
+        object.__setattr__(self, "shown", shown)
 
 
 def render(records: Sequence[Record], form: str, view: View, to_file: bool = False) -> str:
@@ -73,15 +76,13 @@ def render(records: Sequence[Record], form: str, view: View, to_file: bool = Fal
     have what the tables show.
     """
     if not FORMS[form].of_rows:
-        return draw(sheets(records, view), form, to_file)
+        return in_form(form, sheets(records, view), to_file=to_file)
     from zsntta_cli.results import tidy
 
     if view.aggregate:
         rows = tidy.table_rows(frame.tables(records), view.spread)
-    elif form == "json":
-        rows = [record.to_dict() for record in records]
     else:
-        rows = tidy.run_rows(records)
+        rows = [r.to_dict() for r in records] if form == "json" else tidy.run_rows(records)
     return in_form(form, (), rows, to_file, tidy.columns())
 
 
@@ -91,75 +92,66 @@ def sheets(records: Iterable[Record], view: View) -> list[Sheet]:
 
 
 def table_sheet(table: ResultTable, view: View) -> Sheet:
-    """The sheet of a table of the frame."""
-    varying = table.varying
+    """The sheet of a table of the frame, with what a reader of it has to know."""
+    varying, metrics = table.varying, view.shown.values()
     columns = [*table.columns, *[AVERAGE] * (len(table.columns) > 1)]
-    texts = _texts(table, columns, view)
-    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
-    injected = {  # into whose streams further noise images were put, and of which kind
-        row: str(row.settings["noise"])
-        for row in table.rows
-        if any(run.counts.get("noise") for run in row.records)
-    }
-    has_groups = len({row.method for row in names}) < len(table.rows)
-    notes, rows = list[str](), list[SheetRow]()
-    for row, method in names.items():
-        if row in injected:
-            method = Marked(f"{method}{_INJECTED}")
-        labels = method, *(frame.label_text(name, row.settings.get(name)) for name in varying)
-        is_next = has_groups and bool(rows) and rows[-1].labels[0] != labels[0]
-        rows.append(SheetRow(labels, texts[row], is_next))
-        if AVERAGE in columns:
-            lacks = row.average(table.ood_sets, view.shown[0].name).lacks
-            if lacks:
-                notes.append(f"{', '.join(labels)} has no average: it has {lacks}.")
-    notes += _notes(names, injected.values(), view) + sweep_notes(texts)
-    if any("±" in text for by_column in texts.values() for text in by_column.get(AVERAGE, ())):
-        notes.append(_SPREADS[view.spread])
-    heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
-    metrics: Labels = tuple(map(view.head, view.shown))
-    return Sheet(
-        _title(table, varying), ("Method", *heads),
-        dict.fromkeys((name or _NO_SET for name in columns), metrics),
-        rows, notes, view.caption, view.reference, view.command,
-    )  # fmt: skip
-
-
-def _texts(
-    table: ResultTable, columns: Sequence[str], view: View
-) -> dict[ResultRow, dict[str, list[str]]]:
-    """The texts of all rows by column, marked among rows that saw the same samples."""
+    columns.sort(key=lambda name: view.is_average_first and name != AVERAGE)
     texts: dict[ResultRow, dict[str, list[str]]] = {row: {} for row in table.rows}
     for rows in table.contests():
         for column in columns:
-            for metric in view.shown:
-                for row, value, mark in compared(table, rows, column, metric, view.spread):
+            for metric in metrics:
+                for row, _, text in compared(table, rows, column, metric, view.spread):
                     if column == AVERAGE or row.on(column):
-                        text = metric.text(value.mean, value.std)
-                        text = (
-                            Best(text) if mark.is_best else Close(text) if mark.is_close else text
-                        )
                         texts[row].setdefault(column or _NO_SET, []).append(text)
-    return texts
+    heads = ("Noise" if name == "ratio" else frame.setting_name(name) for name in varying)
+    sheet = Sheet(
+        _title(table, varying), ["Method", *heads],
+        dict.fromkeys((name or _NO_SET for name in columns), tuple(view.shown)),
+        caption=view.caption, reference=view.reference, command=view.command,
+    )  # fmt: skip
+    names = {row: view.labels.get(row.method, row.method) for row in table.rows}
+    has_groups = len({row.method for row in names}) < len(table.rows)
+    lacking, references, injected = list[str](), dict[str, None](), dict[str, None]()
+    spreads, records, last = list[str](), list[Record](), ""
+    for row, name in names.items():
+        records += row.records
+        settings = [frame.label_text(key, row.settings.get(key)) for key in varying]
+        label = name
+        if any(run.counts.get("noise") for run in row.records):
+            injected[str(row.settings["noise"])] = None
+            label = Marked(name + _INJECTED)
+        sheet.add([label, *settings], texts[row], has_groups and bool(last) and last != label)
+        last = label
+        if AVERAGE in columns:
+            if lacks := row.average(table.ood_sets, next(iter(metrics)).name).lacks:
+                lacking.append(f"{', '.join([label, *settings])} has no average: it has {lacks}.")
+            if any("±" in text for text in texts[row][AVERAGE]):
+                spreads = [_SPREADS[view.spread]]
+        if row.advantage:
+            said = f"{name} {row.advantage}, so it is shown for reference, and never marked."
+            references[said] = None
+    if injected:
+        what = f"{_INJECTED} marks a method into whose streams noise images"
+        references[f"{what} ({', '.join(injected)}) were injected; no metric counts these."] = None
+    of_runs, swept = run_notes(records, metrics), _swept(texts)
+    sheet.notes = [*lacking, *references, *of_runs, *swept, *spreads]
+    return sheet
 
 
 def compared(
-    table: ResultTable,
-    rows: Sequence[ResultRow],
-    column: str,
-    metric: Metric,
-    spread: str = SEEDS,
-) -> Iterator[tuple[ResultRow, Value, RankMark]]:
-    """The values of a column, an OOD set or the average, and their marks among these rows."""
-    values, rivals = list[Value](), list[Value]()
-    for row in rows:
-        if column == AVERAGE:
-            value = row.average(table.ood_sets, metric.name, spread)
-        else:
-            value = row.value(column, metric.name)
-        values.append(value)
-        rivals.append(frame.NOTHING if row.advantage else value)
-    return zip(rows, values, marks(rivals, metric), strict=True)
+    table: ResultTable, rows: Sequence[ResultRow], column: str, metric: Metric, spread: str = SEEDS
+) -> list[tuple[ResultRow, Value, str]]:
+    """The values of a column, an OOD set or the average, as texts with marks among these rows."""
+    if column == AVERAGE:
+        values = [row.average(table.ood_sets, metric.name, spread) for row in rows]
+    else:
+        values = [row.value(column, metric.name) for row in rows]
+    rivals = [frame.NOTHING if r.advantage else v for r, v in zip(rows, values, strict=True)]
+    found = []
+    for row, value, mark in zip(rows, values, marks(rivals, metric), strict=True):
+        kind = Best if mark.is_best else Close if mark.is_close else str
+        found.append((row, value, kind(metric.text(value.mean, value.std))))
+    return found
 
 
 # What all rows have in common, and what a reader must know of them.
@@ -168,16 +160,15 @@ def compared(
 def _title(table: ResultTable, varying: Sequence[str]) -> str:
     """The settings that all rows share, and over how few sets an average is."""
     settings, parts = table.rows[0].settings, [f"ID: {table.id_set}"]
-    told = {name: settings[name] for name in _IN_TITLE if name not in varying}
-    if "ratio" in told:
-        parts.append(f"noise {frame.shown('ratio', told['ratio'])}")
-    if told.get("order", StreamSettings.order) != StreamSettings.order:
-        parts.append(f"order {told['order']}")
-    if told.get("limit"):
-        parts.append(f"first {told['limit']:,} samples")
+    if "ratio" not in varying:
+        parts.append(f"noise {frame.shown('ratio', settings['ratio'])}")
+    if "order" not in varying and settings["order"] != StreamSettings.order:
+        parts.append(f"order {settings['order']}")
+    if "limit" not in varying and settings["limit"]:
+        parts.append(f"first {settings['limit']:,} samples")
     parts.append(table.encoder)
-    if PRESET in told:
-        parts.append(f"preset {told[PRESET]}")
+    if PRESET not in varying:
+        parts.append(f"preset {settings[PRESET]}")
     partners = datasets.partners(table.id_set)
     present = set(partners).intersection(table.ood_sets)
     if len(table.ood_sets) > 1 and len(present) < len(partners):
@@ -185,41 +176,47 @@ def _title(table: ResultTable, varying: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-def _notes(names: Mapping[ResultRow, str], injected: Iterable[str], view: View) -> list[str]:
-    """What a reader of some rows, by the names of their methods, has to know.
-
-    `injected` are the kinds of noise images that were put into streams.
-    """
-    records = [record for row in names for record in row.records]
-    notes = dict[str, None]()
-    for row, name in names.items():
-        if row.advantage:
-            notes[f"{name} {row.advantage}, so it is shown for reference, and never marked."] = None
-    if kinds := ", ".join(dict.fromkeys(injected)):
-        what = f"{_INJECTED} marks a method into whose streams noise images ({kinds})"
-        notes[f"{what} were injected; no metric counts these."] = None
-    few = {
-        f"{r.counts['ood']} against {r.settings.ood_set} at {ratio_text(r.settings.stream.ratio)}"
-        for r in records
-        if 0 < r.counts["ood"] < _FEW
-    }
-    of_few = [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
-    return [*notes, *of_few, *run_notes(records, view.shown)]
-
-
 def run_notes(records: Iterable[Record], shown: Iterable[Metric]) -> list[str]:
-    """What a reader of some metrics of these runs has to know: which stopped, and their notes."""
-    stopped, notes = list[str](), list[RunNote]()
+    """What a reader of some metrics of these runs has to know.
+
+    These are few noise samples, runs that were stopped, and the notes of the runs.
+    """
+    few, stopped, notes = set[str](), list[str](), list[RunNote]()
     for record in records:
+        run, samples = record.settings, record.counts["ood"]
         notes += record.notes
+        if 0 < samples < _FEW:
+            few.add(f"{samples} against {run.ood_set} at {ratio_text(run.stream.ratio)}")
         if record.unfinished:
-            run, items = record.settings, sum(record.counts.values())
+            items = sum(record.counts.values())
             stopped.append(
                 f"PARTIAL: {run.method} against {run.ood_set or 'no OOD set'} was stopped after "
                 f"{items:,} of {items + record.unfinished:,} items; it enters no average."
             )
+    of_few = [f"FEW noise samples: {'; '.join(sorted(few))}."] if few else []
     has_decisions = any(metric.group != DETECTION for metric in shown)
-    return stopped + strongest(notes, (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED))
+    without = (OFFLINE,) if has_decisions else (OFFLINE, UNDECIDED)
+    return [*of_few, *stopped, *strongest(notes, without)]
+
+
+def _swept(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
+    """Which methods are the best of several settings that were run on the reported streams."""
+    swept: dict[str, dict[str, None]] = {}
+
+    def kind(row: ResultRow) -> Any:
+        return row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
+
+    for rows in frame.grouped(texts, kind).values():
+        if any(type(text) is Best for row in rows for of in texts[row].values() for text in of):
+            for name in frame.differing(rows):
+                if name not in _OF_STREAMS and not name.startswith(frame.FEATURES_OF):
+                    swept.setdefault(rows[0].method, {})[frame.setting_name(name)] = None
+    return [
+        f"Several settings of {method} ({', '.join(names)}) were run on the streams that this "
+        f"table reports, so the best of them is optimistic: choose settings on other sets, as "
+        f"docs/experiments.md shows."
+        for method, names in swept.items()
+    ]
 
 
 def usual(table: ResultTable) -> ResultTable:
@@ -232,39 +229,146 @@ def usual(table: ResultTable) -> ResultTable:
         presets[row.settings[PRESET]] += len(row.records)
         settings = tuple({**row.settings, "ratio": None}.items())
         groups.setdefault((row.method, row.stream, settings), []).append(row)
-
-    def place(group: Sequence[ResultRow]) -> tuple[bool, int, int]:
+    most_used: dict[str, tuple[Any, list[ResultRow]]] = {}
+    for group in groups.values():
         run, preset = group[0].records[0].settings, group[0].settings[PRESET]
-        has_default = run.prompt == datasets.default_prompt(run.id_set)
-        is_own = has_default and {*differing_settings(run, preset)} <= {"ratio", "seed"}
-        return not is_own, -presets[preset], -sum(len(row.records) for row in group)
-
-    most_used: dict[str, list[ResultRow]] = {}
-    for group in sorted(groups.values(), key=place):
-        most_used.setdefault(group[0].method, group)
-    rows = tuple(row for row in table.rows if row in most_used[row.method])
+        is_own = {*differing_settings(run, preset)} <= {"ratio", "seed"}
+        is_own &= run.prompt == datasets.default_prompt(run.id_set)
+        use = is_own, presets[preset], sum(len(row.records) for row in group)
+        if run.method not in most_used or use > most_used[run.method][0]:
+            most_used[run.method] = use, group
+    rows = tuple(row for row in table.rows if row in most_used[row.method][1])
     return replace(table, rows=rows)
 
 
-def sweep_notes(texts: Mapping[ResultRow, Mapping[str, Sequence[str]]]) -> list[str]:
-    """Which methods are the best of several settings that were run on the reported streams."""
-    swept: dict[str, dict[str, None]] = {}
+# Recorded runs beside the same runs made here.
 
-    def kind(row: ResultRow) -> Any:
-        return row.stream, row.ratio, row.method, row.settings[PRESET], row.settings["prompt"]
 
-    for rows in frame.grouped(texts, kind).values():
-        names = [
-            name
-            for name in frame.differing(rows)
-            if name not in _OF_STREAMS and not name.startswith(frame.FEATURES_OF)
-        ]
-        shown = (text for row in rows for of_column in texts[row].values() for text in of_column)
-        if names and any(isinstance(text, Best) for text in shown):
-            swept.setdefault(rows[0].method, {}).update(dict.fromkeys(names))
-    return [
-        f"Several settings of {method} ({', '.join(map(frame.setting_name, names))}) were run on "
-        f"the streams that this table reports, so the best of them is optimistic: choose settings "
-        f"on other sets, as docs/experiments.md shows."
-        for method, names in swept.items()
-    ]
+def render_both(
+    repeated: Sequence["Repeated"], notes: Sequence[str], form: str, view: View, to_file: bool
+) -> str:
+    """Old and new results as a text in one of FORMS; csv and json have a row per metric."""
+    if not FORMS[form].of_rows:
+        both = _sheets_of_both(repeated, view)
+        both[-1].notes += notes
+        return in_form(form, both, to_file=to_file)
+    rows: list[Row] = []
+    for old_run, new_run in repeated:
+        run = new_run.settings
+        facts = {
+            "method": run.method, "encoder": run.encoder, "id_set": run.id_set,
+            "ood_set": run.ood_set, "ratio": run.stream.ratio, "seed": run.stream.seed,
+        }  # fmt: skip
+        for name in METRICS:
+            old, new = old_run.metric(name), new_run.metric(name)
+            values = {"old": old, "new": new, "difference": new - old}
+            shown = {key: None if math.isnan(value) else value for key, value in values.items()}
+            if {*shown.values()} != {None}:
+                rows.append({**facts, "metric": name, **shown})
+    return in_form(form, (), rows, to_file)
+
+
+def _sheets_of_both(repeated: Sequence["Repeated"], view: View) -> list[Sheet]:
+    """A sheet for each ID set and encoder, with a row for each method, settings and OOD set.
+
+    Its values are old and new means, and the difference, over the seeds that both have.
+    """
+    olds, drawn = {new.settings: old for old, new in repeated}, []
+    for table in frame.tables(new for _, new in repeated):
+        sheet = Sheet(
+            f"ID: {table.id_set}, {table.encoder}: recorded results and those here",
+            ("Method", "OOD set"), dict.fromkeys(view.shown, ("Old", "New", "Difference")),
+            command=view.command,
+        )  # fmt: skip
+        for row, label in frame.labels(table.rows, without=()).items():
+            for ood_set, runs in row.runs.items():
+                values = {}
+                for head, metric in view.shown.items():
+                    by_seed = row.by_seed(ood_set, metric.name)
+                    new = frame.fold(by_seed)
+                    old = frame.fold({s: olds[runs[s].settings].metric(metric) for s in by_seed})
+                    text = metric.text(abs(new.mean - old.mean))
+                    is_something = bool(text.strip("-0."))  # else it has no sign
+                    sign = ("-" if new.mean < old.mean else "+") * is_something
+                    means = (metric.text(value.mean, value.std) for value in (old, new))
+                    values[head] = [*means, sign + text]
+                sheet.add([label, ood_set or "-"], values)
+        records = [record for row in table.rows for record in row.records]
+        sheet.notes += run_notes(records, view.shown.values())
+        drawn.append(sheet)
+    return drawn
+
+
+# By class: how many images of each are classified right, called noise, taken for another.
+
+OOD = "(OOD)"  # the row of images of no class
+_CLASS_HEADS = ("Images", "ID acc", "Called noise", "Most confused with", "Confused")
+
+
+def class_rows(names: Sequence[str], samples: Judged) -> list[Row]:
+    """A row for each of C classes that has samples, and one for the OOD samples.
+
+    `accuracy` is the share that is classified right, whatever is called noise; `called_noise` is
+    None for a method without decisions. `confused_with` is the class that most others were taken
+    for, and `confused` the share of the row's samples; both are None where there is none.
+    """
+    counts, rows = class_counts(samples, len(names)), []
+    for i, images in enumerate(counts.images.tolist()):
+        if images:
+            confused = int(counts.confused[i])
+            rows.append({
+                "class": names[i] if i < len(names) else OOD,
+                "images": images,
+                "accuracy": int(counts.right[i]) / images if i < len(names) else None,
+                "called_noise": None if counts.noise is None else int(counts.noise[i]) / images,
+                "confused_with": names[counts.confused_with[i]] if confused else None,
+                "confused": confused / images if confused else None,
+            })  # fmt: skip
+    return rows
+
+
+def render_classes(replay: "Replay", form: str, to_file: bool) -> str:
+    """The classes of a run in a form: a table in percent, or rows of fractions."""
+    run = replay.settings
+    rows = class_rows(replay.sources.id_set.class_names, replay.judged)
+    against = f" against {run.ood_set}" if run.ood_set else ""
+    title = f"{run.method} on {run.id_set}{against}, by class"
+    sheet = Sheet(title, ["Class"], {"": _CLASS_HEADS})
+    for row in rows:
+        other, confused = row["confused_with"] or "-", _percent(row["confused"])
+        shares = _percent(row["accuracy"]), _percent(row["called_noise"])
+        sheet.add([row["class"]], {"": [f"{row['images']:,}", *shares, other, confused]})
+    return in_form(form, [sheet], rows, to_file)
+
+
+def classes_sheet(table: ResultTable) -> Sheet:
+    """What each row's finished runs, summed, make of each class; empty where none counted them."""
+    lines: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in table.rows:
+        finished = [run.curves for run in row.records if not run.unfinished]
+        runs = [curves["classes"] for curves in finished if "classes" in curves]
+        names = runs[0]["names"] if runs else []
+        runs = [of for of in runs if of["names"] == names]
+        for i, name in enumerate(names):
+            if not (images := sum(of["images"][i] for of in runs)):
+                continue
+            right = sum(of["right"][i] for of in runs) / images
+            noise = sum(of["noise"][i] if "noise" in of else math.nan for of in runs) / images
+            others = Counter(sorted(of["confused_with"][i] for of in runs))
+            del others[-1]
+            other = names[others.most_common(1)[0][0]] if others else "-"
+            line = lines.setdefault((name, frame.shown("ratio", row.ratio)), {})
+            line[row.method] = [_percent(right), _percent(noise), other]
+    sheet = Sheet(
+        f"By class: ID: {table.id_set}, {table.encoder}", ("Class", "Noise"),
+        {row.method: _CLASS_HEADS[1:4] for row in table.rows},
+    )  # fmt: skip
+    summed = "Runs on all OOD sets and seeds are summed"
+    sheet.notes.append(f"{summed}; most confused with: in most of these runs.")
+    for labels, values in lines.items():
+        sheet.add(labels, values)
+    return sheet
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None or math.isnan(share) else f"{100 * share:.2f}"

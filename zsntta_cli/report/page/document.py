@@ -4,10 +4,8 @@ Values from records become text only in the templates, all of which escape.
 """
 
 import base64
-import functools
 import hashlib
 import re
-from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -17,55 +15,38 @@ from markupsafe import Markup
 from zsntta_cli import __version__
 from zsntta_cli.errors import printable
 
-
-def render(template: str, **values: Any) -> Markup:
-    """Fill a template with values; texts are escaped as HTML."""
-    return Markup(_environment().get_template(template).render(**values))
+_LOADER = ChoiceLoader([PackageLoader("zsntta_cli.report", name) for name in ("page", "review")])
 
 
-def document(
-    package: str, name: str, scripts: Sequence[str], images: str = "data:", **values: Any
-) -> str:
+def document(package: str, name: str, images: str = "data:", **values: Any) -> str:
     """The HTML file; its policy allows only its own style and script, by their digests.
 
     `images` are the allowed sources of pictures, in the syntax of the policy. `name` is the name of
-    the body's template and style; they and `scripts` belong to `package` and follow what all pages
-    share.
+    the body's template, style and script; they belong to `package` and follow what all pages share.
     """
-    style = _asset(__package__, "base.css") + _asset(package, f"{name}.css")
-    script = "".join([_asset(__package__, "base.js"), *(_asset(package, s) for s in scripts)])
-    policy = (
-        f"default-src 'none'; img-src {images}; style-src {_digest(style)}; "
-        f"script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
+    parts = {}
+    for ending in ("css", "js"):
+        files = [(__package__, f"base.{ending}"), (package, f"{name}.{ending}")]
+        texts = [
+            resources.files(of).joinpath(file).read_text(encoding="utf-8") for of, file in files
+        ]
+        parts[ending] = re.sub(r"\n\s+", "\n", "".join(texts))  # without indentation
+    style, script = (
+        f"'sha256-{base64.b64encode(hashlib.sha256(part.encode()).digest()).decode()}'"
+        for part in parts.values()
     )
-    html = render(
-        "document.html", body=f"{name}.html", policy=Markup(policy), style=Markup(style),
-        script=Markup(script), **values,
-    )  # fmt: skip
-    return str(html)
-
-
-def _asset(package: str, name: str) -> str:
-    """A file of a package, without its indentation."""
-    content = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-    return re.sub(r"\n\s+", "\n", content)
-
-
-def _digest(content: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
-
-
-@functools.cache
-def _environment() -> Environment:
-    """The templates of the report and of the review."""
-    folders = [PackageLoader("zsntta_cli.report", folder) for folder in ("page", "review")]
+    policy = (
+        f"default-src 'none'; img-src {images}; style-src {style}; script-src {script}; "
+        f"base-uri 'none'; form-action 'none'"
+    )
     environment = Environment(
-        loader=ChoiceLoader(folders), autoescape=True, undefined=StrictUndefined,
-        finalize=_finalize, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        loader=_LOADER, autoescape=True, undefined=StrictUndefined, finalize=_finalize,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.globals["version"] = __version__
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    return environment
+    return environment.get_template("document.html").render(
+        body=f"{name}.html", policy=Markup(policy), style=Markup(parts["css"]),
+        script=Markup(parts["js"]), version=__version__, **values,
+    )  # fmt: skip
 
 
 def _finalize(value: Any) -> Any:

@@ -76,7 +76,6 @@ def review(
     return document(
         __package__,
         "review",
-        ("review.js",),
         images="data: 'self' file:",
         title=TITLE,
         lines=summary(rows, facts, is_page=True),
