@@ -13,7 +13,7 @@ from made import TINY, fails
 from PIL import Image
 
 from zsntta_cli.cache import store
-from zsntta_cli.encoders import weights
+from zsntta_cli.encoders import clip
 
 
 @pytest.fixture
@@ -150,8 +150,8 @@ def test_an_encoder_that_cannot_be_had_leaves_no_folder(zsntta):
 def test_weights_that_change_behind_a_name_are_noticed(zsntta, monkeypatch):
     command = ("extract", "--limit", 20, *TINY, "--dataset")
     assert zsntta(*command, "digits").exit_code == 0
-    original = weights._load_tiny
-    monkeypatch.setattr(weights, "_load_tiny", lambda p: original(p)._replace(sha256="0" * 64))
+    load = clip.load_weights
+    monkeypatch.setattr(clip, "load_weights", lambda c: load(c)._replace(sha256="0" * 64))
     said = "digits.h5 is of another encoder (weights_sha256 is "
     fails(zsntta(*command, "glyphs"), said, stdout=None)
 

@@ -1,6 +1,7 @@
 """Checkpoints of transformers: small ones of chance, against the library's own functions."""
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,46 +78,41 @@ def checkpoint(request, tmp_path):
     return request.param, save(request.param, tmp_path / request.param)
 
 
-def extract(zsntta, kind, *more):
-    return zsntta("extract", "--model", f"hf:./{kind}", "--dataset", "shapes", "--limit", "20",
-                  "--no-partners", *more)  # fmt: skip
-
-
 def test_features_are_those_of_the_library(checkpoint, tmp_path):
     kind, model = checkpoint
     encoder = load_encoder(EncoderChoice(f"hf:{tmp_path / kind}"), "cpu")
     images, config = limited(load_images("shapes", Path()), 20), IMAGES[kind]
-    found = encoder.encode_pixels(np.stack([encoder.resize(images.read(i)) for i in range(20)]))
+    features = encoder.encode_pixels(np.stack([encoder.resize(images.read(i)) for i in range(20)]))
     pixels = np.stack([np.asarray(images.read(i)) for i in range(20)]) / 255  # of its size
     pixels = (pixels - config["image_mean"]) / config["image_std"]
-    with torch.inference_mode():
-        values = torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)
-        expected = model.get_image_features(pixel_values=values).pooler_output.numpy()
-    np.testing.assert_allclose(found, expected, atol=1e-5)
     ids = torch.full((10, LENGTH), 1)
     for row, name in zip(ids, NAMES.split(), strict=True):
         prompt = [WORDS.index(word) for word in f"a photo of a {name} . <end>".split()]
         row[: len(prompt)] = torch.tensor(prompt)
     with torch.inference_mode():
+        values = torch.tensor(pixels.transpose(0, 3, 1, 2), dtype=torch.float32)
+        expected = model.get_image_features(pixel_values=values).pooler_output.numpy()
         text = model.get_text_features(input_ids=ids).pooler_output
+    np.testing.assert_allclose(features, expected, atol=1e-5)
     text = torch.nn.functional.normalize(text, dim=-1).numpy()
     prompts = [f"a photo of a {name}." for name in NAMES.split()]
     np.testing.assert_allclose(encoder.encode_texts(prompts), text, atol=1e-6)
 
 
+EXTRACT = ("extract", "--dataset", "shapes", "--limit", "20", "--no-partners")
+
+
 def test_replays_adaptation_and_verdicts_work(zsntta, checkpoint):
-    kind, _ = checkpoint
-    assert extract(zsntta, kind, "--dataset", "glyphs").exit_code == 0
-    model = ("--model", f"hf:./{kind}")
+    model = ("--model", f"hf:./{checkpoint[0]}")
+    assert zsntta(*EXTRACT, *model, "--dataset", "glyphs").exit_code == 0
     run = ("simulate", *model, "--id", "shapes", "--ood", "glyphs", "--limit", "12", "--noise",
            "none")  # fmt: skip
     for method in ("zs-clip", "adand", "tent"):
         result = zsntta(*run, "--method", method)
         assert result.exit_code == 0, result.output
     fails(zsntta(*run, "--method", "tpt"), "this text tower has none", stdout=None)
-    picture = Path("one.png")
-    render("shapes").image(0).save(picture)
-    result = zsntta("detect", picture, *model, "--classes", "circle,star")
+    render("shapes").image(0).save("one.png")
+    result = zsntta("detect", "one.png", *model, "--classes", "circle,star")
     assert result.exit_code == 0, result.output
 
 
@@ -171,6 +167,6 @@ def test_weights_that_do_not_fit_are_no_random_ones(tmp_path):
 
 
 def test_without_the_library_it_is_told_what_to_install(zsntta, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
     line = "is a checkpoint of transformers: pip install 'zsntta[transformers]'"
-    fails(extract(zsntta, "clip"), line, stdout=None)
+    fails(zsntta(*EXTRACT, "--model", "hf:./clip"), line, stdout=None)

@@ -13,7 +13,6 @@ from zsntta_cli.cache import store
 from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.unfinished import KEPT
 from zsntta_cli.datasets import words as word_lists
-from zsntta_cli.encoders import text
 from zsntta_cli.encoders.text import BATCH, prompt_features
 from zsntta_cli.encoders.weights import weights_request
 from zsntta_cli.extraction.extractor import Extractor
@@ -139,7 +138,6 @@ def few(monkeypatch):
         "adj.pert": ("feline",),
     }
     monkeypatch.setattr(word_lists, "wordnet", lambda: by_file)
-    monkeypatch.setattr(text, "_generic_words", text._generic_words.__wrapped__)  # keeps none
 
 
 EXTRACT = ("extract", "--model", "tiny", "--words")

@@ -5,10 +5,10 @@ Arithmetic (scaling, normalising) is left to the encoder, which does it for a wh
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,68 +17,70 @@ from PIL import Image
 from zsntta_cli.datasets.images import UNREADABLE, ImageSet
 from zsntta_cli.errors import DatasetError, ZsnttaError, first_line
 
-_TASK = 16  # images that one thread reads at a time
+_TASK = 4  # items that a thread reads at a time: a task costs some 50 µs
 _AHEAD = 3  # batches in memory before the one being encoded
 
 Pixels = NDArray[np.uint8]
-Resize = Callable[[Image.Image], Pixels]
 # The pixels (b, H, W, 3) of those of B images that could be read, and a mask (B,) of these.
 PixelBatch = tuple[Pixels, NDArray[np.bool_]]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def read_ahead(
+    read: Callable[[Item], Result], batches: Iterable[Sequence[Item]], workers: int
+) -> Iterator[list[Result]]:
+    """Give what `read` returns for the items of each batch, in order, while threads go on."""
+    threads, waiting = ThreadPoolExecutor(workers), deque[Iterator[list[Result]]]()
+
+    def read_some(items: Sequence[Item]) -> list[Result]:
+        return [*map(read, items)]
+
+    try:
+        for batch in batches:
+            starts = range(0, len(batch), _TASK)
+            waiting.append(threads.map(read_some, [batch[i : i + _TASK] for i in starts]))
+            if len(waiting) > _AHEAD:
+                yield [*chain.from_iterable(waiting.popleft())]
+        while waiting:
+            yield [*chain.from_iterable(waiting.popleft())]
+    finally:
+        threads.shutdown(cancel_futures=True)
 
 
 def load_batches(
     images: ImageSet,
     batches: Sequence[Sequence[int]],
-    resize: Resize,
+    resize: Callable[[Image.Image], Pixels],
     workers: int,
     skip_broken: bool,
 ) -> Iterator[PixelBatch]:
-    """Give the batches in order, each with a mask of the images that could be read.
+    """Give batches of images, by their rows, in order, each with a mask of those that can be read.
 
     Raises:
         DatasetError: an image is broken, and broken images are not skipped.
     """
-    waiting: deque[list[Future[list[Pixels | None]]]] = deque()
-    upcoming = iter(batches)
-    threads = ThreadPoolExecutor(workers)
 
-    read = partial(_read, images, resize, skip_broken)
-    try:
-        # Tasks of the next batches are submitted before a batch is waited for, so that threads
-        # read while the encoder works; no more than these batches are in memory.
-        for _ in range(len(batches)):
-            while len(waiting) <= _AHEAD and (rows := next(upcoming, None)) is not None:
-                starts = range(0, len(rows), _TASK)
-                waiting.append([threads.submit(read, rows[i : i + _TASK]) for i in starts])
-            pixels = [*chain.from_iterable(map(Future.result, waiting.popleft()))]
-            readable = [image for image in pixels if image is not None]
-            stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
-            yield stacked, np.array([image is not None for image in pixels])
-    finally:
-        threads.shutdown(cancel_futures=True)
-
-
-def _read(
-    images: ImageSet, resize: Resize, skip_broken: bool, rows: Sequence[int]
-) -> list[Pixels | None]:
-    """Read the pixels of some rows, with None for a broken image."""
-    pixels: list[Pixels | None] = []
-    for i in rows:
+    def read(row: int) -> Pixels | None:
         try:
-            pixels.append(resize(images.read(i)))
+            return resize(images.read(row))
         except ZsnttaError:  # it says what is wrong already, and may be a ValueError
             raise
         except UNREADABLE as error:
-            if not skip_broken:
-                raise unreadable(images, i, error) from error
-            pixels.append(None)
-    return pixels
+            if skip_broken:
+                return None
+            raise unreadable(images, row, error) from error
+
+    for pixels in read_ahead(read, batches, workers):
+        readable = [image for image in pixels if image is not None]
+        stacked = np.stack(readable) if readable else np.empty((0, 0, 0, 3), np.uint8)
+        yield stacked, np.array([image is not None for image in pixels])
 
 
-def unreadable(images: ImageSet, i: int, error: Exception) -> DatasetError:
+def unreadable(images: ImageSet, row: int, error: Exception) -> DatasetError:
     """Make the error for a broken image."""
     of_set = f" of '{images.name}'" if images.name else ""
     return DatasetError(
-        f"cannot read image '{images.sample_ids[i]}'{of_set} ({first_line(error)}): "
+        f"cannot read image '{images.sample_ids[row]}'{of_set} ({first_line(error)}): "
         "mend or remove it, or leave such images out with --skip-broken"
     )

@@ -4,24 +4,18 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from zsntta_cli.encoders.text import (
-    TextTower,
-    Tokenize,
-    autocast,
-    load_tokenizer,
-    tokenizer_source,
-)
+from zsntta_cli.encoders.text import TextTower, autocast
 from zsntta_cli.encoders.weights import Weights, load_weights
 from zsntta_cli.errors import EncoderError, first_line
-from zsntta_cli.settings import AMP, CHECKPOINT, EncoderChoice
+from zsntta_cli.settings import AMP, EncoderChoice
 
 if TYPE_CHECKING:
     import torch
@@ -36,20 +30,14 @@ _SLOW = (
 class Encoder:
     """A loaded CLIP model, which turns images and prompts into features."""
 
-    def __init__(
-        self,
-        weights: Weights,
-        tokenize: Tokenize,
-        choice: EncoderChoice,
-        device: "torch.device",
-    ) -> None:
+    def __init__(self, weights: Weights, choice: EncoderChoice, device: "torch.device") -> None:
         import open_clip
         import torch
 
         model = weights.model.eval().to(device)
         self.model, self.device = model, device
         self._precision = choice.precision
-        self.text = TextTower(self.model, tokenize, device, choice.precision)
+        self.text = TextTower(model, weights.tokenize, device, choice.precision)
         self._dtype = open_clip.get_input_dtype(choice.precision) or torch.float32
         # More convolutions than the one that cuts an image into patches. Measured on the CPU: 1.4
         # times (RN50) to 1.6 times (tiny) as fast.
@@ -68,8 +56,7 @@ class Encoder:
         height, width = np.broadcast_to(config.size, 2).tolist()
         self._final = width, height  # PIL's size of an image that no step of resizing changes
         self.embed_dim = self.encode_texts([""]).shape[1]
-        identity = _identity(choice, self, weights)
-        self.identity: dict[str, Any] = json.loads(json.dumps(identity))  # as a file returns it
+        self.identity = _identity(choice, self, weights)
         slow = [_SLOW] if choice.precision == AMP and device.type == "cpu" else []
         self.notes = (*weights.notes, *slow)  # for who loads it
 
@@ -123,7 +110,7 @@ class Encoder:
     def image_features(self, batch: "torch.Tensor") -> "torch.Tensor":
         """Encode images (B, 3, H, W) to raw features (B, D) in float32 with gradients."""
         images = batch.to(self.device, self._dtype, non_blocking=True)
-        with autocast(self.device, self._precision):
+        with self.autocast():
             features = self.model.encode_image(images, normalize=False)  # CoCa's default is True
         return features.float()
 
@@ -137,20 +124,16 @@ class Encoder:
 
 
 def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict[str, Any]:
-    """The identity of an encoder: all that its features can depend on."""
+    """The identity of an encoder, all that its features can depend on, as a file returns it."""
     import open_clip
     import torch
 
-    model, device, sigmoid = encoder.model, encoder.device.type, dict[str, Any]()
-    parts = {type(module).__name__ for module in model.modules()}
-    if model.logit_bias is not None:  # SigLIP's; a softmax's identity says nothing of it
-        sigmoid = {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
-    return {
+    model, device = encoder.model, encoder.device.type
+    identity = {
         "model": choice.model,
         "pretrained": choice.pretrained,
         "weights_sha256": weights.sha256,
-        # The latter: transformers'.
-        "quick_gelu": not parts.isdisjoint(("QuickGELU", "QuickGELUActivation")),
+        "quick_gelu": "QuickGELU" in repr(model),  # of open_clip, timm or transformers
         "precision": choice.precision,
         "device": device,
         "threads": torch.get_num_threads() if device == "cpu" else None,  # they change last bits
@@ -163,8 +146,11 @@ def _identity(choice: EncoderChoice, encoder: Encoder, weights: Weights) -> dict
             "open_clip": open_clip.__version__,
             **weights.versions,
         },
-        **sigmoid,
     }
+    if model.logit_bias is not None:  # SigLIP's; a softmax's identity says nothing of it
+        identity |= {"loss": "sigmoid", "logit_bias": float(model.logit_bias.detach().float())}
+    read: dict[str, Any] = json.loads(json.dumps(identity))
+    return read
 
 
 def wait_passively() -> None:
@@ -183,40 +169,19 @@ def load_encoder(choice: EncoderChoice, device: str = "auto") -> Encoder:
         EncoderError: there is no such model, weights or device; the line says which file to get.
     """
     wait_passively()
-    where = _device(device)
-    with _quiet():
-        if choice.model.startswith(CHECKPOINT):
-            from zsntta_cli.encoders.transformers import load_checkpoint
-
-            return Encoder(*load_checkpoint(choice), choice, where)
-        # A tokenizer of the hub comes first: weights are large, and useless without it.
-        early = load_tokenizer(choice.model) if tokenizer_source(choice.model) else None
-        weights = load_weights(choice)
-        return Encoder(weights, early or load_tokenizer(choice.model), choice, where)
-
-
-def _device(name: str) -> "torch.device":
     import torch
 
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    is_cuda = device == "auto" and torch.cuda.is_available()
     try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
+        place = torch.device("cuda" if is_cuda else "cpu" if device == "auto" else device)
+        torch.empty(0, device=place)
     except (RuntimeError, AssertionError) as error:
         raise EncoderError(
-            f"device '{name}' cannot be used ({first_line(error)}): try --device cpu"
+            f"device '{device}' cannot be used ({first_line(error)}): try --device cpu"
         ) from error
-    return device
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence open_clip's warnings at load time: what matters is forced, recorded or raised."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        logging.disable(logging.ERROR)
-        try:
-            yield
-        finally:
-            logging.disable(logging.NOTSET)
+    logging.disable(logging.ERROR)  # open_clip's: what matters is forced, recorded or raised
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return Encoder(load_weights(choice), choice, place)
+    finally:
+        logging.disable(logging.NOTSET)

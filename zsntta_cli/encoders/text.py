@@ -3,26 +3,20 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from zsntta_cli.datasets.words import built_in_words, limited_words
-from zsntta_cli.encoders.weights import check_reachable
-from zsntta_cli.errors import EncoderError, counted, first_line
+from zsntta_cli.errors import EncoderError, counted
 from zsntta_cli.settings import AMP, FP32
 from zsntta_cli.settings.prompts import class_prompts, templates_of
 
 if TYPE_CHECKING:
-    import open_clip
     import torch
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
-# Prompts to tokens (C, L); of the length that is given, or else of the text tower's.
-Tokenize = Callable[..., "torch.Tensor"]
 
 BATCH = 256  # prompts at a time
 _SHOWN = 60  # letters of a prompt in a line
@@ -43,73 +37,17 @@ def autocast(device: "torch.device", precision: str) -> AbstractContextManager[A
     return torch.autocast(device.type, torch.float16)
 
 
-def tokenizer_source(model: str) -> str:
-    """The hub's repository of a model's tokenizer; empty if it needs none."""
-    import open_clip
-
-    config = {} if ":" in model else open_clip.get_model_config(model) or {}
-    return str(config.get("text_cfg", {}).get("hf_tokenizer_name", ""))
-
-
-def load_tokenizer(model: str) -> "Tokenize":
-    """Load the tokenizer of a model; SigLIP's comes from the hub and needs transformers.
-
-    Raises:
-        EncoderError: it cannot be loaded; the line says what to install or to download.
-    """
-    import open_clip
-
-    source = tokenizer_source(model)
-    try:
-        if source:
-            import_module("transformers")  # first: without it, a request to the hub is in vain
-            check_reachable(source, "tokenizer_config.json")
-        tokenizer: Tokenize = open_clip.get_tokenizer(model)
-    except ImportError as error:
-        raise EncoderError(
-            f"the tokenizer of {model} cannot be read ({first_line(error)}): "
-            "pip install 'zsntta[transformers]' reads it"
-        ) from error
-    except Exception as error:  # transformers and the hub raise what they like
-        where = f"of https://huggingface.co/{source}" if source else "that it names"
-        raise EncoderError(
-            f"cannot load the tokenizer of {model} ({first_line(error)}): download the files "
-            f"{where} and take local-dir:PATH of their folder as the model."
-        ) from error
-    return tokenizer
-
-
-@contextmanager
-def _one_thread(device: "torch.device") -> Iterator[None]:
-    """Compute on one thread of the CPU, whatever the process has.
-
-    Several threads add up in another order: text features differed by 2e-8, and are stored as they
-    are. (Image features are rounded to float16.) Rounding them would not do: a value beside the
-    middle of two would still be rounded either way.
-    """
-    import torch
-
-    if device.type != "cpu":
-        yield
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 class TextTower:
     """The text side of a CLIP model, which turns prompts into features."""
 
     def __init__(
         self,
-        model: "open_clip.CLIP",
-        tokenize: "Tokenize",
+        model: Any,
+        tokenize: Callable[..., "torch.Tensor"],
         device: "torch.device",
         precision: str = FP32,
     ) -> None:
+        """Take a model of open_clip, and what turns prompts into tokens (C, L), of length L."""
         self._model, self._tokenize, self._device = model, tokenize, device
         self._precision = precision
         self.tell: Callable[[str], object] = warnings.warn  # who is told of prompts that are cut
@@ -118,17 +56,27 @@ class TextTower:
     def encode(self, prompts: Sequence[str]) -> NDArray[np.float32]:
         """Encode prompts to unit-norm text features (C, D).
 
+        On the CPU one thread computes, whatever the process has: several add up in another order,
+        text features differed by 2e-8, and are stored as they are. (Image features are rounded to
+        float16.) Rounding them would not do: a value beside the middle of two would still be
+        rounded either way.
+
         Raises:
             EncoderError: two of them are one where the tower cuts them.
         """
         import torch
 
         self.check_length(prompts)
-        parts = []
-        with torch.inference_mode(), _one_thread(self._device):
-            for start in range(0, len(prompts), BATCH):
-                features = self.features(self.tokens(prompts[start : start + BATCH]))
-                parts.append(features.cpu().numpy())
+        parts, threads = [], torch.get_num_threads()
+        if self._device.type == "cpu":
+            torch.set_num_threads(1)
+        try:
+            with torch.inference_mode():
+                for start in range(0, len(prompts), BATCH):
+                    features = self.features(self.tokens(prompts[start : start + BATCH]))
+                    parts.append(features.cpu().numpy())
+        finally:
+            torch.set_num_threads(threads)
         return np.concatenate(parts)
 
     def check_length(self, prompts: Sequence[str]) -> None:
@@ -145,23 +93,21 @@ class TextTower:
         long = [p for p in dict.fromkeys(prompts) if len(p.encode(errors="replace")) > length - 4]
         if not long:
             return
-        whole = self._tokenize(long, 2 * length)[:, :length]
         read = self._tokenize(long)
-        rows = (whole != read).any(dim=1).nonzero().flatten().tolist()
+        is_cut = (read != self._tokenize(long, 2 * length)[:, :length]).any(dim=1)
         cut: dict[tuple[int, ...], str] = {}
-        for row in rows:
-            tokens = tuple(read[row].tolist())
-            if tokens in cut:
+        for row in is_cut.nonzero().flatten().tolist():
+            other = cut.setdefault(tuple(read[row].tolist()), long[row])
+            if other != long[row]:
                 raise EncoderError(
-                    f"the encoder reads {length} tokens of a text, and '{_ends(cut[tokens])}' and "
+                    f"the encoder reads {length} tokens of a text, and '{_ends(other)}' and "
                     f"'{_ends(long[row])}' differ behind them: their features would be equal. "
                     f"Shorten the prompt template or the names."
                 )
-            cut[tokens] = long[row]
-        if rows:
+        if cut:
             text = (
-                f"note: the encoder reads {length} tokens of a text and cuts {len(rows):,} of "
-                f"{counted(len(prompts), 'prompt')}, such as '{_ends(long[rows[0]])}'"
+                f"note: the encoder reads {length} tokens of a text and cuts {len(cut):,} of "
+                f"{counted(len(prompts), 'prompt')}, such as '{_ends(next(iter(cut.values())))}'"
             )
             if text not in self._told:
                 self._told.add(text)
@@ -251,9 +197,8 @@ class TextTower:
 
 def _ends(prompt: str) -> str:
     """A long prompt's beginning and end, which may be what is cut."""
-    return (
-        prompt if len(prompt) <= _SHOWN else f"{prompt[: _SHOWN // 2]} … {prompt[-_SHOWN // 2 :]}"
-    )
+    half = _SHOWN // 2
+    return prompt if len(prompt) <= _SHOWN else f"{prompt[:half]} … {prompt[-half:]}"
 
 
 def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArray[np.float32]:
@@ -277,22 +222,21 @@ def prompt_features(encode: Encode, prompt: str, words: Sequence[str]) -> NDArra
 _GENERIC_PROMPT, _GENERIC_WORDS = "a photo of a {}.", 256
 
 
-@cache
-def _generic_words() -> list[str]:
-    """Nouns of WordNet, drawn but always the same."""
-    return limited_words(built_in_words("wordnet-nouns"), _GENERIC_WORDS)
-
-
-def generic_source() -> str:
-    """The words and their prompt, as feature files name them."""
-    return f"{_GENERIC_PROMPT} {', '.join(_generic_words())}"
-
-
 def generic_text(encode: Encode) -> NDArray[np.float32]:
     """The mean (D,) of the unit features of words; its norm is below 1, and says how alike all are.
 
     It must not be made one of unit norm: with norm 1 a third of the clean images would seem to fit
     no class.
     """
-    features = prompt_features(encode, _GENERIC_PROMPT, _generic_words())
+    features = prompt_features(encode, _GENERIC_PROMPT, generic_words())
     return features.mean(0, dtype=np.float64).astype(np.float32)
+
+
+def generic_words() -> list[str]:
+    """Nouns of WordNet, drawn but always the same."""
+    return limited_words(built_in_words("wordnet-nouns"), _GENERIC_WORDS)
+
+
+def generic_source() -> str:
+    """The words and their prompt, as feature files name them."""
+    return f"{_GENERIC_PROMPT} {', '.join(generic_words())}"

@@ -11,7 +11,7 @@ from typing import Any
 import open_clip
 import torch
 
-from zsntta_cli.encoders.weights import ADAPTER, Weights, check_reachable
+from zsntta_cli.encoders.weights import ADAPTER, Weights, in_cache
 from zsntta_cli.errors import EncoderError, first_line
 from zsntta_cli.files import sha256
 from zsntta_cli.settings import CHECKPOINT, EncoderChoice, hub_folder
@@ -41,8 +41,8 @@ class Checkpoint(torch.nn.Module):
         return self.model.get_text_features(input_ids=tokens).pooler_output
 
 
-def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
-    """Load the weights of a checkpoint, and its tokenizer: prompts to tokens (C, L).
+def load_checkpoint(choice: EncoderChoice) -> Weights:
+    """Load a checkpoint: its weights and its tokenizer.
 
     Raises:
         EncoderError: the checkpoint cannot be loaded, or transformers is not installed.
@@ -56,7 +56,7 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
         if folder is None:
             import huggingface_hub
 
-            check_reachable(name, _IMAGES)
+            in_cache(name, _IMAGES)
             folder = Path(huggingface_hub.snapshot_download(name, allow_patterns=_FILES))
         if not folder.is_dir():  # the library would ask the hub for it
             raise EncoderError("there is no such folder")
@@ -97,7 +97,7 @@ def load_checkpoint(choice: EncoderChoice) -> tuple[Weights, Any]:
     digest = hashlib.sha256("".join(digests).encode()).hexdigest() if digests[1:] else digests[0]
     model.to(open_clip.get_cast_dtype(choice.precision) or torch.float32)
     versions = {"transformers": str(library.__version__)}
-    return Weights(Checkpoint(model, preprocessing), digest, versions=versions), tokenize
+    return Weights(Checkpoint(model, preprocessing), tokenize, digest, versions=versions)
 
 
 def _preprocessing(images: dict[str, Any], kind: str) -> dict[str, Any]:

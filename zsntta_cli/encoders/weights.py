@@ -10,7 +10,7 @@ import pickle
 import sys
 import textwrap
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,135 +18,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zsntta_cli.errors import EncoderError, first_line, near
 from zsntta_cli.files import sha256
-from zsntta_cli.settings import RANDOM_WEIGHTS, TINY, EncoderChoice
+from zsntta_cli.settings import CHECKPOINT, RANDOM_WEIGHTS, TINY, EncoderChoice
 
 if TYPE_CHECKING:
-    import open_clip
     import torch
 
 _ASSETS = Path(__file__).parent / "assets"
 _TINY_WEIGHTS = _ASSETS / "tiny.safetensors"
-_WEIGHTS, _CONFIG = "open_clip_model.safetensors", "open_clip_config.json"
+_WEIGHTS = "open_clip_model.safetensors"
 _PREPROCESSING = ("mean", "std", "interpolation", "resize_mode")  # keys that a tag may have
 _CHECKPOINTS = (".pt", ".pth", ".bin", ".safetensors")  # endings of files of weights
 _QUICK_GELU, _HUB = "-quickgelu", "hf-hub:"  # in open_clip's names of models
 _SCALE = "logit_scale"  # the one tensor by which each CLIP is known, whatever its towers
+_NO_WEIGHTS = ("input_resolution", "context_length", "vocab_size")  # in OpenAI's archives
 _TIMEOUT = 10  # seconds until the hub counts as out of reach
 _RANDOM_SEED = 0  # of `--pretrained none`: the same random weights on every machine
-
-
-class Weights(NamedTuple):
-    """A model with its weights, and what its identity and its user should know of them."""
-
-    model: Any  # of open_clip, or one with its names
-    sha256: str  # of the weights' file, or of the tensors if there is no single file
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = {}
-
-
-def _load_tiny(precision: str) -> Weights:
-    """Load the embedded encoder; rows of its word table that training never saw are zero."""
-    import open_clip
-    import torch
-    from safetensors.torch import load
-
-    open_clip.add_model_config(_ASSETS / "tiny.json")
-    content = _TINY_WEIGHTS.read_bytes()
-    state = load(content)
-    ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
-    model = open_clip.create_model(TINY, precision=precision)
-    state["token_embedding.weight"] = torch.zeros(model.token_embedding.weight.shape)
-    state["token_embedding.weight"][ids] = rows.float()
-    model.load_state_dict(state)
-    return Weights(model, hashlib.sha256(content).hexdigest())
-
-
-def misspelt(model: str) -> str:
-    """A clause that says that a model does not exist and asks for a similar name; else empty."""
-    models = [] if ":" in model else _models()
-    meant = "" if model.replace("/", "-") in models else near(model, models)
-    return f"open_clip has no model '{model}'{meant}" if meant else ""
-
-
-def _models() -> list[str]:
-    """The names of models, read from the package's files, as importing open_clip takes seconds."""
-    if open_clip := sys.modules.get("open_clip"):
-        return [TINY, *open_clip.list_models()]
-    package = find_spec("open_clip")
-    if package is None or not package.origin:
-        return [TINY]
-    files = Path(package.origin).with_name("model_configs").glob("*.json")
-    return [TINY, *sorted(file.stem for file in files)]
-
-
-def load_weights(choice: EncoderChoice) -> Weights:
-    """Load a model of open_clip, or the embedded one.
-
-    Raises:
-        EncoderError: there is no such model, or its weights cannot be loaded or do not fit.
-    """
-    try:
-        return _load_tiny(choice.precision) if choice.model == TINY else _load_open_clip(choice)
-    except EncoderError:
-        raise
-    except Exception as error:  # open_clip raises whatever its many sources raise
-        raise EncoderError(_unavailable(choice, error)) from error
-
-
-def _load_open_clip(choice: EncoderChoice) -> Weights:
-    """Load hf-hub:… or local-dir:…, which are open_clip's forms of names, or a known model."""
-    import open_clip
-    import torch
-
-    name = choice.model
-    if ":" not in name and open_clip.get_model_config(name) is None:
-        raise EncoderError(
-            f"open_clip has no model '{name}'{near(name, _models())}: see open_clip.list_models()."
-        )
-    if choice.pretrained == RANDOM_WEIGHTS:
-        with torch.random.fork_rng():
-            torch.manual_seed(_RANDOM_SEED)
-            model = open_clip.create_model(name, precision=choice.precision)
-        warning = "warning: these are random weights: features mean nothing."
-        return Weights(model, _state_sha256(model), (warning,))
-    if ":" in name:
-        if name.startswith(_HUB):
-            check_reachable(name.removeprefix(_HUB), _CONFIG)
-        model = open_clip.create_model(name, precision=choice.precision, require_pretrained=True)
-        return Weights(model, _state_sha256(model))
-    return _from_file(choice)
-
-
-def _from_file(choice: EncoderChoice) -> Weights:
-    """Load a model with the weights of a tag or a checkpoint, and the digest of their file."""
-    import open_clip
-    import torch
-
-    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)  # of a file it is empty
-    path = _download(tag) if tag else Path(choice.pretrained)
-    if not path.is_file():
-        tags = open_clip.list_pretrained_tags_by_model(choice.model)
-        raise EncoderError(
-            f"'{choice.pretrained}' is no file and no weights of {choice.model}"
-            f"{near(choice.pretrained, tags)} (known: {', '.join(tags) or 'none'})."
-        )
-    archive = _is_torchscript(path)  # only OpenAI's own files are TorchScript
-    model = open_clip.create_model(
-        choice.model,
-        precision=choice.precision,
-        force_quick_gelu=archive or bool(tag.get("quick_gelu")),
-        force_preprocess_cfg=_preprocessing(choice.model, tag),
-    )
-    notes = [activation_note(choice)]
-    if archive:
-        state = torch.jit.load(path, map_location="cpu").state_dict()  # type: ignore[no-untyped-call]
-        names = ("input_resolution", "context_length", "vocab_size")
-        model.load_state_dict({k: v for k, v in state.items() if k not in names})
-    else:
-        notes.append(_load_into(model, path))
-    return Weights(model, sha256(path), tuple(filter(None, notes)))
-
-
 # PEFT keeps what was trained apart from the model that it changes.
 ADAPTER = (
     "has an adapter of PEFT and no whole model: write one by "
@@ -154,7 +40,123 @@ ADAPTER = (
 )
 
 
-def _load_into(model: "open_clip.CLIP", path: Path) -> str:
+class Weights(NamedTuple):
+    """A model with its weights and tokenizer, and what its identity and its user should know."""
+
+    model: Any  # of open_clip, or one with its names
+    tokenize: Callable[..., "torch.Tensor"]  # prompts to tokens (C, L), of a length that is given
+    sha256: str  # of the weights' file, or of the tensors if there is no single file
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = {}
+
+
+def load_weights(choice: EncoderChoice) -> Weights:
+    """Load a model of open_clip, the embedded one, or a checkpoint of transformers.
+
+    Raises:
+        EncoderError: there is no such model, or its weights cannot be loaded or do not fit.
+    """
+    if choice.model.startswith(CHECKPOINT):
+        from zsntta_cli.encoders.transformers import load_checkpoint
+
+        return load_checkpoint(choice)
+    import open_clip
+    import torch
+    from safetensors.torch import load_file
+
+    name, precision = choice.model, choice.precision
+    open_clip.add_model_config(_ASSETS / "tiny.json")
+    if ":" not in name and open_clip.get_model_config(name) is None:
+        raise EncoderError(
+            f"open_clip has no model '{name}'{near(name, _models())}: see open_clip.list_models()."
+        )
+    try:
+        if name.startswith(_HUB):
+            in_cache(name.removeprefix(_HUB), "open_clip_config.json")
+        tokenize = _tokenizer(name)  # first: weights are large, and useless without it
+        if name == TINY:
+            model, state = (
+                open_clip.create_model(name, precision=precision),
+                load_file(_TINY_WEIGHTS),
+            )
+            ids, rows = state.pop("token_embedding.ids"), state.pop("token_embedding.rows")
+            words = torch.zeros(model.token_embedding.weight.shape)  # also those never trained
+            words[ids] = rows.float()
+            model.load_state_dict({**state, "token_embedding.weight": words})
+            return Weights(model, tokenize, sha256(_TINY_WEIGHTS))
+        if choice.pretrained == RANDOM_WEIGHTS:
+            with torch.random.fork_rng():
+                torch.manual_seed(_RANDOM_SEED)
+                model = open_clip.create_model(name, precision=precision)
+            warning = "warning: these are random weights: features mean nothing."
+            return Weights(model, tokenize, _state_sha256(model), (warning,))
+        if ":" in name:
+            model = open_clip.create_model(name, precision=precision, require_pretrained=True)
+            return Weights(model, tokenize, _state_sha256(model))
+        return _of_file(choice, tokenize)
+    except EncoderError:
+        raise
+    except Exception as error:  # open_clip raises whatever its many sources raise
+        raise EncoderError(_unavailable(choice, error)) from error
+
+
+def _tokenizer(model: str) -> Callable[..., "torch.Tensor"]:
+    """The tokenizer of a model; SigLIP's comes from the hub and needs transformers.
+
+    Raises:
+        EncoderError: it cannot be loaded; the line says what to install or to download.
+    """
+    import open_clip
+
+    config = {} if ":" in model else open_clip.get_model_config(model)
+    source = config.get("text_cfg", {}).get("hf_tokenizer_name", "")
+    try:
+        if source:
+            import transformers  # noqa: F401 # without it, a request to the hub is in vain
+
+            in_cache(source, "tokenizer_config.json")
+        tokenizer: Callable[..., torch.Tensor] = open_clip.get_tokenizer(model)
+    except ImportError as error:
+        raise EncoderError(
+            f"the tokenizer of {model} cannot be read ({first_line(error)}): "
+            "pip install 'zsntta[transformers]' reads it"
+        ) from error
+    except Exception as error:  # transformers and the hub raise what they like
+        where = f"of https://huggingface.co/{source}" if source else "that it names"
+        raise EncoderError(
+            f"cannot load {model}, first its tokenizer ({first_line(error)}): download the files "
+            f"{where} and take local-dir:PATH of their folder as the model."
+        ) from error
+    return tokenizer
+
+
+def _of_file(choice: EncoderChoice, tokenize: Callable[..., "torch.Tensor"]) -> Weights:
+    """Load a model with the weights of a tag or a checkpoint, and the digest of their file."""
+    import open_clip
+    import torch
+
+    tag = {} if choice.is_file else _tag(choice)
+    path = _download(tag) if tag else Path(choice.pretrained)
+    is_archive = False  # TorchScript, which only OpenAI's own files are
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            is_archive = "constants.pkl" in {Path(name).name for name in archive.namelist()}
+    model = open_clip.create_model(
+        choice.model,
+        precision=choice.precision,
+        force_quick_gelu=is_archive or bool(tag.get("quick_gelu")),
+        force_preprocess_cfg=_preprocessing(choice.model, tag),
+    )
+    if is_archive:
+        script = torch.jit.load(path, map_location="cpu")  # type: ignore[no-untyped-call]
+        state = script.state_dict()
+        model.load_state_dict({key: state[key] for key in state if key not in _NO_WEIGHTS})
+        return Weights(model, tokenize, sha256(path))
+    notes = activation_note(choice), _load_into(model, path)
+    return Weights(model, tokenize, sha256(path), tuple(filter(None, notes)))
+
+
+def _load_into(model: Any, path: Path) -> str:
     """Load a file of weights; return a note if they are wrapped as training scripts wrap them."""
     import open_clip
     import torch
@@ -163,12 +165,12 @@ def _load_into(model: "open_clip.CLIP", path: Path) -> str:
         open_clip.load_checkpoint(model, str(path))
         return ""
     except Exception:  # it is of another form than its name says, is wrapped, or is no checkpoint
-        found = _models_in(path)
-        if not found:
+        models = _models_in(path)
+        if not models:
             raise
-    if len(found) > 1:
-        raise EncoderError(f"{path} has several models ({', '.join(found)}): save one alone.")
-    [(place, state)] = found.items()
+    if len(models) > 1:
+        raise EncoderError(f"{path} has several models ({', '.join(models)}): save one alone.")
+    [(place, state)] = models.items()
     with TemporaryDirectory() as folder:  # open_clip takes a path, and knows its models' old forms
         torch.save(state, copy := Path(folder, "state.pt"))
         open_clip.load_checkpoint(model, str(copy))
@@ -186,21 +188,21 @@ def _models_in(path: Path) -> "dict[str, dict[str, torch.Tensor]]":
         content = load_file(path) if is_safetensors else torch.load(file, "cpu", weights_only=True)
     states = {"": content} if isinstance(content, dict) else {}
     states |= {f"{key}: ": state for key, state in content.items() if isinstance(state, dict)}
-    if any(".lora_" in str(key) for state in states.values() for key in state):
-        raise EncoderError(f"{path} {ADAPTER}, then name that folder as --model hf:./FOLDER.")
-    return {
-        f"{wrapper}{key[: -len(_SCALE)]}*": {
-            other.removeprefix(key[: -len(_SCALE)]): tensor
-            for other, tensor in state.items()
-            if other.startswith(key[: -len(_SCALE)])
-        }
-        for wrapper, state in states.items()
-        for key in map(str, state)
-        if key.endswith(_SCALE)
-    }
+    models = {}
+    for wrapper, state in states.items():
+        for key in map(str, state):
+            if ".lora_" in key:
+                raise EncoderError(
+                    f"{path} {ADAPTER}, then name that folder as --model hf:./FOLDER."
+                )
+            if key.endswith(_SCALE):
+                prefix = key.removesuffix(_SCALE)
+                own = {k.removeprefix(prefix): t for k, t in state.items() if k.startswith(prefix)}
+                models[f"{wrapper}{prefix}*"] = own
+    return models
 
 
-def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
+def _preprocessing(model: str, tag: Mapping[str, Any]) -> dict[str, Any]:
     """A tag's preprocessing; for a file, the values that all tags of its model share (SigLIP's)."""
     import open_clip
 
@@ -210,19 +212,70 @@ def _preprocessing(model: str, tag: dict[str, Any]) -> dict[str, Any]:
     return {key: of[0] for key, of in values.items() if of.count(None) == 0 and len({*of}) == 1}
 
 
-def _download(tag: dict[str, Any]) -> Path:
+def _state_sha256(model: Any) -> str:
+    """The digest of a model's tensors, for weights that do not lie in a single file."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        flat = tensor.detach().cpu().contiguous().view(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def activation_note(choice: EncoderChoice) -> str | None:
+    """A note on a file of weights, where open_clip has its model with either activation."""
+    import open_clip
+
+    name = choice.model.removesuffix(_QUICK_GELU)
+    is_quick = choice.model != name
+    twin = name if is_quick else name + _QUICK_GELU
+    if not choice.is_file or twin not in open_clip.list_models():
+        return None
+    used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
+    return (
+        f"{choice.pretrained} does not tell which activation it was trained with: {choice.model} "
+        f"runs it with {used}. For weights that were trained with {other}, use the model {twin}."
+    )
+
+
+# --- Tags, whose files lie on the hub ---
+
+
+def _tag(choice: EncoderChoice) -> dict[str, Any]:
+    """What open_clip knows of a tag.
+
+    Raises:
+        EncoderError: its model has no such tag.
+    """
+    import open_clip
+
+    model, name = choice.model, choice.pretrained
+    tag: dict[str, Any] = open_clip.get_pretrained_cfg(model, name)
+    if not tag:
+        tags = open_clip.list_pretrained_tags_by_model(model)
+        raise EncoderError(
+            f"'{name}' is no file and no weights of {model}{near(name, tags)} (known: "
+            f"{', '.join(tags) or 'none'})."
+        )
+    return tag
+
+
+def _place(tag: Mapping[str, Any]) -> tuple[str, str]:
+    """The repository of the hub that has a tag's weights, and their file."""
+    owner, name, *file = tag["hf_hub"].strip("/").split("/")
+    return f"{owner}/{name}", (file or [_WEIGHTS])[0]
+
+
+def _download(tag: Mapping[str, Any]) -> Path:
     """Get the weights file of a tag, from the local cache or the hub."""
     import open_clip
 
-    return check_reachable(_repository(tag), _WEIGHTS) or Path(open_clip.download_pretrained(tag))
+    return in_cache(*_place(tag)) or Path(open_clip.download_pretrained(tag))
 
 
-def _repository(tag: dict[str, Any]) -> str:
-    """The repository of the hub that has a tag's weights."""
-    return "/".join(tag["hf_hub"].split("/")[:2])
-
-
-def check_reachable(repository: str, file: str) -> Path | None:
+def in_cache(repository: str, file: str) -> Path | None:
     """Find a file of the hub in the local cache; if it is not there, ask whether the hub answers.
 
     Without a network this fails at once, where a download would try again and again.
@@ -236,29 +289,26 @@ def check_reachable(repository: str, file: str) -> Path | None:
     return None
 
 
-def _is_torchscript(path: Path) -> bool:
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        return any(name.endswith("constants.pkl") for name in archive.namelist())
+def fetch(choice: EncoderChoice) -> Path:
+    """Fetch the file of a tag's weights into the hub's cache, if it is not there.
 
-
-def _state_sha256(model: "open_clip.CLIP") -> str:
-    """The digest of a model's tensors, for weights that do not lie in a single file."""
-    import torch
-
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        flat = tensor.detach().cpu().contiguous().view(-1)
-        digest.update(flat.view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+    Raises:
+        EncoderError: open_clip has no such model or tag, or the file cannot be had.
+    """
+    if clause := misspelt(choice.model):
+        raise EncoderError(f"{clause}.")
+    tag = _tag(choice)
+    try:
+        return _download(tag)
+    except Exception as error:  # the hub raises whatever its many layers raise
+        raise EncoderError(_unavailable(choice, error)) from error
 
 
 def _unavailable(choice: EncoderChoice, error: Exception) -> str:
     """Say why weights cannot be loaded, and where to get the file."""
     import open_clip
 
+    model, name = choice.model, choice.pretrained
     first, _, rest = str(error).partition("\n")
     reason = f"{type(error).__name__}: {first_line(error)}"
     if "loading state_dict" in first and rest:  # torch's first line that says which
@@ -266,55 +316,45 @@ def _unavailable(choice: EncoderChoice, error: Exception) -> str:
         reason = f"they do not fit: {which}"
     elif isinstance(error, pickle.UnpicklingError):  # torch advises to unpickle what it holds
         reason = "it holds more than tensors, or none: save the model's state_dict() alone"
-    if choice.model.startswith(_HUB):
+    if model.startswith(_HUB):
         return (
-            f"cannot load {choice.model}: download the files of "
-            f"https://huggingface.co/{choice.model.removeprefix(_HUB)} and take local-dir:PATH of "
-            f"their folder as the model ({reason})."
+            f"cannot load {model}: download the files of https://huggingface.co/"
+            f"{model.removeprefix(_HUB)} and take local-dir:PATH of their folder as the model "
+            f"({reason})."
         )
-    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
+    tag = open_clip.get_pretrained_cfg(model, name)
     if not tag:
-        weights = "" if ":" in choice.model else f" with weights '{choice.pretrained}'"
-        return f"cannot load {choice.model}{weights} ({reason})."
+        weights = "" if ":" in model else f" with weights '{name}'"
+        return f"cannot load {model}{weights} ({reason})."
+    (repository, file), url = _place(tag), str(tag.get("url", ""))
+    own = model.removesuffix(_QUICK_GELU) + _QUICK_GELU * bool(tag.get("quick_gelu"))
+    openai = f", or {url} and type --model {model} --pretrained PATH" * ("openai" in url)
     return (
-        f"cannot download the weights '{choice.pretrained}' of {choice.model}: "
-        f"{_by_hand(choice, tag)} ({reason})."
+        f"cannot download the weights '{name}' of {model}: get {file} from "
+        f"https://huggingface.co/{repository} and type --model {own} --pretrained PATH{openai} "
+        f"({reason})."
     )
 
 
-def _by_hand(choice: EncoderChoice, tag: dict[str, Any]) -> str:
-    """Where a tag's file is to be had, and the options that name it."""
-    suffix = _QUICK_GELU if tag.get("quick_gelu") else ""
-    hub = str(tag.get("hf_hub", "")).rstrip("/")
-    model = f"{choice.model.removesuffix(suffix)}{suffix}"
-    url = str(tag.get("url", ""))
-    openai = f", or {url} and type --model {choice.model} --pretrained PATH" * ("openai" in url)
-    return (
-        f"get {_WEIGHTS} from https://huggingface.co/{hub} and type --model {model} "
-        f"--pretrained PATH{openai}"
-    )
+# --- Before anything is loaded ---
 
 
-def fetch(choice: EncoderChoice) -> Path:
-    """Fetch the file of a tag's weights into the hub's cache, if it is not there.
+def misspelt(model: str) -> str:
+    """A clause that says that a model does not exist and asks for a similar name; else empty."""
+    models = [] if ":" in model else _models()
+    meant = "" if model.replace("/", "-") in models else near(model, models)
+    return f"open_clip has no model '{model}'{meant}" if meant else ""
 
-    Raises:
-        EncoderError: open_clip has no such model or tag, or the file cannot be had.
-    """
-    import open_clip
 
-    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
-    if not tag:
-        tags = open_clip.list_pretrained_tags_by_model(choice.model)
-        clause = misspelt(choice.model) or (
-            f"{choice.model} has no weights '{choice.pretrained}'{near(choice.pretrained, tags)}: "
-            f"there {'is' if len(tags) == 1 else 'are'} {', '.join(tags) or 'none'}"
-        )
-        raise EncoderError(f"{clause}.")
-    try:
-        return _download(tag)
-    except Exception as error:  # the hub raises whatever its many layers raise
-        raise EncoderError(_unavailable(choice, error)) from error
+def _models() -> list[str]:
+    """The names of models, read from the package's files, as importing open_clip takes seconds."""
+    if open_clip := sys.modules.get("open_clip"):
+        return [TINY, *open_clip.list_models()]
+    package = find_spec("open_clip")
+    assert package
+    assert package.origin
+    files = Path(package.origin).with_name("model_configs").glob("*.json")
+    return [TINY, *sorted(file.stem for file in files)]
 
 
 def check_named(choice: EncoderChoice) -> None:
@@ -332,48 +372,6 @@ def check_named(choice: EncoderChoice) -> None:
     is_path = len(path.parts) > 1 or path.suffix in _CHECKPOINTS
     if is_path and not choice.is_file:
         raise EncoderError(f"pretrained is '{choice.pretrained}', which is no file.")
-
-
-def foreseen(choice: EncoderChoice) -> str:
-    """One line on where an encoder's weights are; nothing is fetched, and no network is asked.
-
-    It is empty of a model that brings its weights, and of random ones.
-
-    Raises:
-        EncoderError: a path that is no file.
-    """
-    check_named(choice)
-    if choice.has_own_weights or choice.pretrained == RANDOM_WEIGHTS or ":" in choice.model:
-        return ""
-    named = f"weights '{choice.pretrained}' of {choice.model}"
-    if choice.is_file:
-        return f"{named}: there"
-    import huggingface_hub
-    import open_clip
-
-    tag = open_clip.get_pretrained_cfg(choice.model, choice.pretrained)
-    if not tag:
-        return f"{named}: open_clip has none of this name"
-    cached = huggingface_hub.try_to_load_from_cache(_repository(tag), _WEIGHTS)
-    if isinstance(cached, str):
-        return f"{named}: there"
-    return f"{named}: to be fetched; for a machine without a network {_by_hand(choice, tag)}"
-
-
-def activation_note(choice: EncoderChoice) -> str | None:
-    """A note on a file of weights, where open_clip has its model with either activation."""
-    import open_clip
-
-    name, path = choice.model.removesuffix(_QUICK_GELU), Path(choice.pretrained)
-    is_quick = choice.model != name
-    twin = name if is_quick else name + _QUICK_GELU
-    if not choice.is_file or twin not in open_clip.list_models() or _is_torchscript(path):
-        return None
-    used, other = ("QuickGELU", "GELU") if is_quick else ("GELU", "QuickGELU, as OpenAI's")
-    return (
-        f"{path} does not tell which activation it was trained with: {choice.model} runs it with "
-        f"{used}. For weights that were trained with {other}, use the model {twin}."
-    )
 
 
 def weights_request(choice: EncoderChoice) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
 from zsntta_cli.datasets.names import SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
-from zsntta_cli.encoders.weights import check_named, foreseen
+from zsntta_cli.encoders.weights import check_named
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
 from zsntta_cli.extraction.extractor import Extracted, Extractor
 from zsntta_cli.progress import Reporter
@@ -127,13 +127,13 @@ def extract_part(
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:
     """Lines that count the feature files of a plan, and name what is to make, to fetch and missing.
 
-    Lines on gigabytes of sets and on weights follow where there are some to fetch or to read.
-    Nothing is read.
+    A line on gigabytes of sets follows where there are some to fetch. Nothing is read.
 
     Raises:
         DatasetError: a set is not known.
         EncoderError: a path of weights is no file.
     """
+    check_named(choice)
     folder, kept, to_make, missing = folder_name(choice), 0, list[str](), list[str]()
     megabytes: dict[str, int] = {}  # of the sets that are to be fetched
     given = {str(name) for spec in plan.datasets if (name := SetName.parse(spec)).says_where}
@@ -160,8 +160,7 @@ def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings)
     lines = [f"{settings.features_dir / folder}: {total}: {kept} kept, {', '.join(parts)}{where}"]
     if megabytes:
         lines.append(f"to fetch: {', '.join(megabytes)}: {sum(megabytes.values()) / 1000:.1f} GB")
-    lines += [foreseen(choice)] if to_make else []
-    return [line for line in lines if line]
+    return lines
 
 
 def steps(plan: ExtractPlan, id_sizes: Sequence[int]) -> Iterator[Step]:
