@@ -32,4 +32,5 @@ def unread(source, error="it is a folder"):
 def page(rows, shown=None, files=None, hindsight=True):
     """The review of rows as cull decided on them."""
     classes = list(dict.fromkeys(row["class"] for row in rows if row["class"] is not None))
-    return review(rows, classes, Facts("cull", len(classes), 64, hindsight), shown, files)
+    facts = Facts("cull", len(classes), 64, hindsight)
+    return review(rows, classes, facts, shown or {}, files or {})

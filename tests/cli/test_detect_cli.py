@@ -138,7 +138,7 @@ def test_rows_as_parquet_or_what_to_install(pictures, monkeypatch):
     expected = rows(pictures("detect", "pictures", *SHAPES))
     assert pictures(*out).exit_code == 0
     assert parquet.read_table("rows.parquet").to_pylist() == expected
-    monkeypatch.setattr("zsntta_cli.report.verdict_files.find_spec", lambda _: None)
+    monkeypatch.setattr("zsntta_cli.report.verdicts.find_spec", lambda _: None)
     fails(pictures(*out),
           "rows.parquet is Parquet: pip install 'zsntta[parquet]' reads and writes it")  # fmt: skip
 

@@ -11,7 +11,7 @@ from reviewed import unread, verdict
 
 from zsntta_cli.detection.verdicts import FIELDS
 from zsntta_cli.report.review.review import review
-from zsntta_cli.report.verdict_files import csv_lines, json_lines, write_rows
+from zsntta_cli.report.verdicts import csv_lines, json_lines, write_rows
 from zsntta_cli.report.verdicts import Facts, draw, line, summary, suspicious
 
 
@@ -134,7 +134,7 @@ def test_all_outputs_agree_on_how_many(answers):
     cells = list(csv.DictReader(io.StringIO(csv_lines(rows).decode())))
     assert [one["answer"] or None for one in cells] == answers
     assert [line(one).split()[0] for one in rows] == [a or "error" for a in answers]
-    html = review(rows, ["cat"], facts)
+    html = review(rows, ["cat"], facts, {}, {})
     for answer, count in (("noise", noise), ("unsure", unsure), ("clean", clean)):
         assert html.count(f'<b class="is-{answer}">') == count
 

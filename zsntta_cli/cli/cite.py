@@ -37,7 +37,7 @@ def cite(
     """
     form_of(output, {".bib": "bibtex"})
     from zsntta_cli.methods import check_method
-    from zsntta_cli.report.citations import bibtex, citations, encoder_cites, uncited
+    from zsntta_cli.report.citations import bibtex
 
     for name in method or ():
         check_method(name)
@@ -48,7 +48,7 @@ def cite(
         methods, encoders = [run.method for run in runs], [run.encoder for run in runs]
         sets = [*(run.id_set for run in runs), *(run.ood_set for run in runs if run.ood_set)]
     methods, sets = list(dict.fromkeys(methods)), list(dict.fromkeys(sets))
-    cited = {name: encoder_cites(name) for name in encoders}
-    put(bibtex(citations(methods, sets, cited)), output)
-    if unknown := uncited(methods, sets):
+    text, unknown = bibtex(methods, sets, encoders)
+    put(text, output)
+    if unknown:
         say(f"note: no reference is known of {', '.join(unknown)}.", err=True)

@@ -151,7 +151,7 @@ def detect(
         facts, rows = Facts.of(run), [row for _, row in pairs]
         wanted = [pair for pair in pairs if only in (None, pair[1]["answer"])]
         if output:
-            from zsntta_cli.report.verdict_files import write_rows
+            from zsntta_cli.report.verdicts import write_rows
 
             write_rows(output, [row for _, row in wanted])
         if copy_to:
@@ -209,7 +209,7 @@ def _check_outputs(output: Path | None, review: Path | None, copy_to: Path | Non
     """Refuse what could not be written in the end, before an image is judged."""
     if output or review:
         from zsntta_cli.cli.output import PAGES, form_of
-        from zsntta_cli.report.verdict_files import FORMS, check_form
+        from zsntta_cli.report.verdicts import FORMS, check_form
 
         form_of(output, FORMS)
         form_of(review, PAGES, option="--review")
@@ -298,8 +298,7 @@ class Screen:
                 raise typer.Exit(0) from None
 
     def _write(self, rows: "Sequence[Row]") -> None:
-        from zsntta_cli.report.verdict_files import json_lines
-        from zsntta_cli.report.verdicts import line
+        from zsntta_cli.report.verdicts import json_lines, line
 
         if self._print0:
             sources = (os.fsencode(row["source"]) for row in rows if row["error"] is None)

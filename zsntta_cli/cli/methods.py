@@ -21,7 +21,7 @@ def list_methods(form: ListForm = None, output: ListOutput = None) -> None:
     [bold]zsntta methods list[/bold]
     """
     from zsntta_cli.methods import METHODS
-    from zsntta_cli.report.method_cards import method_rows, method_sheet
+    from zsntta_cli.report.lists import method_rows, method_sheet
 
     rows = method_rows(METHODS)
     put_list([method_sheet(rows)], rows, form, output)
@@ -40,11 +40,12 @@ def show(
     It also shows its paper, what it needs and costs, and what presets change.
     """
     from zsntta_cli.methods import check_method
-    from zsntta_cli.report.method_cards import card_rows, card_sheets
+    from zsntta_cli.report.lists import method_sheets, setting_rows
 
     name = in_known_case(name)
     check_method(name)
-    put_list(card_sheets(name), card_rows(name), form, output)
+    rows = [{"method": name, **row} for row in setting_rows(name)] or [{"method": name}]
+    put_list(method_sheets(name), rows, form, output)
 
 
 @command(app)
@@ -64,12 +65,13 @@ def check(
 
     The exit code is 1 if a check fails.
     """
-    from zsntta_cli.report.method_cards import check_rows, check_sheet
+    from zsntta_cli.report.lists import check_sheet
     from zsntta_cli.simulation.checks import FAILED, check_method
 
     results = {name: check_method(name) for name in _methods_of(target)}
     sheets = [check_sheet(name, found) for name, found in results.items()]
-    put_list(sheets, check_rows(results), form, output)
+    rows = [{"method": name, **vars(one)} for name, found in results.items() for one in found]
+    put_list(sheets, rows, form, output)
     if any(result.outcome == FAILED for found in results.values() for result in found):
         raise typer.Exit(1)
 

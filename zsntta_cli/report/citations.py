@@ -8,8 +8,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zsntta_cli.datasets import CATALOGUE
 from zsntta_cli.datasets.names import SetName
@@ -20,10 +19,11 @@ from zsntta_cli.settings import is_tiny
 _FILE = Path(__file__).parent / "references.bib"
 _ENTRY = re.compile(r"^@\w+\{([^,\s]+),\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", re.MULTILINE)
-PROGRAM, SETTING, CLIP, OPEN_CLIP = (
-    "zsntta", "cao2025noisy", "radford2021learning", "ilharco2021openclip",
-)  # fmt: skip
-Purposes = dict[str, list[str]]  # by key, what it is cited for
+PROGRAM, SETTING = "zsntta", "cao2025noisy"
+_ALWAYS = {
+    PROGRAM: "the program", SETTING: "the setting", "radford2021learning": "the model",
+    "ilharco2021openclip": "the model's implementation",
+}  # fmt: skip
 
 
 class Reference(NamedTuple):
@@ -56,73 +56,20 @@ def _plain(text: str) -> str:
 
 
 @functools.cache
-def references() -> Mapping[str, Reference]:
-    """All entries of the package, by their keys."""
-    return _read(_FILE.read_text(encoding="utf-8"))
-
-
-def _read(text: str) -> dict[str, Reference]:
-    return {
-        found[1]: Reference(dict(_FIELD.findall(found[2])), found[0])
-        for found in _ENTRY.finditer(text)
-    }
+def references(text: str = "") -> Mapping[str, Reference]:
+    """All entries of a text, or of the package, by their keys."""
+    found = _ENTRY.finditer(text or _FILE.read_text(encoding="utf-8"))
+    return {one[1]: Reference(dict(_FIELD.findall(one[2])), one[0]) for one in found}
 
 
 def find_reference(cited: str) -> Reference | None:
     """The entry of a key, or an entry given instead of a key; None if there is none."""
     if cited.lstrip().startswith("@"):
-        return next(iter(_read(cited.strip() + "\n").values()), None)
+        return next(iter(references(cited.strip() + "\n").values()), None)
     return references().get(cited)
 
 
-def citations(
-    methods: Iterable[str] = (),
-    sets: Iterable[str] = (),
-    encoders: Mapping[str, Iterable[str]] = MappingProxyType({}),
-) -> Purposes:
-    """The entries to cite, by key, with the uses; the program, its setting and CLIP come first.
-
-    `encoders` have what each cites besides CLIP. `uncited` names methods and sets without a
-    reference.
-    """
-    purposes: Purposes = {PROGRAM: ["the program"], SETTING: ["the setting"]}
-    purposes |= {CLIP: ["the model"], OPEN_CLIP: ["the model's implementation"]}
-    cites: dict[str, Iterable[str]] = {name: _of_method(name) for name in methods}
-    for name, cited in (cites | {name: _of_set(name) for name in sets} | {**encoders}).items():
-        for key in cited:
-            of_key = purposes.setdefault(key, [])
-            of_key += [name] if name not in of_key else []
-    return purposes
-
-
-def uncited(methods: Iterable[str] = (), sets: Iterable[str] = ()) -> list[str]:
-    """Methods and sets for which no reference is known."""
-    cites = {name: _of_method(name) for name in methods}
-    cites |= {name: _of_set(name) for name in sets}
-    return [name for name, cited in cites.items() if not any(map(find_reference, cited))]
-
-
-def _of_method(name: str) -> tuple[str, ...]:
-    method = find_method(name)
-    return method.cites if method else ()
-
-
-def _of_set(name: str) -> tuple[str, ...]:
-    entry = CATALOGUE.get(SetName.parse(name).base)
-    return entry.cites if entry else ()
-
-
-def bibtex(purposes: Purposes) -> str:
-    """Entries, each once, with their uses in the line above."""
-    parts = []
-    for cited, names in purposes.items():
-        if reference := find_reference(cited):
-            about = printable(", ".join(names)).replace("@", "(at)")  # it would begin an entry
-            parts.append(f"% {about}\n{reference.text}\n")
-    return "\n".join(parts)
-
-
-# By letters in the names of a family's models or weights: keys of report/references.bib.
+# By letters in the names of a family's models or weights.
 _CITES = {
     "metaclip": ("xu2024demystifying",),
     "dfn": ("fang2024data",),
@@ -141,6 +88,31 @@ _CITES = {
 def encoder_cites(name: str) -> tuple[str, ...]:
     """The works to cite for an encoder, beside CLIP's, by its model's name or features' folder."""
     if is_tiny(name):
-        return ("zsntta",)
+        return (PROGRAM,)
     signs = [sign for sign in _CITES if sign in name.lower()]
     return _CITES[max(signs, key=len)] if signs else ()
+
+
+def bibtex(
+    methods: Iterable[str], sets: Iterable[str] = (), encoders: Iterable[str] = ()
+) -> tuple[str, list[str]]:
+    """Entries, each once, below what they are cited for; and methods and sets without any.
+
+    The program, its setting and CLIP come first.
+    """
+    used: dict[str, dict[str, None]] = {key: {what: None} for key, what in _ALWAYS.items()}
+    uncited = []
+    places: dict[str, Any] = {name: find_method(name) for name in methods}
+    places |= {name: CATALOGUE.get(SetName.parse(name).base) for name in sets}
+    cites = {name: place.cites if place else () for name, place in places.items()}
+    for name, keys in (cites | {name: encoder_cites(name) for name in encoders}).items():
+        for key in keys:
+            used.setdefault(key, {})[name] = None
+        if name in places and not any(map(find_reference, keys)):
+            uncited.append(name)
+    parts = []
+    for key, names in used.items():
+        if reference := find_reference(key):
+            about = printable(", ".join(names)).replace("@", "(at)")  # it would begin an entry
+            parts.append(f"% {about}\n{reference.text}\n")
+    return "\n".join(parts), uncited

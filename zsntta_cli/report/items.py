@@ -13,10 +13,6 @@ from zsntta_cli.files import write_whole
 from zsntta_cli.simulation.record import Replay
 from zsntta_cli.simulation.stream import ID, NOISE, OOD
 
-_TRUTH = {OOD: "ood", NOISE: "injected"}
-
-Columns = dict[str, NDArray[Any]]
-
 
 def write_scores(path: Path, replay: Replay) -> None:
     """Write the items of a run as CSV, or as columns of an HDF5 file if the name ends in .h5.
@@ -34,27 +30,29 @@ def write_scores(path: Path, replay: Replay) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(
-        ["" if value != value else value for value in row]  # nan is no number
-        for row in zip(*(column.tolist() for column in columns.values()), strict=True)
-    )
+    for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+        writer.writerow("" if value != value else value for value in row)  # nan is no number
     write_whole(path, text.getvalue().encode(errors="surrogateescape"))
 
 
-def score_columns(replay: Replay) -> Columns:
+def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
     """The columns of the score file, each (T,)."""
-    decisions, kind = replay.decisions, replay.stream.kind
-    names = np.array([*replay.sources.id_set.class_names, ""], dtype=object)
-    truth = names[replay.labels]
-    for value, word in _TRUTH.items():
-        truth[kind == value] = word
-    decision = names[decisions.class_index]
-    decision[decisions.is_noise if decisions.is_noise is not None else slice(0)] = "noise"
-    nothing = np.full(len(kind), np.nan)
+    decisions, stream, sources = replay.decisions, replay.stream, replay.sources
+    names = np.array([*sources.id_set.class_names, ""], dtype=object)
+    truth, decision = names[replay.labels], names[decisions.class_index]
+    truth[stream.kind == OOD], truth[stream.kind == NOISE] = "ood", "injected"
+    if decisions.is_noise is not None:
+        decision[decisions.is_noise] = "noise"
+    ids = np.empty(len(stream), dtype=object)
+    for kind, file in ((ID, sources.id_set), (OOD, sources.ood_set), (NOISE, sources.noise)):
+        mask = stream.kind == kind
+        if file and mask.any():
+            ids[mask] = np.array(store.read_sample_ids(file.path), object)[stream.row[mask]]
+    nothing = np.full(len(stream), np.nan)
     zero_shot, detector = decisions.zero_shot_threshold, decisions.detector_threshold
     return {
-        "index": np.arange(len(kind)),
-        "sample_id": _sample_ids(replay),
+        "index": np.arange(len(stream)),
+        "sample_id": ids,
         "truth": truth,
         "decision": decision,
         "id_score": decisions.id_score,
@@ -62,13 +60,3 @@ def score_columns(replay: Replay) -> Columns:
         "detector_threshold": nothing if detector is None else 1 - detector,
         **replay.columns,
     }
-
-
-def _sample_ids(replay: Replay) -> NDArray[Any]:
-    ids = np.empty(len(replay.stream), dtype=object)
-    sources = replay.sources
-    for kind, file in ((ID, sources.id_set), (OOD, sources.ood_set), (NOISE, sources.noise)):
-        mask = replay.stream.kind == kind
-        if file and mask.any():
-            ids[mask] = np.array(store.read_sample_ids(file.path), object)[replay.stream.row[mask]]
-    return ids

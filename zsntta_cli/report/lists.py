@@ -1,10 +1,18 @@
-"""Lists and cards of data sets, feature files and other things, as the tables of results are."""
+"""Lists and cards of methods, data sets and feature files, as the tables of results are.
 
-from collections.abc import Mapping, Sequence
+All of a method comes from its class: its facts, the fields of its settings and its docstring.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
 from zsntta_cli.cache.answers import StoredAnswers
@@ -12,11 +20,18 @@ from zsntta_cli.cache.folder import Stored, encoders_with
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
+from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, Live, Pair, live
+from zsntta_cli.report.citations import Reference, find_reference
 from zsntta_cli.report.sheet import Row, Sheet, card, list_sheet
+from zsntta_cli.settings.options import option_name, value_type
+from zsntta_cli.simulation.runs import PRESETS, preset_values
+
+if TYPE_CHECKING:
+    from zsntta_cli.simulation.checks import CheckResult
+
+# Feature files.
 
 _NAMES_SHOWN = 6  # first and last class names
-_ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
-_IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 _FEATURES = {
     "name": "Name", "images": "Images", "classes": "Classes", "templates": "Prompt templates",
     "mib": "MiB", "created": "Created",
@@ -35,7 +50,7 @@ def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ())
             "templates": list(header.texts) if header else [file.problem],
             "mib": f"{file.size / 2**20:.1f}", "created": header.created[:10] if header else "",
         })  # fmt: skip
-    of_answers = [
+    rows += [
         {
             "encoder": kept.path.parent.name, "name": f"{kept.name}, answers of TPT",
             "images": kept.images, "classes": None, "templates": [kept.state],
@@ -43,16 +58,13 @@ def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ())
         }
         for kept in answers
     ]  # fmt: skip
-    return rows + of_answers
+    return rows
 
 
 def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
     """A sheet for each encoder."""
-    encoders = dict.fromkeys(row["encoder"] for row in rows)
-    return [
-        list_sheet([row for row in rows if row["encoder"] == name], _FEATURES, name)
-        for name in encoders
-    ]
+    names = dict.fromkeys(row["encoder"] for row in rows)
+    return [list_sheet([r for r in rows if r["encoder"] == n], _FEATURES, n) for n in names]
 
 
 def feature_card(
@@ -61,16 +73,26 @@ def feature_card(
     shots: Sequence[ZeroShotAccuracy] = (),
 ) -> Sheet:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
-    norms = row_norms(features.image_features)
+    norms, names = row_norms(features.image_features), features.class_names
+    of_norms = ""
+    if len(norms):
+        of_norms = f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
+        of_norms += " (normalised)" if features.normalized else " (raw)"
+    counts = np.bincount(features.labels[features.labels >= 0])
+    counts, unlabelled = counts[counts > 0], int((features.labels < 0).sum())
+    labels = "none"
+    if len(counts):
+        several = f" to {counts.max()}" * bool(counts.max() > counts.min())
+        labels = f"{len(counts)} classes with {counts.min()}{several} images"
+        labels += f", {counted(unlabelled, 'image')} without a label" * bool(unlabelled)
+    half = _NAMES_SHOWN // 2
+    shown = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
     facts = {
         "kind": features.kind,
         "images": f"{len(features):,} × {features.dim} {features.image_features.dtype}",
-        "norms": f"{norms.mean():.4g} on average, {norms.min():.4g} to {norms.max():.4g}"
-        + (" (normalised)" if features.normalized else " (raw)")
-        if len(norms)
-        else "",
-        "labels": _label_counts(features.labels),
-        "class names": _abridged(features.class_names),
+        "norms": of_norms,
+        "labels": labels,
+        "class names": f"{len(names)}: {', '.join(shown)}" if names else "none",
         "prompt templates": "\n".join(features.texts) or "none",
         **{f"under '{s.template}'": "; ".join(filter(None, (s.line, s.warning))) for s in shots},
         "generic text": short(features.generic_source),
@@ -84,23 +106,10 @@ def feature_card(
     return card(str(features.path), facts)
 
 
-def _abridged(names: tuple[str, ...]) -> str:
-    half = _NAMES_SHOWN // 2
-    shortened = names if len(names) <= _NAMES_SHOWN else (*names[:half], "…", *names[-half:])
-    return f"{len(names)}: {', '.join(shortened)}" if names else "none"
+# Data sets.
 
-
-def _label_counts(labels: NDArray[np.int32]) -> str:
-    """How many images the classes have, how many classes that is, and the unlabelled images."""
-    counts = np.bincount(labels[labels >= 0])
-    if not counts.any():
-        return "none"
-    present, unlabelled = counts[counts > 0], int((labels < 0).sum())
-    fewest, most = int(present.min()), int(present.max())
-    text = f"{len(present)} classes with {fewest}{f' to {most}' * (most > fewest)} images"
-    return text + f", {counted(unlabelled, 'image')} without a label" * bool(unlabelled)
-
-
+_ROLES = {"id": "ID", "ood": "OOD", "both": "both", "shift": "shift"}
+_IN_WORDS = {"both": "ID or OOD", "shift": "ID under a shift"}
 SETS = {
     "name": "Name", "role": "Role", "images": "Images", "classes": "Classes",
     "on_disk": "On disk", "cached_for": "Cached for",
@@ -145,3 +154,126 @@ def set_card(
         **advice,
     }
     return card(name, facts)
+
+
+# Methods.
+
+_JOINED = re.compile(r"(?<!\n)\n(?!\n|\d\. |- | )")  # lines of a paragraph
+_NEEDS = {
+    WORDS: "words: zsntta extract --words",
+    NO_TEXT: "the features of its 'no' text encoder: --no-text",
+}
+_PAIRS = "A classifier also goes behind any cached method that decides: adand+tda, oodd+oga …"
+_HEADS = {"method": "Method", "about": "What it is", "runs": "Runs; needs"}
+_SETTING_HEADS = {"setting": "Setting", "default": "Default", "range": "Range", "about": "What"}
+_CHECK_HEADS = {
+    "check": "Check", "outcome": "Result", "evidence": "On what, or what differs first",
+}  # fmt: skip
+
+
+def method_rows(names: Iterable[str]) -> list[Row]:
+    """A row for each method: name, what it is, how it runs, what it needs, its paper."""
+    rows = []
+    for name in names:
+        method = METHODS[name]
+        about = (inspect.getdoc(_parts(method)[-1]) or "").partition("\n")[0]
+        if isinstance(method, Pair):
+            decides = next((n for n, m in METHODS.items() if m is method.detector), "a detector")
+            about = f"{about.removesuffix('.')}; {decides} decides on noise."
+        needs = "pixels and the encoder" if method.live else _NEEDS.get(method.needs, "")
+        kinds = "live" if method.live else "cached", "offline" if method.offline else "online"
+        rows.append({
+            "method": name, "about": about, "runs": ", ".join(kinds),
+            "needs": needs.partition(":")[0],
+            "paper": "; ".join(paper.short for paper in _papers(method)),
+        })  # fmt: skip
+    return rows
+
+
+def method_sheet(rows: Sequence[Row]) -> Sheet:
+    """The rows of methods as a sheet of texts."""
+    lines = [{**row, "runs": "; ".join(filter(None, (row["runs"], row["needs"])))} for row in rows]
+    sheet = list_sheet(lines, _HEADS)
+    sheet.notes = [_PAIRS]
+    return sheet
+
+
+def method_sheets(name: str) -> list[Sheet]:
+    """All facts about a method, then its settings; facts that are none are left out."""
+    method, [row], own = METHODS[name], method_rows([name]), setting_rows(name)
+    options, fields = method.settings(), method.fields()
+    first, together = options.warm_up, options.at_once
+    warm_up = f"{first:,} items, which zs-clip decides ({options.warm_up_by})"
+    delay = f"up to {together - 1:,} items: {together:,} are decided together"
+    presets = []
+    for preset in PRESETS:
+        values = {n: v for n, v in preset_values(preset, name).items() if n in fields}
+        presets += [f"{preset}: {_values(values)}"] if values else []
+    facts = {
+        "about": row["about"],
+        "runs": row["runs"],
+        "needs": _NEEDS.get(method.needs) or row["needs"] or "nothing but features and class names",
+        "paper": "\n".join(f"{paper.title} ({paper.short})" for paper in _papers(method)),
+        "decides": "yes" if method.decides else "no: a score, for --report ood",
+        "warm-up": warm_up if first else "none: its own rule decides from the first item on",
+        "delay": delay if together > 1 else "none: each item is decided before the next one comes",
+        "by default": _values(method.defaults),
+        "on ImageNet's family": _values(method.imagenet),
+        "presets": "\n".join(presets),
+        "in pieces": "it decides as items come: zsntta detect, Detector" * method.online,
+        "cost": method.cost,
+        "how": _JOINED.sub(" ", "\n\n".join(map(_how, _parts(method)))),
+    }
+    return [card(name, facts), *([list_sheet(own, _SETTING_HEADS, "Settings")] if own else [])]
+
+
+def setting_rows(name: str) -> list[Row]:
+    """A row for each setting of a method: its default, its range and its help text."""
+    method, rows = METHODS[name], []
+    for declared in method.fields().values():
+        said, (kind, _) = declared.metadata, value_type(declared)
+        within = said.get("within") or {bool: "true, false", str: "a text"}.get(kind, "")
+        value = method.defaults.get(declared.name, declared.default)
+        rows.append({
+            "setting": option_name(declared), "default": said.get("shown") or _text(value),
+            "range": ", ".join(said.get("choices") or [str(within)]),
+            "about": said.get("about", ""),
+        })  # fmt: skip
+    return rows
+
+
+def check_sheet(name: str, results: "Sequence[CheckResult]") -> Sheet:
+    """The result of each check of a method, and below it whether all passed."""
+    sheet = list_sheet([vars(result) for result in results], _CHECK_HEADS, name)
+    counts = Counter(result.outcome for result in results)
+    sheet.notes = [f"{name}: {', '.join(f'{n} {outcome}' for outcome, n in counts.items())}."]
+    return sheet
+
+
+def _parts(method: Any) -> list[Any]:
+    """The class of a method; of a pair those of its detector and its classifier."""
+    return [method.detector, method.classifier] if isinstance(method, Pair) else [method]
+
+
+def _papers(method: Any) -> list[Reference]:
+    """The articles of a method itself: for a classifier behind ZS-CLIP only the classifier's."""
+    is_alone = isinstance(method, Pair) and method.detector is METHODS["zs-clip"]
+    cites = dict.fromkeys((method.classifier if is_alone else method).cites)
+    return [paper for paper in map(find_reference, cites) if paper]
+
+
+def _how(line: Any) -> str:
+    """The docstring of the module of a method; that of a live one is read, as it imports torch."""
+    if not (issubclass(line, Live) and line.place):
+        return inspect.getdoc(sys.modules[line.__module__]) or ""
+    file = Path(live.__file__).with_name(f"{line.place.partition(':')[0]}.py")
+    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+
+
+def _values(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', '-')} {_text(value)}" for name, value in values.items())
+
+
+def _text(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text.lower() if isinstance(value, bool) else text

@@ -9,7 +9,6 @@ import csv
 import errno
 import hashlib
 import io
-import itertools
 import os
 import re
 import shutil
@@ -27,7 +26,6 @@ LIST = "verdicts.csv"
 COLUMNS = ("source", "copy", "answer", "class", "margin")
 _FOLDERS = {NOISE: "_noise", UNSURE: "_unsure"}  # of what is not said to be of a class
 _LONGEST = 80  # characters of a folder's name
-_PRIVATE = 0o600  # permissions of a file while it is written
 _NOT_WRITABLE = (errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ)  # of names, on some file systems
 _NO_FILE = "no files of their own"  # why an image is not copied
 
@@ -53,8 +51,10 @@ def folder_names(classes: Sequence[str]) -> dict[str, str]:
     used = {*_FOLDERS.values(), LIST}
     for name in classes:
         plain = re.sub(r"[^\w .-]", "_", name).strip(" .")[:_LONGEST] or "class"
-        numbered = (f"{plain}-{number}" for number in itertools.count(2))
-        folder = next(f for f in itertools.chain([plain], numbered) if f.casefold() not in used)
+        folder, number = plain, 1
+        while folder.casefold() in used:
+            number += 1
+            folder = f"{plain}-{number}"
         used.add(folder.casefold())
         folders[name] = folder
     return folders
@@ -70,11 +70,10 @@ def copy_photos(
     """
     judged = [pair for pair in pairs if pair[1]["error"] is None]
     target, folders = Path(os.path.realpath(root)), folder_names(classes)
-    numbers, lines, left = (
-        Counter[str](),
-        list[tuple[str, ...]](),
-        defaultdict[str, list[str]](list),
-    )
+    numbers, left = Counter[str](), defaultdict[str, list[str]](list)
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
+    table.writerow(COLUMNS)
     with writing(root):
         target.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -82,21 +81,22 @@ def copy_photos(
             reporter.track("copies", len(judged)) as advance,
         ):
             for photo, row in judged:
-                name = _FOLDERS.get(row["answer"]) or folders[row["class"]]
                 content, reason = _content(photo, row)
                 if reason:
                     left[reason].append(photo.source)
                 else:
+                    name = _FOLDERS.get(row["answer"]) or folders[row["class"]]
                     (folder / name).mkdir(exist_ok=True)
                     copy = _written(content, folder, name, photo, numbers)
-                    source, margin = os.path.abspath(photo.source), str(row["margin"])
-                    lines.append((source, copy, row["answer"], row["class"], margin))
+                    source = os.path.abspath(photo.source)
+                    table.writerow([source, copy, row["answer"], row["class"], row["margin"]])
                 advance(1)
-            if lines:
-                _write_list(folder / LIST, lines)
+            if numbers:
+                (folder / LIST).write_bytes(os.fsencode(text.getvalue()))
+                sync(folder / LIST)
                 check_is_new(root)
                 take_name(folder, target)
-    reporter.note(f"{root}: {len(lines):,} copied.")
+    reporter.note(f"{root}: {len(judged) - sum(map(len, left.values())):,} copied.")
     for reason, sources in left.items():
         first = f", the first: {short(sources[0], 200)}" if reason != _NO_FILE else ""
         reporter.note(printable(f"note: {len(sources):,} not copied: {reason}{first}."))
@@ -119,23 +119,22 @@ def _written(content: bytes, root: Path, folder: str, photo: Photo, numbers: Cou
 
     A name that the file system does not take gives way to digits of the content.
     """
-    name = PurePath(photo.source).name
-    ending = re.sub("[^.A-Za-z]", "", PurePath(name).suffix)[:8]
-    digits = f"{hashlib.sha256(content).hexdigest()[:16]}{ending}"
+    stem, ending = os.path.splitext(PurePath(photo.source).name)
+    digits = hashlib.sha256(content).hexdigest()[:16]
     while True:
-        key = f"{folder}/{name}".casefold()  # some file systems tell no cases apart
+        key = f"{folder}/{stem}{ending}".casefold()  # some file systems tell no cases apart
         numbers[key] += 1
-        stem, ending = os.path.splitext(name)
-        copy = f"{folder}/{stem}-{numbers[key]}{ending}" if numbers[key] > 1 else f"{folder}/{name}"
+        number = f"-{numbers[key]}" * (numbers[key] > 1)
+        copy = f"{folder}/{stem}{number}{ending}"
         try:
             write_copy(content, root / copy, photo)
             return copy
         except FileExistsError:
             continue
         except OSError as error:
-            if error.errno not in _NOT_WRITABLE or name == digits:
+            if error.errno not in _NOT_WRITABLE or stem == digits:
                 raise
-            name = digits
+            stem, ending = digits, re.sub("[^.A-Za-z]", "", ending)[:8]
 
 
 def write_copy(content: bytes, path: Path, photo: Photo) -> None:
@@ -143,25 +142,10 @@ def write_copy(content: bytes, path: Path, photo: Photo) -> None:
 
     A member of an archive has the archive's permissions and the current time. A file system that
     knows no permissions, or no times, as FAT, refuses to set them.
-
-    Raises:
-        FileExistsError: the name is taken. OSError: the file cannot be written.
     """
-    with open(path, "xb", opener=_private) as file:
+    with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(content)
     with contextlib.suppress(OSError):
         (shutil.copymode if photo.member else shutil.copystat)(photo.file or "", path)
         path.chmod(path.stat().st_mode & 0o777)  # none that a program would have
-    sync(path)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, _PRIVATE)
-
-
-def _write_list(path: Path, lines: Sequence[Sequence[str]]) -> None:
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\r\n")  # so that either of the two is quoted in a name
-    table.writerows([COLUMNS, *lines])
-    path.write_bytes(os.fsencode(text.getvalue()))
     sync(path)

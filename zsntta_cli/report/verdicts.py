@@ -1,14 +1,20 @@
-"""Verdict rows for people: a table of the suspicious ones, and a summary of all."""
+"""Verdict rows for people and programs: a table of the suspicious, a summary of all, files."""
 
+import csv
+import io
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
 
 from zsntta_cli.datasets.tree import LeftOut
 from zsntta_cli.detection.detector import fewest_for
 from zsntta_cli.detection.run import DetectRun
-from zsntta_cli.detection.verdicts import ADAPTED, NOISE, UNSURE, WARM_UP, Row
-from zsntta_cli.errors import counted, printable
+from zsntta_cli.detection.verdicts import ADAPTED, FIELDS, NOISE, UNSURE, WARM_UP, Row
+from zsntta_cli.errors import StoreError, counted, printable
+from zsntta_cli.files import whole_file, write_whole
 from zsntta_cli.progress import console
 from zsntta_cli.settings import is_tiny
 
@@ -20,6 +26,8 @@ _DEMONSTRATION = (
     "shapes are unsure. Without --model tiny a real one decides, ViT-B-16."
 )
 _DIGITS = 4  # of scores, which have deviations near 1: images that agree in them are alike
+FORMS = {".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}  # of files of rows
+_NUMBERS = ("score", "threshold", "margin", "evidence", "level")
 
 
 def suspicious(rows: Iterable[Row], most: int = SHOWN) -> list[Row]:
@@ -57,6 +65,9 @@ def line(row: Row) -> str:
     return f"{row['answer']}  {row['margin']:+.2f}  {row['class']}  {row['source']}"
 
 
+# What is said of all rows.
+
+
 @dataclass(frozen=True)
 class Facts:
     """What is known of a run beside its rows."""
@@ -86,110 +97,138 @@ def summary(rows: Sequence[Row], facts: Facts, shown: int = 0, is_page: bool = F
     """
     judged = [row for row in rows if row["error"] is None]
     answers = Counter(row["answer"] for row in judged)
-    embedded = [_DEMONSTRATION] if facts.is_embedded else []
-    counts = [_counts(len(rows), len(judged), answers, facts, is_page)]
-    lines = counts + embedded if is_page else embedded + counts
-    lines += [*_why_unread(rows), *_notes(rows), *_by_zs_clip(judged, facts)]
-    if answers[NOISE] + answers[UNSURE] > shown > 0:
+    noise, unsure, unread = answers[NOISE], answers[UNSURE], len(rows) - len(judged)
+    classes = counted(facts.classes, "class", "classes")
+    flagged, by = "flagged as noise", f" ({facts.method}, {classes})"
+    if is_page:
+        flagged, by = "do not belong (noise)", f"; decided by {facts.method} with {classes}"
+    doubt, failed = f", {unsure:,} unsure" * (unsure > 0), f", {unread:,} not read" * (unread > 0)
+    lines = [f"{counted(len(rows), 'image')}, {noise:,} {flagged}{doubt}{by}{failed}."]
+    if facts.is_embedded:
+        lines.insert(is_page, _DEMONSTRATION)
+    lines += _on_reading(rows)
+    if warm := sum(row["stage"] == WARM_UP for row in judged):
+        few = "All" if warm == len(judged) else f"{warm:,} of {len(judged):,}"
+        first = f"of fewer than {fewest_for(facts.warm_up):,}"
+        first = first if facts.hindsight else f"before {facts.warm_up:,}"
+        what = f"images {facts.method} cannot tell what is usual here"
+        lines.append(f"{few} by ZS-CLIP's rule: {first} {what}.")
+    if noise + unsure > shown > 0:
         lines.append(f"Shown are the {shown} most suspicious.")
-    lines += _of_the_whole(judged, answers, facts)
-    if unsure := answers[UNSURE]:
-        doubt = "1 is doubtful" if unsure == 1 else f"{unsure:,} are doubtful"
-        see = "it" if unsure == 1 else "them"
-        lines.append(f"{doubt}." if is_page else f"{doubt}: see {see} with --review.")
+    if not (facts.is_asked or facts.is_embedded):
+        lines += _of_the_whole(judged, noise, unsure, facts)
+    if unsure:
+        see = f": see {'it' if unsure == 1 else 'them'} with --review" * (not is_page)
+        lines.append(f"{counted(unsure, 'is', 'are')} doubtful{see}.")
     left_out = facts.left_out
     if words := left_out.words():
         read_with = ": --all-folders reads folders, too" if left_out.folders else ""
         lines.append(f"Left out: {words}{read_with}.")
     if left_out.again + left_out.files:
         parts = {
-            "judged": len(judged), "not read": len(rows) - len(judged),
-            "given again": left_out.again, "left out": left_out.files,
+            "judged": len(judged), "not read": unread, "given again": left_out.again,
+            "left out": left_out.files,
         }  # fmt: skip
         said = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         lines.append(f"{counted(sum(parts.values()), 'file')}: {said}.")
     return [printable(text) for text in lines]
 
 
-def _counts(images: int, judged: int, answers: Counter[str], facts: Facts, is_page: bool) -> str:
-    classes = counted(facts.classes, "class", "classes")
-    noise, by = "flagged as noise", f" ({facts.method}, {classes})"
-    if is_page:
-        noise, by = "do not belong (noise)", f"; decided by {facts.method} with {classes}"
-    unsure = f", {answers[UNSURE]:,} unsure" if answers[UNSURE] else ""
-    unread = f", {images - judged:,} not read" if images > judged else ""
-    return f"{counted(images, 'image')}, {answers[NOISE]:,} {noise}{unsure}{by}{unread}."
-
-
-def _why_unread(rows: Sequence[Row]) -> Iterator[str]:
-    """Why images could not be read: each reason with its number and the first of its images."""
-    places = defaultdict[str, list[str]](list)
+def _on_reading(rows: Sequence[Row]) -> Iterator[str]:
+    """Why images could not be read, what was done to read others, how many are copies."""
+    places, notes, contents = defaultdict[str, list[str]](list), Counter[str](), Counter[str]()
     for row in rows:
         if row["error"] is not None:
             places[row["error"].removesuffix(f": {row['source']}")].append(row["source"])
+        notes.update(row["note"].split("; ") if row["note"] else ())
+        contents.update([row["content"]] if row["content"] else ())
     by_number = sorted(places.items(), key=lambda pair: -len(pair[1]))
     reasons = [
         f"{reason} ({counted(len(sources), 'file')}, the first {sources[0]})"
         for reason, sources in by_number[:_REASONS]
     ]
-    if more := by_number[_REASONS:]:
-        reasons.append(f"{sum(len(sources) for _, sources in more):,} for other reasons")
+    if more := sum(len(sources) for _, sources in by_number[_REASONS:]):
+        reasons.append(f"{more:,} for other reasons")
     if reasons:
         yield f"Not read: {'; '.join(reasons)}."
-
-
-def _notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What was done to read images, and how many have the content of another."""
-    done = Counter(note for row in rows if row["note"] for note in row["note"].split("; "))
-    for note, count in done.items():
+    for note, count in notes.items():
         yield f"note: {counted(count, 'image')}: {note}."
-    contents = [row["content"] for row in rows if row["content"]]
-    if equal := len(contents) - len({*contents}):
-        copies = "1 image is a copy of another"
-        copies = copies if equal == 1 else f"{equal:,} images are copies of others"
+    if equal := contents.total() - len(contents):
+        copies = counted(equal, "image is a copy of another", "images are copies of others")
         yield f"note: {copies}, byte by byte: an answer about one is an answer about all."
 
 
-def _by_zs_clip(judged: Sequence[Row], facts: Facts) -> Iterator[str]:
-    """How many images ZS-CLIP's rule decided, if any."""
-    warm = sum(row["stage"] == WARM_UP for row in judged)
-    if warm:
-        few = "All" if warm == len(judged) else f"{warm:,} of {len(judged):,}"
-        first = f"before {facts.warm_up:,}"
-        if facts.hindsight:
-            first = f"of fewer than {fewest_for(facts.warm_up):,}"
-        yield (
-            f"{few} by ZS-CLIP's rule: {first} images {facts.method} cannot tell what is usual "
-            f"here."
-        )
+def _of_the_whole(judged: Sequence[Row], noise: int, unsure: int, facts: Facts) -> Iterator[str]:
+    """What is to be said of the folder as a whole, if its method has evidence.
 
-
-def _of_the_whole(judged: Sequence[Row], answers: Counter[str], facts: Facts) -> Iterator[str]:
-    """What is to be said of the folder as a whole.
-
-    Only an image's own evidence says that it is beyond the classes. Nothing is said of it if the
-    user's own flag decides, if the method has no evidence, or if fewer images differ than its own
-    rule needs to begin (pictures that are all alike fit in with each other).
+    Only an image's own evidence says that it is beyond the classes. Nothing is said of it if fewer
+    images differ than the method's rule needs to begin (pictures that are all alike fit in with
+    each other).
     """
-    if facts.is_asked or facts.is_embedded:
-        return
     known = [row for row in judged if row["evidence"] is not None and row["level"] is not None]
     unfit = sum(row["evidence"] < row["level"] for row in known)
-    if len(judged) < _FEW:
-        pass
-    elif 2 * unfit > len(judged) and facts.hindsight:
+    if len(judged) >= _FEW and 2 * unfit > len(judged) and facts.hindsight:
         yield (
             "Most images show none of your classes. Ranks are by how well an image fits one: those "
             "that fit best come last."
         )
-    elif 2 * (answers[NOISE] + answers[UNSURE]) > len(judged):
+    elif len(judged) >= _FEW and 2 * (noise + unsure) > len(judged):
         yield "Most images do not seem to be of your classes."
     if not any(row["stage"] == ADAPTED for row in known):
         return
     if len({round(row["score"], _DIGITS) for row in judged}) < facts.warm_up:
-        yield (
-            f"Fewer than {facts.warm_up:,} images differ: too few to be sure what is beyond your "
-            f"classes."
-        )
-    elif not answers[NOISE]:
+        few = f"Fewer than {facts.warm_up:,} images differ"
+        yield f"{few}: too few to be sure what is beyond your classes."
+    elif not noise:
         yield "Every image fits one of your classes better than other words."
+
+
+# Files, each absent or whole.
+
+
+def check_form(path: Path) -> None:
+    """Refuse, before the work, a file whose library is not there; StoreError says which."""
+    if path.suffix.lower() == ".parquet" and not find_spec("pyarrow"):
+        raise StoreError(f"{path} is Parquet: pip install 'zsntta[parquet]' reads and writes it")
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows to a file by its ending, one of FORMS.
+
+    Raises:
+        StoreError: that fails; what was at the path before is still there.
+    """
+    form = path.suffix.lower()
+    if form != ".parquet":
+        write_whole(path, json_lines(rows) if form == ".jsonl" else csv_lines(rows))
+        return
+    import pyarrow
+    import pyarrow.parquet
+
+    plain = [  # bytes of a path that are not UTF-8 are escaped, as Parquet needs
+        {**row, "source": row["source"].encode(errors="backslashreplace").decode()} for row in rows
+    ]
+    types = dict.fromkeys(FIELDS, pyarrow.string())
+    types |= dict.fromkeys(("format", "class_index", "rank"), pyarrow.int64())
+    types |= dict.fromkeys(_NUMBERS, pyarrow.float64())
+    likely = pyarrow.struct([("class", pyarrow.string()), ("score", pyarrow.float64())])
+    types |= {"noise": pyarrow.bool_(), "top": pyarrow.list_(likely)}
+    table = pyarrow.Table.from_pylist(plain, schema=pyarrow.schema(types))
+    with whole_file(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary)
+
+
+def json_lines(rows: Sequence[Row]) -> bytes:
+    """Rows as JSON Lines in plain ASCII; names of any bytes are escaped."""
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def csv_lines(rows: Sequence[Row]) -> bytes:
+    """Rows as CSV with a head; lists are JSON, None is empty."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(FIELDS)
+    for row in rows:
+        values = [row[name] for name in FIELDS]
+        lines.writerow([json.dumps(v) if isinstance(v, bool | list) else v for v in values])
+    return text.getvalue().encode(errors="surrogateescape")

@@ -5,8 +5,8 @@ import io
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import NamedTuple
 from urllib.parse import quote
 
 from PIL import Image, features
@@ -21,8 +21,7 @@ _QUALITY = 72
 _DRAWN = {".jpg", ".jpeg", ".jfif", ".png", ".apng", ".gif", ".webp", ".bmp", ".avif"}
 
 
-@dataclass(frozen=True)
-class Picture:
+class Picture(NamedTuple):
     """A small picture, and its width and height in pixels."""
 
     uri: str
@@ -58,15 +57,12 @@ def address(photo: Photo, folder: Path) -> str | None:
     """The relative address of an image's own file from the folder of a page, or None.
 
     Members of archives and cached features have no file of their own; other files are of a type
-    that no browser draws, or are on another drive. Names of any bytes are percent-encoded, and
-    the address begins with a dot or two, so that no name is taken for a scheme or a host.
+    that no browser draws. Names of any bytes are percent-encoded, and the address begins with a dot
+    or two, so that no name is taken for a scheme or a host.
     """
     if photo.file is None or photo.member or photo.file.suffix.lower() not in _DRAWN:
         return None
-    try:
-        steps = PurePath(os.path.relpath(photo.file, folder)).as_posix()
-    except ValueError:  # another drive
-        return None
+    steps = PurePath(os.path.relpath(photo.file, folder)).as_posix()
     if "\\" in steps:  # browsers take it for a slash, however it is spelled
         return None
     return quote(os.fsencode(steps if steps.startswith("../") else f"./{steps}"))

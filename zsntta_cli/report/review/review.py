@@ -45,23 +45,21 @@ def write_review(
     Raises:
         StoreError: that fails.
     """
-    photos = [photo for photo, row in pairs if row["error"] is None]
-    addresses = (address(photo, path.parent) for photo in photos)
+    judged = [(photo, row) for photo, row in pairs if row["error"] is None]
+    addresses = (address(photo, path.parent) for photo, _ in judged)
     files = {i: file for i, file in enumerate(addresses) if file is not None}
-    rows = [row for _, row in pairs]
-    judged = [row for row in rows if row["error"] is None]
-    places = pictured(judged, EMBEDDED, files)
-    drawn = pictures([photos[i] for i in places])
+    places = pictured([row for _, row in judged], EMBEDDED, files)
+    drawn = pictures([judged[i][0] for i in places])
     shown = {i: picture for i, picture in zip(places, drawn, strict=True) if picture}
-    write_whole(path, review(rows, classes, facts, shown, files).encode())
+    write_whole(path, review([row for _, row in pairs], classes, facts, shown, files).encode())
 
 
 def review(
     rows: Sequence[Row],
     classes: Sequence[str],
     facts: Facts,
-    shown: Mapping[int, Picture] | None = None,
-    files: Mapping[int, str] | None = None,
+    shown: Mapping[int, Picture],
+    files: Mapping[int, str],
 ) -> str:
     """The page of verdict rows; `shown` has pictures by the places of rows that were judged.
 
@@ -71,36 +69,20 @@ def review(
     The same rows, pictures and addresses give the same bytes.
     """
     judged = [row for row in rows if row["error"] is None]
-    lists, asked = _lists(judged), to_ask(judged) if facts.hindsight else []
-    shown, files = shown or {}, files or {}
+    near = by_closeness(judged)[: borderline(len(judged))]
+    rest = [i for i in by_suspicion(judged) if i not in near]  # near has sixty at most
+    lists = {"borderline": near}
+    lists |= {answer: [i for i in rest if judged[i]["answer"] == answer] for answer in ANSWERS}
+    asked = to_ask(judged) if facts.hindsight else []
     return document(
-        __package__,
-        "review",
-        images="data: 'self' file:",
-        title=TITLE,
-        lines=summary(rows, facts, is_page=True),
-        rows=judged,
-        lists=lists,
-        asked=asked,
-        shown=shown,
-        files=files,
+        __package__, "review", images="data: 'self' file:", title=TITLE,
+        lines=summary(rows, facts, is_page=True), rows=judged, lists=lists, asked=asked,
+        shown=shown, files=files, answers=NAMED,
         carded={*shown, *asked, *(i for places in lists.values() for i in places[:STEP])},
-        answers=NAMED,
         failed=[row for row in rows if row["error"] is not None],
         text=lambda value: Markup(html.escape(printable(value))),
         data=_data(judged, list(dict.fromkeys(classes)), files, facts),
-    )
-
-
-def _lists(rows: Sequence[Row]) -> dict[str, list[int]]:
-    """Places of rows in the lists as they were decided; each image is in one of them."""
-    near = by_closeness(rows)[: borderline(len(rows))]
-    is_near = set(near)
-    rest = [i for i in by_suspicion(rows) if i not in is_near]
-    return {
-        "borderline": near,
-        **{answer: [i for i in rest if rows[i]["answer"] == answer] for answer in ANSWERS},
-    }
+    )  # fmt: skip
 
 
 def by_suspicion(rows: Sequence[Row]) -> list[int]:
@@ -117,7 +99,7 @@ def by_closeness(rows: Sequence[Row]) -> list[int]:
 
     Thresholds differ between images, so images are ordered by their margin.
     """
-    return sorted(range(len(rows)), key=lambda i: (abs(rows[i]["margin"]), i))
+    return sorted(range(len(rows)), key=lambda i: abs(rows[i]["margin"]))
 
 
 def borderline(count: int) -> int:
@@ -131,12 +113,10 @@ def to_ask(rows: Sequence[Row]) -> list[int]:
     Of files with the same content one is asked about; none, if one of them was judged.
     """
     images = [row["content"] or row["source"] for row in rows]
-    judged = {image for image, row in zip(images, rows, strict=True) if row["stage"] == JUDGED}
-    first: dict[str, int] = {}
+    first = {image: -1 for image, row in zip(images, rows, strict=True) if row["stage"] == JUDGED}
     for i in by_closeness(rows):
-        if images[i] not in judged:
-            first.setdefault(images[i], i)
-    return [*first.values()][:QUESTIONS]
+        first.setdefault(images[i], i)
+    return [i for i in first.values() if i >= 0][:QUESTIONS]
 
 
 def pictured(rows: Sequence[Row], most: int, files: Container[int] = ()) -> list[int]:
@@ -157,31 +137,25 @@ def _data(
     Texts that a page must not show unchanged are given a second time, as they are shown. Images
     without content are known by the sources of all such.
     """
-    without = [row["source"] for row in rows if not row["content"]]
-    tops = [[(top["class"], round(1000 * top["score"])) for top in row["top"]] for row in rows]
-    names = {row["class"] for row in rows} | {name for top in tops for name, _ in top}
     numbers: dict[str, Any] = {name: i for i, name in enumerate(classes)}
+    names, places, notes, tops = {row["class"] for row in rows}, {}, {}, []
+    for i, row in enumerate(rows):
+        if (shown := printable(row["source"])) != row["source"]:
+            places[i] = shown
+        if row["note"]:
+            notes[i] = printable(row["note"])
+        names |= {top["class"] for top in row["top"]}
+        top = [(numbers.get(t["class"], t["class"]), round(1000 * t["score"])) for t in row["top"]]
+        tops.append([*chain.from_iterable(top)])
+    without = [row["source"] for row in rows if not row["content"]]
     values = {
-        "format": FORMAT,
-        "id": hashlib.sha256(json.dumps(without).encode()).hexdigest(),
-        "columns": _COLUMNS,
-        "rows": [[row[name] for name in _COLUMNS] for row in rows],
-        "classes": classes,
-        "tops": [
-            [x for name, mille in top for x in (numbers.get(name, name), mille)] for top in tops
-        ],
-        "files": [files.get(i) for i in range(len(rows))],
-        "places": {
-            i: shown
-            for i, row in enumerate(rows)
-            if (shown := printable(row["source"])) != row["source"]
-        },
+        "format": FORMAT, "id": hashlib.sha256(json.dumps(without).encode()).hexdigest(),
+        "columns": _COLUMNS, "rows": [[row[name] for name in _COLUMNS] for row in rows],
+        "classes": classes, "tops": tops, "files": [files.get(i) for i in range(len(rows))],
+        "places": places,
         "shown": {name: printable(name) for name in sorted(names) if printable(name) != name},
-        "notes": {i: printable(row["note"]) for i, row in enumerate(rows) if row["note"]},
-        "near": borderline(len(rows)),
-        "step": STEP,
-        "answers": NAMED,
+        "notes": notes, "near": borderline(len(rows)), "step": STEP, "answers": NAMED,
         "flag": facts.hindsight,
-    }
+    }  # fmt: skip
     plain = json.dumps(values, separators=(",", ":"), allow_nan=False)
     return Markup(plain.translate({ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&"}))
