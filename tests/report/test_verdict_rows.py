@@ -11,8 +11,16 @@ from reviewed import unread, verdict
 
 from zsntta_cli.detection.verdicts import FIELDS
 from zsntta_cli.report.review.review import review
-from zsntta_cli.report.verdicts import csv_lines, json_lines, write_rows
-from zsntta_cli.report.verdicts import Facts, draw, line, summary, suspicious
+from zsntta_cli.report.verdicts import (
+    Facts,
+    csv_lines,
+    draw,
+    json_lines,
+    line,
+    summary,
+    suspicious,
+    write_rows,
+)
 
 
 def row(source="a.png", rank=1, noise=True, margin=0.25, **more):
