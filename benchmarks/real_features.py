@@ -62,7 +62,7 @@ def add_generic(sets: Mapping[str, Features], of: str) -> None:
     mean = own_text(sets[of]).mean(0, dtype=np.float64).astype(np.float32)
     for one in sets.values():
         if one.texts:
-            store.add_texts(one.path, [], mean, f"the classes of {of}")
+            store.add_texts(store.read(one.path), [], mean, f"the classes of {of}")
 
 
 def write_words(given: argparse.Namespace, sets: Mapping[str, Features], id_set: str) -> int:

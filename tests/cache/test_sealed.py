@@ -98,7 +98,7 @@ def test_whatever_was_exchanged_is_found(two, what):
 
 def test_added_texts_are_part_of_it(two):
     first, _ = two
-    store.add_texts(first, [Text("c {}.", UNIT)])
+    store.add_texts(store.read(first), [Text("c {}.", UNIT)])
     assert {*store.read(first).texts} == {"a {}.", "b {}.", "c {}."}
     with h5py.File(first, "r+") as file:
         text_gone(file, None)

@@ -52,7 +52,7 @@ def test_the_digest_depends_on_content_alone(path):
 
 
 def test_text_is_added_and_the_rest_stays(path):
-    store.add_texts(path, [Text("art of a {}.", -UNIT)])
+    store.add_texts(store.read(path), [Text("art of a {}.", -UNIT)])
     features = store.read(path)
     assert set(features.texts) == {"a {}.", "b {}.", "art of a {}."}
     assert np.array_equal(features.image_features, PETS)
@@ -64,14 +64,14 @@ GENERIC = {"generic": np.array([0.5, 0, 0.6, 0], np.float32), "generic_source": 
 def test_a_generic_text_is_written_added_and_read(path):
     digest = store.read(path).digest
     assert store.read(path).generic is None
-    store.add_texts(path, [], **GENERIC)
+    store.add_texts(store.read(path), [], **GENERIC)
     write_pets(path.with_name("again.h5"), **GENERIC)
     for features in (store.read(path), store.read(path, rows=False),
                      store.read(path.with_name("again.h5"))):  # fmt: skip
         assert np.array_equal(features.generic, GENERIC["generic"])
         assert features.generic_source == "some words, a {}."
         assert features.digest == digest
-    store.add_texts(path, [], -GENERIC["generic"], "others")
+    store.add_texts(store.read(path), [], -GENERIC["generic"], "others")
     assert np.array_equal(store.read(path).generic, -GENERIC["generic"])
     assert store.read(path).generic_source == "others"
 
@@ -195,6 +195,6 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(path, monkeypatch, whe
     with refused("No space left on device", error=StoreError):
         write_pets(path, labels=np.zeros(6, np.int32))
     with refused("No space left on device", error=StoreError):
-        store.add_texts(path, [Text("x {}", UNIT)])
+        store.add_texts(store.read(path), [Text("x {}", UNIT)])
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == ["pets.h5"]

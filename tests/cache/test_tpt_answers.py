@@ -11,7 +11,7 @@ import pytest
 from made import damaged
 
 from zsntta_cli.cache.answers import AnswerFile, is_known, unknown
-from zsntta_cli.cache.folder import answer_paths, stored
+from zsntta_cli.cache.listing import stored, stored_answers
 
 ASKED = {"text": "t", "prompt": "a {}.", "settings": {"views": 64}}
 IMAGES = 500
@@ -41,8 +41,8 @@ def test_answers_add_up(tmp_path):
     for rows in ([5, 3], [499], [], [3, 4]):
         file.save(answers_of(rows))
     assert rows_of(file.read()) == [3, 4, 5, 499]
-    assert answer_paths(tmp_path, "enc", ["cars"]) == [file.path]
-    assert answer_paths(tmp_path, "enc", ["pets"]) == []
+    assert [one.path for one in stored_answers(tmp_path, "enc", ["cars"])] == [file.path]
+    assert stored_answers(tmp_path, "enc", ["pets"]) == []
     assert stored(tmp_path) == []  # they are no features, and nothing unfinished
 
 

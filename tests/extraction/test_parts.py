@@ -15,8 +15,8 @@ from made import PROMPT, TINY, fails, refused
 
 from zsntta_cli import datasets
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import feature_path, part_path
-from zsntta_cli.cache.parts import join_parts, part_rows
+from zsntta_cli.cache.folder import feature_path
+from zsntta_cli.cache.parts import join_parts, part_path, part_rows
 from zsntta_cli.datasets.images import limited
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError
 from zsntta_cli.extraction import cluster
@@ -33,7 +33,7 @@ def glyphs(count=70):
 def made(extractor, root, of, images, **options):
     """The path of a set, all parts of which are made, the last one first."""
     for index in range(of, 0, -1):
-        extractor(root, **options).part(images, index, of, [PROMPT])
+        extractor(root, **options).dataset(images, [PROMPT], (index, of))
     return feature_path(root, "tiny", images.name)
 
 
@@ -67,11 +67,11 @@ def test_joined_parts_are_the_bytes_of_a_whole_extraction(extractor, tmp_path, o
 def test_a_part_that_is_there_is_not_made_again_nor_another_set_in_its_place(extractor, tmp_path):
     path = made(extractor, tmp_path, 2, glyphs())
     again = extractor(tmp_path, encoder=None)
-    assert again.part(glyphs(), 1, 2, [PROMPT]).encoded == 0, "no encoder is needed"
+    assert again.dataset(glyphs(), [PROMPT], (1, 2)).encoded == 0, "no encoder is needed"
     with refused("is of another set (images is 70, not 40)", "--overwrite replaces it"):
-        extractor(tmp_path).part(glyphs(40), 1, 2, [PROMPT])
+        extractor(tmp_path).dataset(glyphs(40), [PROMPT], (1, 2))
     with refused("of another size of batches (batch_size is 8, not 9)", "--batch-size"):
-        extractor(tmp_path, batch_size=9).part(glyphs(), 1, 2, [PROMPT])
+        extractor(tmp_path, batch_size=9).dataset(glyphs(), [PROMPT], (1, 2))
     assert store.read(part_path(path, 1, 2)).source == glyphs().identity()
 
 

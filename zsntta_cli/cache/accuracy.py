@@ -73,7 +73,13 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
     is_labelled, shots = features.labels >= 0, []
     labels = features.labels[is_labelled]
     for text in features.texts.values() if features.kind == DATASET and len(labels) else ():
-        answers = _answers(features.image_features, text.features)[is_labelled]
+        answers = np.empty(len(features), np.intp)
+        step = max(1, _SCORES // len(text.features))
+        for start in range(0, len(features), step):
+            rows = features.image_features[start : start + step].astype(np.float32)
+            with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
+                answers[start : start + step] = (rows @ text.features.T).argmax(axis=1)
+        answers = answers[is_labelled]
         correct, images = int((answers == labels).sum()), len(labels)
         warning = _other_order(labels, answers, features.class_names)
         row = published(features.identity, features.path.stem, text.template, images)
@@ -89,23 +95,13 @@ def zero_shots(features: Features) -> list[ZeroShotAccuracy]:
 
 def accuracy_lines(features: Features) -> Iterator[str]:
     """Lines on a set's accuracies beside the published ones, and on what may be wrong with it."""
-    path, shots = features.path, zero_shots(features)
+    path, shots, warnings = features.path, zero_shots(features), dict[str, None]()
     for shot in shots:
         under = f" under '{shot.template}'" * (len(shots) > 1)
         yield f"note: {path.stem}{under}: {shot.line}"
-    for warning in dict.fromkeys(shot.warning for shot in shots if shot.warning):
+        warnings[shot.warning] = None
+    for warning in filter(None, warnings):
         yield f"warning: {path.parent.name}/{path.stem}: {warning}."
-
-
-def _answers(rows: NDArray[np.floating], text: NDArray[np.float32]) -> NDArray[np.intp]:
-    """Return the nearest class (N,) of features (N, D), by text features (C, D) of unit norm."""
-    answers = np.empty(len(rows), np.intp)
-    step = max(1, _SCORES // len(text))
-    for start in range(0, len(rows), step):
-        block = slice(start, start + step)
-        with np.errstate(all="ignore"):  # features that are not finite are refused elsewhere
-            answers[block] = (rows[block].astype(np.float32) @ text.T).argmax(axis=1)
-    return answers
 
 
 @lru_cache(maxsize=1)
@@ -153,94 +149,87 @@ _ERRORS = 4  # the gain must be more than so many standard errors above 0 (McNem
 _TIMES = 2  # times as many right answers, at least, on images of the classes that are exchanged
 _MOST_CLASSES = 3000  # for the search, whose memory grows with the square of the classes
 
-
-class LabelOrder(NamedTuple):
-    """Which classes the labels seem to stand for."""
-
-    classes: NDArray[np.intp]  # (C,) by label
-    accuracy: float  # under this order
-    words: str = ""  # how the order comes about; empty if that is not known
+Labels = NDArray[np.integer]
 
 
-def _other_order(labels: NDArray[np.int32], answers: NDArray[np.intp], names: Sequence[str]) -> str:
+def _other_order(labels: Labels, answers: Labels, names: Sequence[str]) -> str:
     """Say that labels seem to be in another order, and what it would give; empty if they do not."""
-    better = better_order(labels, answers, names)
-    if better is None:
+    if (found := better_order(labels, answers, names)) is None:
         return ""
-    swaps = [(i, int(better.classes[i])) for i in np.unique(labels) if better.classes[i] != i]
+    words, order = found
+    swaps = [(i, int(order[i])) for i in np.unique(labels) if order[i] != i]
     pairs = ", ".join(f"'{names[i]}' for '{names[j]}'" for i, j in swaps[:_PAIRS])
-    how = f" ({better.words})" * bool(better.words)
     return (
-        f"labels seem to be in another order than the class names{how}: {pairs} … would give "
-        f"{100 * better.accuracy:.1f} % in place of {100 * (labels == answers).mean():.1f} %"
+        f"labels seem to be in another order than the class names{words and f' ({words})'}: "
+        f"{pairs} … would give {100 * (order[labels] == answers).mean():.1f} % in place of "
+        f"{100 * (labels == answers).mean():.1f} %"
     )
 
 
 def better_order(
-    labels: NDArray[np.int32], answers: NDArray[np.intp], names: Sequence[str]
-) -> LabelOrder | None:
-    """Find the order of labels under which far more answers (N,) would be right, or None."""
+    labels: Labels, answers: Labels, names: Sequence[str]
+) -> tuple[str, NDArray[np.intp]] | None:
+    """Find the order under which far more of the answers (N,) would be right, if there is one.
+
+    It is in words, empty where it comes about in no known way, and as the class (C,) of each label.
+    """
     if (labels == answers).mean() > 1 - _LEAST_GAIN:
         return None  # no order can gain so much
-    orders = [
-        LabelOrder(order, float((order[labels] == answers).mean()), words)
-        for words, order in _usual_orders(names)
-        if _is_better(order, labels, answers)
-    ]
-    if best := _best(labels, answers, len(names)):
-        orders = [order for order in orders if order.accuracy > best.accuracy - _LEAST_GAIN]
-        orders = orders or [best]
-    return max(orders, key=lambda order: order.accuracy, default=None)
+    orders, best = [], _best(labels[::2], answers[::2], len(names))
+    for words, order in _usual_orders(names).items():
+        if _is_better(order, labels, answers):
+            orders.append((words, order))
+    if best is not None and _is_better(best, labels[1::2], answers[1::2]):
+        orders.append(("", best))
+    return max(
+        orders,
+        key=lambda found: (found[1][labels] == answers).mean() + _LEAST_GAIN * bool(found[0]),
+        default=None,
+    )
 
 
-def _usual_orders(names: Sequence[str]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Give the orders that come about in known ways, in words and as the class of each label."""
+def _usual_orders(names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
+    """The orders that come about in known ways, by words, as the class of each label."""
     every = np.arange(len(names))
     if len(names) == 2:
-        yield "the two labels are exchanged", every[::-1]
-        return
-    yield "every label is one too high, as if they counted from 1", np.roll(every, 1)
-    yield "every label is one too low, as if the first class had gone", np.roll(every, -1)
-    yield "labels count from the last class", every[::-1]
-    sortings: dict[str, Sequence[str]] = {
+        return {"the two labels are exchanged": every[::-1]}
+    orders = {
+        "every label is one too high, as if they counted from 1": np.roll(every, 1),
+        "every label is one too low, as if the first class had gone": np.roll(every, -1),
+        "labels count from the last class": every[::-1],
+    }
+    sortings = {
         "numbers as text is sorted: 0, 1, 10, 11 …": [*map(str, range(len(names)))],
-        "the class names as they are sorted": names,
+        "the class names as they are sorted": [*names],
         "the class names as they are sorted regardless of case": [*map(str.lower, names)],
     }
     for words, keys in sortings.items():
         order = np.array(sorted(range(len(names)), key=keys.__getitem__), np.intp)
-        yield f"labels count {words}", order
-        yield f"text features are in the order of {words}", np.argsort(order)
+        orders[f"labels count {words}"] = order
+        orders[f"text features are in the order of {words}"] = np.argsort(order)
+    return orders
 
 
-def _best(labels: NDArray[np.int32], answers: NDArray[np.intp], classes: int) -> LabelOrder | None:
-    """Find the best order for every other image, and return it if it holds on the rest."""
+def _best(labels: Labels, answers: Labels, classes: int) -> NDArray[np.intp] | None:
+    """The order under which most of the answers are right; None if it cannot gain much."""
     if classes > _MOST_CLASSES:
         return None
-    found_on, held_out = slice(0, None, 2), slice(1, None, 2)
-    pairs = labels[found_on].astype(np.intp) * classes + answers[found_on]
+    pairs = labels.astype(np.intp) * classes + answers
     confusion = np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
     most = np.minimum(confusion.max(axis=0).sum(), confusion.max(axis=1).sum())
     if most - np.trace(confusion) < _LEAST_GAIN * confusion.sum():
-        return None  # no order can gain so much
+        return None
     from scipy.optimize import linear_sum_assignment
 
     every, order = linear_sum_assignment(confusion, maximize=True)
     # Classes move only where each is the other's most frequent answer: the assignment also moves
     # classes with few or no answers, to wherever a place is left.
-    mutual = (confusion[every, order] == confusion.max(axis=1)) & (
-        confusion[every, order] == confusion.max(axis=0)[order]
-    )
-    order = np.where(mutual & (confusion[every, order] > 0), order, every)
-    labels, answers = labels[held_out], answers[held_out]
-    if not _is_better(order, labels, answers):
-        return None
-    return LabelOrder(order, float((order[labels] == answers).mean()))
+    found = confusion[every, order]
+    mutual = (found == confusion.max(axis=1)) & (found == confusion.max(axis=0)[order])
+    return np.where(mutual & (found > 0), order, every)
 
 
-def _is_better(
-    order: NDArray[np.intp], labels: NDArray[np.int32], answers: NDArray[np.intp]
-) -> bool:
+def _is_better(order: NDArray[np.intp], labels: Labels, answers: Labels) -> bool:
     """Whether an order gains much, significantly, and by far on images of the classes it moves."""
     right, right_by_order = labels == answers, order[labels] == answers
     moved = order[labels] != labels

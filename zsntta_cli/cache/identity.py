@@ -5,7 +5,7 @@ import platform
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from zsntta_cli import __version__
 from zsntta_cli.errors import StoreError, counted, first_of, short
@@ -18,14 +18,14 @@ SAME_ENCODER = (
     "model", "weights_sha256", "quick_gelu", "precision", "image_size", "preprocessing",
     "logit_scale", "logit_bias",
 )  # fmt: skip
-DIGEST = "digest"  # key of a source that tells the names, sizes and labels of files from others
 IMPORTED = "imported"  # replaces the weights' tag of an encoder that is only known by its name
 # Encoders of which it is known by how many nats a fitting text stands above any other: those of
 # OpenAI's training, in batches of 32,768 (docs/detector.md).
 _OPENAI, _LEVEL_KNOWN = "openai", ("ViT-B-32", "ViT-B-16", "ViT-L-14", "ViT-L-14-336")
-LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
+_LOCAL_DIR = "local-dir:"  # open_clip's own word for a model in a folder
 UNIT_TOLERANCE = 1e-2  # unit norms in half precision differ by less, raw CLIP norms by far more
 TEXT_TOLERANCE = 1e-3
+_SHOWN = 3  # names of classes in a line
 
 
 def is_level_known(identity: Mapping[str, Any]) -> bool:
@@ -34,31 +34,20 @@ def is_level_known(identity: Mapping[str, Any]) -> bool:
     return model in _LEVEL_KNOWN and identity.get("pretrained") == _OPENAI
 
 
-class Difference(NamedTuple):
-    """The first key in which two descriptions differ, and both values."""
-
-    key: str
-    one: Any
-    other: Any
-
-    def __str__(self) -> str:
-        if self.key == DIGEST:
-            return "names, sizes, labels or classes of files are others"
-        return f"{self.key} is {short(str(self.one))}, not {short(str(self.other))}"
-
-
 def difference(
     one: Mapping[str, Any], other: Mapping[str, Any], keys: Iterable[str] = SAME_ENCODER
-) -> Difference | None:
-    """Find the first of `keys` whose values differ; None if all agree.
+) -> str:
+    """The first of `keys` whose values differ, in words; empty if all agree.
 
     A model in a folder counts as the same model when the folder has moved.
     """
     for key in keys:
         here, there = one.get(key), other.get(key)
-        if here != there and without_place(here, LOCAL_DIR) != without_place(there, LOCAL_DIR):
-            return Difference(key, here, there)
-    return None
+        if here != there and without_place(here) != without_place(there):
+            if key == "digest":  # of a source
+                return "names, sizes, labels or classes of files are others"
+            return f"{key} is {short(str(here))}, not {short(str(there))}"
+    return ""
 
 
 def check_same(
@@ -89,33 +78,21 @@ def foreign_model(folder: str, identity: Mapping[str, Any]) -> str:
     return model if meant and is_told and model != meant.model else ""
 
 
-def misplaced(features: "Features", first: "Features") -> list[str]:
-    """What tells that a file is of another encoder than its folder, or the first file in it."""
-    folder = features.path.parent.name
-    if model := foreign_model(folder, features.identity):
-        return [f"is of {short(model)}, so it does not belong into {folder}/"]
-    differs = difference(features.identity, first.identity)
-    return [f"is of another encoder than {first.path.name} ({differs})"] if differs else []
-
-
-def without_place(name: Any, prefix: str = "") -> Any:
-    """The name of a model or its weights, without the folders of the machine it lay on."""
-    if not isinstance(name, str):
-        return name
-    if prefix == LOCAL_DIR and (folder := hub_folder(name)):
+def without_place(model: Any) -> Any:
+    """The name of a model, without the folders of the machine it lies on."""
+    if isinstance(model, str) and (folder := hub_folder(model)):
         return f"{CHECKPOINT}./{folder.name}"
-    if not name.startswith(prefix):
-        return name
-    return prefix + PurePath(name.removeprefix(prefix)).name
+    if isinstance(model, str) and model.startswith(_LOCAL_DIR):
+        return _LOCAL_DIR + PurePath(model.removeprefix(_LOCAL_DIR)).name
+    return model
 
 
 def public_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
     """An encoder's identity without the folders of this machine."""
-    prefixes = {"model": LOCAL_DIR, "pretrained": ""}
-    names = {
-        key: without_place(identity[key], prefixes[key]) for key in identity if key in prefixes
-    }
-    return {**identity, **names}
+    public = {**identity, "model": without_place(identity.get("model"))}
+    if isinstance(weights := identity.get("pretrained"), str):
+        public["pretrained"] = PurePath(weights).name
+    return public
 
 
 def overlap(id_set: "Features", ood_set: "Features") -> str:
@@ -146,8 +123,6 @@ ENCODING = {  # libraries that encode images and class names, by module, with th
     "torchvision": "torchvision",
     "pillow": "pillow",
 }
-_SHOWN = 3  # names of classes in a line
-_CPU_INFO = Path("/proc/cpuinfo")
 
 
 def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) -> dict[str, Any]:
@@ -155,29 +130,24 @@ def machine_facts(distributions: Mapping[str, str] | None = None, **facts: Any) 
 
     `distributions` are the libraries that make them, by name, with the names of their packages.
     """
+    from importlib import metadata  # takes 20 ms, and no replay needs it
+
     versions = {"zsntta": __version__, "python": platform.python_version()}
     for name, distribution in {"numpy": "numpy", **(distributions or {})}.items():
-        versions[name] = _version(distribution)
+        try:
+            versions[name] = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            versions[name] = "not known"
     kind = f"{platform.system()} {platform.machine()}"
     known_facts = {name: value for name, value in facts.items() if value is not None}
-    return {"versions": versions, "cpu": cpu_name(), "platform": kind, **known_facts}
+    return {"versions": versions, "cpu": _cpu_name(), "platform": kind, **known_facts}
 
 
 @functools.cache
-def _version(distribution: str) -> str:
-    import importlib.metadata  # takes 20 ms, and no replay needs it
-
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not known"
-
-
-@functools.cache
-def cpu_name() -> str:
+def _cpu_name() -> str:
     """The processor's model, as far as the system names it."""
     try:
-        named = re.search(r"^model name\s*:(.*)$", _CPU_INFO.read_text(), re.MULTILINE)
+        named = re.search(r"^model name\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
         named = None
     name = named[1].strip() if named else ""

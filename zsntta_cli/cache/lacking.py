@@ -25,20 +25,21 @@ def missing_features(name: str, encoder: str, root: Path, there: Sequence[str] =
 
     `encoder` is the folder of its features, empty for any.
     """
-    by = f" by {encoder}" if encoder else ""
-    cached = f" (cached: {first_of(there, _CACHED)})" if there else ""
+    parsed, close = SetName.parse(name), near(name, there)
     others = [one for one in encoders_with(root, name) if one != encoder]
-    elsewhere = f" (there are some by {first_of(others, 3)}: --encoder NAME)" if others else ""
-    lacks = f"no features of '{name}'{by} in {root}/{elsewhere or near(name, there) or cached}"
-    typing, parsed = f"type {making([name], encoder, root)}", SetName.parse(name)
-    if parsed.kind == NOISE and _is_imported(encoder, root):
-        return StoreError(f"{lacks}: leave injected noise out with --noise none, or {typing}")
-    if parsed.base not in CATALOGUE:
-        if near(name, there):
+    hint = close or (f" (cached: {first_of(there, _CACHED)})" if there else "")
+    if others:
+        hint = f" (there are some by {first_of(others, 3)}: --encoder NAME)"
+    lacks = f"no features of '{name}'{f' by {encoder}' if encoder else ''} in {root}/{hint}"
+    way = f"type {making([name], encoder, root)}"
+    if parsed.kind == NOISE and encoder and _is_imported(encoder, root):
+        way = f"leave injected noise out with --noise none, or {way}"
+    elif parsed.base not in CATALOGUE:
+        if close:
             return StoreError(lacks)
         if listed := near(parsed.base, tuple(CATALOGUE)).strip(" ()"):
-            return StoreError(f"{lacks}: {listed} For images of your own {typing}")
-    return StoreError(f"{lacks}: {typing}")
+            way = f"{listed} For images of your own {way}"
+    return StoreError(f"{lacks}: {way}")
 
 
 def missing_sets(missing: Mapping[str, Sequence[str]], root: Path) -> StoreError:
@@ -95,40 +96,44 @@ def making_all(missing: Mapping[str, Sequence[str]], root: Path) -> str:
 
 def making(names: Sequence[str], encoder: str = "", root: Path = FEATURES) -> str:
     """The command that makes the features of sets, or imports them where nothing can make them."""
-    has_images = any(SetName.parse(name).kind != WORDS for name in names)
-    if _is_imported(encoder, root) and has_images:
+    kinds = {name: SetName.parse(name).kind for name in names}
+    if _is_imported(encoder, root) and {*kinds.values()} != {WORDS}:
         by = f"--encoder {shlex.quote(encoder)} --features FILE{_folder(root)}"
         return " && ".join(f"zsntta cache import {shlex.quote(name)} {by}" for name in names)
-    asked = " ".join(map(_asked, sorted(names, key=lambda n: SetName.parse(n).kind == NOISE)))
-    return f"zsntta extract {asked}{_of(encoder, root)}"
+    asked: list[str] = []
+    for name in sorted(names, key=lambda name: kinds[name] == NOISE):
+        bare, known = SetName.parse(name).bare, SetName.parse(name).base in CATALOGUE
+        own = f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
+        what = {WORDS: ("--words", set_of(bare) or f"{bare}.txt"), NOISE: ("--noise", bare)}
+        asked += what.get(kinds[name], ("--dataset", name if known else own))
+    return f"zsntta extract {shlex.join(asked)}{_of(encoder, root)}"
 
 
 def encoder_of(folder: str, root: Path) -> EncoderChoice | None:
     """The encoder whose features are in a folder; None where that is not known."""
-    if folder in known_folders():
-        return known_folders()[folder]
-    made = _identity(folder, root)
-    if made.get("pretrained") == IMPORTED:
-        return None
+    return known_folders().get(folder) or _made_by(folder, root)[1]
+
+
+def _made_by(folder: str, root: Path) -> tuple[bool, EncoderChoice | None]:
+    """Whether there are features in a folder, and the encoder that an extraction took for them."""
+    try:
+        beside = described(root, folder) if folder else []
+    except ZsnttaError:
+        beside = []
+    if not beside:
+        return False, None
+    made = beside[0].identity
     try:
         choice = EncoderChoice(*(str(made[key]) for key in ("model", "pretrained", "precision")))
-    except (KeyError, ZsnttaError):
-        return None
-    return choice if folder.startswith(choice.slug) else None  # of a copy an extraction is no part
+    except (KeyError, ZsnttaError):  # an import says little
+        return True, None
+    is_own = made["pretrained"] != IMPORTED and folder.startswith(choice.slug)  # it is no copy
+    return True, choice if is_own else None
 
 
 def _is_imported(folder: str, root: Path) -> bool:
     """Whether an encoder's features are here, and nothing here can make more of them."""
-    return bool(_identity(folder, root)) and encoder_of(folder, root) is None
-
-
-def _identity(folder: str, root: Path) -> Mapping[str, object]:
-    """What made the features in a folder; nothing where there are none, or none that is read."""
-    try:
-        beside = described(root, folder) if folder else []
-    except ZsnttaError:
-        return {}
-    return beside[0].identity if beside else {}
+    return folder not in known_folders() and _made_by(folder, root) == (True, None)
 
 
 def _of(encoder: str, root: Path) -> str:
@@ -140,14 +145,3 @@ def _of(encoder: str, root: Path) -> str:
 
 def _folder(root: Path) -> str:
     return "" if root == FEATURES else f" --features-dir {shlex.quote(str(root))}"
-
-
-def _asked(name: str) -> str:
-    """The options that name a set, a list of words or noise to be extracted."""
-    parsed = SetName.parse(name)
-    own = f"{CLIP_BENCHMARK}/{name}" if name.startswith(WEB) else f"{name}=PATH"
-    what = {
-        WORDS: ["--words", set_of(parsed.bare) or f"{parsed.bare}.txt"],
-        NOISE: ["--noise", parsed.bare],
-    }.get(parsed.kind, ["--dataset", name if parsed.base in CATALOGUE else own])
-    return shlex.join(what)

@@ -8,7 +8,7 @@ each set that its run read, and tells later what differs.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from zsntta_cli.cache.identity import LOCAL_DIR, without_place
+from zsntta_cli.cache.identity import public_identity
 from zsntta_cli.errors import short
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ _MADE_BY = (
 _MADE_OF = (
     "kind", "images", "limit", "content", "skipped", "imported", "split", "normalized", "as_shown",
 )  # fmt: skip
-_RECORDED = ("versions", "created", "prompt")  # versions are compared one by one, the rest never
 _DIGITS = 12  # of a digest, as it is recorded
+_SHARED, _SETS = "shared", "sets"  # a record keeps once what the sets of its run have in common
 
 Origin = Mapping[str, Any]
-_ABSENT = object()
 
 
 def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
@@ -35,23 +34,27 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
 
     It is short, since every record has it, and a list of ten thousand records parses all of them.
     """
-    identity, source, machine = features.identity, features.source, features.machine
-    skipped, digest = source.get("skipped"), source.get("digest")
+    identity, source, machine = (
+        public_identity(features.identity),
+        features.source,
+        features.machine,
+    )
+    skipped, digest, steps = source.get("skipped"), source.get("digest"), list[str]()
+    for step, value in _mapping(identity.get("preprocessing")).items():
+        steps.append(f"{step} {' '.join(map(str, value)) if isinstance(value, list) else value}")
     values: dict[str, Any] = {}
     for key in _MADE_BY:
         values[key] = machine.get(key, identity.get(key))
     for key in _MADE_OF:
         values[key] = source.get(key)
     values |= {
-        "model": without_place(identity.get("model"), LOCAL_DIR),
-        "pretrained": without_place(identity.get("pretrained")),
-        "preprocessing": _as_text(identity.get("preprocessing")),
+        "preprocessing": ", ".join(steps) or None,  # "size 32 32, interpolation bicubic"
         "kind": features.kind,
         "content": digest[:_DIGITS] if isinstance(digest, str) else None,
         "skipped": len(skipped) if isinstance(skipped, list) else None,
         "normalized": features.normalized or None,
         "versions": {**_mapping(machine.get("versions")), **_mapping(identity.get("versions"))},
-        "created": features.created or None,
+        "created": features.created or None,  # neither this nor the prompt is compared
         "prompt": prompt or None,
     }
     for key in [*values]:
@@ -60,31 +63,13 @@ def origin_of(features: "Features", prompt: str = "") -> dict[str, Any]:
     return values
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _as_text(values: Any) -> str | None:
-    """The preprocessing of images as a text: "size 32 32, interpolation bicubic"."""
-    texts = []
-    for key, value in _mapping(values).items():
-        text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-        texts.append(f"{key} {text}")
-    return ", ".join(texts) or None
-
-
-# A record has the origins of several sets, and keeps what they have in common once.
-
-_SHARED, _SETS = "shared", "sets"
-
-
 def shared_once(origins: Mapping[str, Origin]) -> dict[str, Any]:
     """Turn the origins of sets into the form in which a record keeps them."""
     every = list(origins.values())
     shared = dict(every[0]) if every else {}
     for origin in every:
         for key in [*shared]:
-            if origin.get(key, _ABSENT) != shared[key]:
+            if key not in origin or origin[key] != shared[key]:
                 del shared[key]
     own = {}
     for name, origin in origins.items():
@@ -108,7 +93,7 @@ def differences_in_words(here: Origin, there: Origin) -> str:
     new, old = _flat(here), _flat(there)
     versions = sorted(key for key in {*new, *old} if key.startswith("versions."))
     differences = [
-        f"{key}: {_shown(old.get(key))} -> {_shown(new.get(key))}"
+        f"{key}: {short(str(old.get(key, 'none')))} -> {short(str(new.get(key, 'none')))}"
         for key in (*versions, *_MADE_BY, *_MADE_OF)
         if new.get(key) != old.get(key)
     ]
@@ -116,10 +101,10 @@ def differences_in_words(here: Origin, there: Origin) -> str:
 
 
 def _flat(origin: Origin) -> dict[str, Any]:
-    """An origin with a key for each version: `versions.torch`."""
-    versions = _mapping(origin.get("versions"))
-    return {**origin, **{f"versions.{name}": value for name, value in versions.items()}}
+    """An origin with a key for each version: `versions.torch`; without those that are None."""
+    versions = {f"versions.{k}": v for k, v in _mapping(origin.get("versions")).items()}
+    return {k: v for k, v in {**origin, **versions}.items() if v is not None}
 
 
-def _shown(value: Any) -> str:
-    return "none" if value is None else short(str(value))
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

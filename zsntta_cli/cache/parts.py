@@ -4,23 +4,28 @@ The folder `NAME.parts/` beside `NAME.h5` has a feature file for each part, `000
 which describes the whole set. The parts stay where they are until somebody removes them.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zsntta_cli.cache import store
-from zsntta_cli.cache.folder import part_path, parts_folder
+from zsntta_cli.cache.folder import entries
 from zsntta_cli.cache.identity import check_same
+from zsntta_cli.cache.lacking import missing_features
 from zsntta_cli.cache.store import Features
-from zsntta_cli.datasets.names import SKIPPED
+from zsntta_cli.datasets.names import SKIPPED, check_plain
 from zsntta_cli.errors import SettingsError, StoreError, first_of
 
+PARTS = ".parts"  # ending of the folder
 _NAMED = 8  # of many missing parts
+
+
+def part_path(path: Path, index: int, of: int) -> Path:
+    """The feature file of a part, by its number from 1, of the set that is joined at `path`."""
+    return path.with_name(f"{path.stem}{PARTS}") / f"{index:05d}-of-{of:05d}.h5"
 
 
 def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
@@ -37,6 +42,19 @@ def part_rows(images: int, index: int, of: int, batch_size: int) -> range:
         )
     first, last = (i * batches // of * batch_size for i in (index - 1, index))
     return range(first, min(last, images))
+
+
+def parts_of(root: Path, name: str, encoder_name: str | None = None) -> list[Path]:
+    """Where the parts of a set are to be joined, of one encoder or of all.
+
+    Raises:
+        StoreError: the set has no parts.
+    """
+    check_plain("set", name)
+    folders = [path for path in entries(root, encoder_name) if path.suffix == PARTS]
+    if paths := [folder.with_suffix(".h5") for folder in folders if folder.stem == name]:
+        return paths
+    raise missing_features(name, encoder_name or "", root, tuple(f.stem for f in folders))
 
 
 def join_parts(path: Path) -> Features:
@@ -66,20 +84,21 @@ def join_parts(path: Path) -> Features:
         if {*there.texts} - {*whole.texts}:
             raise StoreError(f"{path} is there, and has text features that its parts lack: {then}.")
     ids = [*chain.from_iterable(map(store.read_sample_ids, files))]
-    return replace(whole, digest=store.write(whole, ids, _rows(files)))
+    rows = (store.read(file).image_features for file in files)
+    return replace(whole, digest=store.write(whole, ids, rows))
 
 
 def _files(path: Path) -> list[Path]:
     """The files of all parts of the set at `path`, in order: StoreError if one is missing."""
-    folder = parts_folder(path)
+    folder = part_path(path, 1, 1).parent
     files = sorted(folder.glob("[0-9]*-of-*[0-9].h5"))
     divisions = sorted({int(file.stem.partition("-of-")[2]) for file in files})
-    if len(divisions) > 1:
+    if len(divisions) != 1:
         listed = " and ".join(map(str, divisions))
-        raise StoreError(f"{folder} has parts of {listed}: remove those that are not meant.")
-    if not files:
         raise StoreError(
-            f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
+            f"{folder} has parts of {listed}: remove those that are not meant."
+            if divisions
+            else f"no parts at {folder}: zsntta extract --dataset NAME=… --part 1/64 makes one."
         )
     [of] = divisions
     expected = [part_path(path, index, of) for index in range(1, of + 1)]
@@ -100,7 +119,3 @@ def _made_as(part: Features) -> dict[str, Any]:
         "type": str(part.image_features.dtype),
         "classes": part.class_names,
     }
-
-
-def _rows(files: list[Path]) -> Iterator[NDArray[np.floating]]:
-    return (store.read(file).image_features for file in files)

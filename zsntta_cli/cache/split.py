@@ -5,10 +5,9 @@ Tiny-ImageNet's against 180): some classes become an ID set, and the others its 
 noise of the same kind.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,11 @@ from zsntta_cli.cache.folder import feature_path
 from zsntta_cli.cache.store import Features
 from zsntta_cli.errors import SettingsError, StoreError, counted, first_line
 
-_NO_TEXTS: Mapping[str, Any] = {"texts": {}, "generic": None, "generic_source": ""}
-
-
-def split_names(name: str) -> tuple[str, str]:
-    """The names of the ID set and the OOD set that a split makes."""
-    return f"{name}-id", f"{name}-ood"
-
 
 def ood_of(id_set: str) -> str:
     """The name of the OOD set that belongs to a split's ID set; empty for any other name."""
     stem = id_set.removesuffix("-id")
-    return split_names(stem)[1] if stem != id_set else ""
+    return f"{stem}-ood" if stem != id_set else ""
 
 
 def drawn_classes(total: int, count: int, seed: int) -> list[int]:
@@ -56,8 +48,7 @@ def named_classes(path: Path, class_names: Sequence[str]) -> list[int]:
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"cannot read the class names {path} ({first_line(error)}).") from error
     wanted = {line.strip() for line in lines if line.strip()}
-    strange = sorted(wanted - set(class_names))
-    if strange:
+    if strange := sorted(wanted - set(class_names)):
         raise SettingsError(f"{path}: '{strange[0]}' is no class of the set.")
     if not 0 < len(wanted) < len(class_names):
         raise SettingsError(
@@ -80,12 +71,23 @@ def split(path: Path, name: str, chosen: Sequence[int]) -> Iterator[Path]:
             f"'{whole.name}' has {counted(unlabelled, 'image')} without a label, in neither part "
             f"of a split: extract or import the set without them."
         )
-    ids = np.array(store.read_sample_ids(path), dtype=object)
-    is_id = np.isin(whole.labels, chosen)
+    ids, is_id = np.array(store.read_sample_ids(path), dtype=object), np.isin(whole.labels, chosen)
     rest = [i for i in range(len(whole.class_names)) if i not in set(chosen)]
-    id_name, ood_name = split_names(name)
-    yield _write(_some(whole, id_name, is_id, list(chosen)), ids[is_id].tolist())
-    yield _write(replace(_some(whole, ood_name, ~is_id, rest), **_NO_TEXTS), ids[~is_id].tolist())
+    of_id = _some(whole, f"{name}-id", is_id, chosen)
+    of_ood = replace(
+        _some(whole, f"{name}-ood", ~is_id, rest), texts={}, generic=None, generic_source=""
+    )
+    for part, rows in ((of_id, is_id), (of_ood, ~is_id)):
+        if part.path.exists():  # it only gets the texts that it lacks
+            there = store.read(part.path)
+            if (there.source, there.identity) != (part.source, part.identity):
+                raise StoreError(
+                    f"{part.path} holds another split or set: name this one otherwise with --name "
+                    f"NAME."
+                )
+            part = replace(part, texts={**part.texts, **there.texts}, created=there.created)
+        store.write(part, ids[rows].tolist())
+        yield part.path
 
 
 def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence[int]) -> Features:
@@ -97,27 +99,10 @@ def _some(whole: Features, name: str, rows: NDArray[np.bool_], classes: Sequence
         whole,
         path=feature_path(whole.path.parents[1], whole.path.parent.name, name),
         name=name,
-        source={**whole.source, "split": {**of, "classes": classes}},
+        source={**whole.source, "split": {**of, "classes": [*classes]}},
         image_features=whole.image_features[rows],
         labels=np.searchsorted(classes, whole.labels[rows]).astype(np.int32),
         class_names=tuple(whole.class_names[i] for i in classes),
         texts={text.template: text for text in texts},
         created=store.now(),
     )
-
-
-def _write(part: Features, sample_ids: Sequence[str]) -> Path:
-    """Write a set of a split; a file that has the same rows only gets the texts that it lacks."""
-    if not part.path.exists():
-        store.write(part, sample_ids)
-        return part.path
-    existing = store.read(part.path, rows=False)
-    if (existing.source, existing.identity) != (part.source, part.identity):
-        raise StoreError(
-            f"{part.path} holds another split or set: name this one otherwise with --name NAME."
-        )
-    missing = [text for name, text in part.texts.items() if name not in existing.texts]
-    generic = part.generic if existing.generic is None else None
-    if missing or generic is not None:
-        store.add_texts(part.path, missing, generic, part.generic_source)
-    return part.path

@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,7 +24,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from zsntta_cli.cache.identity import TEXT_TOLERANCE, UNIT_TOLERANCE, machine_facts
+from zsntta_cli.cache.identity import TEXT_TOLERANCE, UNIT_TOLERANCE
 from zsntta_cli.datasets.names import DATASET, NOISE, WORDS
 from zsntta_cli.errors import StoreError, first_line
 from zsntta_cli.files import input_size, whole_file
@@ -84,7 +83,7 @@ class Features:
     generic: NDArray[np.float32] | None = None
     generic_source: str = ""  # its words and their prompt
     normalized: bool = False
-    machine: Mapping[str, Any] = field(default_factory=machine_facts)  # what made it
+    machine: Mapping[str, Any] = field(default_factory=dict)  # what made it
     created: str = field(default_factory=now)
     digest: str = ""  # sha256 of features and labels
 
@@ -132,47 +131,66 @@ def write(
     Raises:
         StoreError: the file cannot be written; no incomplete file is left.
     """
-    with whole_file(new.path) as temporary, _writable(temporary, "w") as file:
-        digest = _write_rows(file, [new.image_features] if blocks is None else blocks, new.labels)
+    with _created(new.path) as file:
+        digest, start, rows = hashlib.sha256(), 0, None
+        for block in [new.image_features] if blocks is None else blocks:
+            if rows is None:
+                shape = len(new.labels), block.shape[1]
+                rows = file.create_dataset("image_features", shape, block.dtype)
+            rows[start : start + len(block)] = block
+            start += len(block)
+            digest.update(np.ascontiguousarray(block).data)
+        assert start == len(new.labels), f"{start} feature rows for {len(new.labels)} labels"
+        file["labels"] = new.labels
+        digest.update(np.ascontiguousarray(new.labels).data)
         _write_strings(file, "sample_ids", sample_ids)
         file.attrs.update(format=FORMAT, normalized=new.normalized)
         _write_attrs(
-            file, kind=new.kind, name=new.name, digest=digest, encoder=json.dumps(new.identity),
-            source=json.dumps(new.source), machine=json.dumps(new.machine), created=new.created,
+            file, kind=new.kind, name=new.name, digest=digest.hexdigest(),
+            encoder=json.dumps(new.identity), source=json.dumps(new.source),
+            machine=json.dumps(new.machine), created=new.created,
         )  # fmt: skip
         if new.class_names:
             _write_strings(file, "class_names", new.class_names)
-        _write_texts(file, replace(new, digest=digest, texts={}), new.texts.values())
-    return digest
+        texts = {}
+        for template, text in new.texts.items():
+            texts[template] = text = replace(text, digest=digest_of(text.features))
+            key = hashlib.sha256(template.encode(errors="surrogateescape")).hexdigest()[:16]
+            group = file.create_group(f"text/{key}")
+            own = {"logit_scale": text.scale} if text.scale else {}
+            _write_attrs(group, template=template, digest=text.digest, **own)
+            group["text_features"] = text.features
+        if new.generic is not None:
+            file[_GENERIC] = new.generic
+            _write_attrs(file[_GENERIC], source=new.generic_source)
+        _write_attrs(file, seal=replace(new, digest=digest.hexdigest(), texts=texts).seal)
+    return digest.hexdigest()
 
 
 def add_texts(
-    path: Path,
+    whole: Features,
     texts: Iterable[Text],
     generic: NDArray[np.float32] | None = None,
     generic_source: str = "",
-) -> None:
-    """Add text features to a copy of a feature file, which then takes the file's place.
+) -> Features:
+    """Write a feature file, which was read as a whole, anew with more text features.
 
     A generic text (D,) takes the place of one that is there.
 
     Raises:
         StoreError: the file is broken, or cannot be written.
     """
-    new = read(path, rows=False)
+    more = {text.template: text for text in texts}
+    new = replace(whole, texts={**whole.texts, **more})
     if generic is not None:
         new = replace(new, generic=generic, generic_source=generic_source)
-    with whole_file(path) as temporary:
-        shutil.copyfile(path, temporary)
-        with _writable(temporary, "r+") as file:
-            if generic is not None and _GENERIC in file:
-                del file[_GENERIC]
-            _write_texts(file, new, texts)
+    write(new, read_sample_ids(whole.path))
+    return new
 
 
 def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays of numbers or strings to an HDF5 file of its own kind."""
-    with whole_file(path) as temporary, _writable(temporary, "w") as file:
+    with _created(path) as file:
         for name, column in columns.items():
             if column.dtype == object:
                 _write_strings(file, name, column.tolist())
@@ -181,47 +199,14 @@ def write_table(path: Path, columns: Mapping[str, NDArray[Any]]) -> None:
 
 
 @contextlib.contextmanager
-def _writable(path: Path, mode: str) -> Iterator[h5py.File]:
-    """Open a file to write to; Python writes it, so a full disk is an error of the system."""
-    with open(path, f"{mode[0]}+b") as raw, h5py.File(raw, mode, libver="v110") as file:
+def _created(path: Path) -> Iterator[h5py.File]:
+    """Give a new file to fill; Python writes it, so a full disk is an error of the system."""
+    with (
+        whole_file(path) as temporary,
+        open(temporary, "w+b") as raw,
+        h5py.File(raw, "w", libver="v110") as file,
+    ):
         yield file
-
-
-def _write_rows(
-    file: h5py.File, blocks: Iterable[NDArray[np.floating]], labels: NDArray[np.int32]
-) -> str:
-    """Write the blocks below each other, and return their digest."""
-    digest, start, rows = hashlib.sha256(), 0, None
-    for block in blocks:
-        if rows is None:
-            rows = file.create_dataset("image_features", (len(labels), block.shape[1]), block.dtype)
-        rows[start : start + len(block)] = block
-        start += len(block)
-        digest.update(np.ascontiguousarray(block).data)
-    assert start == len(labels), f"{start} feature rows for {len(labels)} labels"
-    file["labels"] = labels
-    digest.update(np.ascontiguousarray(labels).data)
-    return digest.hexdigest()
-
-
-def _write_texts(file: h5py.File, features: Features, new: Iterable[Text]) -> None:
-    """Write `new` class text features and the generic text, and seal the file of `features`."""
-    texts = dict(features.texts)
-    for text in new:
-        texts[text.template] = text = replace(text, digest=digest_of(text.features))
-        key = hashlib.sha256(text.template.encode(errors="surrogateescape")).hexdigest()[:16]
-        group = file.create_group(f"text/{key}")
-        _write_attrs(group, template=text.template, digest=text.digest)
-        if text.scale:
-            _write_attrs(group, logit_scale=text.scale)
-        group["text_features"] = text.features
-    if features.generic is not None and _GENERIC not in file:
-        file[_GENERIC] = features.generic
-        _write_attrs(file[_GENERIC], source=features.generic_source)
-    file.flush()
-    if "seal" in file.attrs:
-        del file.attrs["seal"]
-    _write_attrs(file, seal=replace(features, texts=texts).seal)
 
 
 def _write_attrs(group: h5py.Group, **values: str) -> None:
@@ -249,7 +234,7 @@ def read(path: Path, rows: bool = True) -> Features:
     """
     with _opened(path) as file:
         features = _read(path, file, rows)
-    if rows and (wrong := faults(features)):
+    if rows and (wrong := [*faults(features)]):
         raise StoreError(
             f"{path} cannot be used: {'; '.join(wrong)}: delete it, and extract or import it again."
         )
@@ -276,7 +261,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         raise StoreError(f"cannot read {path}: {error.strerror or error}.") from error
     try:
         with h5py.File(os.fsencode(path), "r") as file:
-            _check_members(file, size)
+            _check_member(file, "", size)
             if (version := int(_attribute(file, "format", np.integer))) != FORMAT:
                 raise ValueError(f"its format is {version}, must be {FORMAT}")
             yield file
@@ -289,52 +274,40 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         ) from error
 
 
-def _check_members(group: h5py.Group, left: int, depth: int = 0) -> int:
+def _check_member(member: Any, name: str, left: int, depth: int = 0) -> int:
     """Refuse what reaches out of a file, or declares more than the bytes `left`; return the rest.
 
     Members are plain groups and data sets behind hard links: a data set lies in the file, in one
-    piece, as numbers or texts of a fixed length.
+    piece, as numbers or texts of a fixed length, and attributes are single ones of these.
 
     Raises:
-        ValueError: a member is something else.
+        ValueError: the member is something else, or has such a member.
     """
-    left -= _attribute_bytes(group)
-    for name in group:
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise ValueError(f"'{name}' is a link, and links are not followed")
-        member = group[name]
-        if isinstance(member, h5py.Group) and depth < _DEPTH:
-            left = _check_members(member, left, depth + 1)
-        elif isinstance(member, h5py.Dataset):
-            left -= _stored_bytes(name, member) + _attribute_bytes(member)
-        else:
-            raise ValueError(f"'{name}' is no data set")
-        if left < 0:
-            raise ValueError(f"'{name}' declares more bytes than the file has")
-    return left
-
-
-def _attribute_bytes(member: h5py.Group | h5py.Dataset) -> int:
-    """The bytes of attributes, which are single numbers or texts of a fixed length."""
-    size = 0
     for i in range(h5py.h5a.get_num_attrs(member.id)):
         attribute = h5py.h5a.open(member.id, index=i)
         if attribute.shape != () or attribute.dtype.kind not in "iubS":
             raise ValueError(f"its attribute '{attribute.name.decode()}' is of another type")
-        size += int(attribute.get_storage_size())
-    return size
-
-
-def _stored_bytes(name: str, data: h5py.Dataset) -> int:
-    """The bytes of a data set that lies in the file as plain numbers or texts."""
-    plan = data.id.get_create_plist()
-    is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
-    if not is_plain or plan.get_external_count() or data.dtype.kind not in "fiubS":
-        raise ValueError(f"'{name}' does not lie in the file as a plain data set")
-    stored = int(data.id.get_storage_size())
-    if data.shape is None or stored != math.prod(data.shape) * data.id.get_type().get_size():
-        raise ValueError(f"'{name}' declares other bytes than the {stored:,} that are there")
-    return stored
+        left -= attribute.get_storage_size()
+    if isinstance(member, h5py.Dataset):
+        plan, stored = member.id.get_create_plist(), member.id.get_storage_size()
+        is_plain = plan.get_layout() == h5py.h5d.CONTIGUOUS and not plan.get_nfilters()
+        if not is_plain or plan.get_external_count() or member.dtype.kind not in "fiubS":
+            raise ValueError(f"'{name}' does not lie in the file as a plain data set")
+        if member.shape is None or (
+            stored != math.prod(member.shape) * member.id.get_type().get_size()
+        ):
+            raise ValueError(f"'{name}' declares other bytes than the {stored:,} that are there")
+        left -= stored
+    elif not isinstance(member, h5py.Group) or depth > _DEPTH:
+        raise ValueError(f"'{name}' is no data set")
+    else:
+        for inner in member:
+            if not isinstance(member.get(inner, getlink=True), h5py.HardLink):
+                raise ValueError(f"'{inner}' is a link, and links are not followed")
+            left = _check_member(member[inner], inner, left, depth + 1)
+    if left < 0:
+        raise ValueError(f"'{name}' declares more bytes than the file has")
+    return left
 
 
 def _read(path: Path, file: h5py.File, rows: bool) -> Features:
@@ -345,7 +318,7 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
     if (ids := len(_data(file, "sample_ids", (None,)))) != count:
         raise ValueError(f"it has {ids:,} sample ids for {count:,} features")
     class_names = _strings(file, "class_names") if "class_names" in file else ()
-    if labels.max(initial=-1) >= max(len(class_names), 1) and class_names:
+    if class_names and labels.max(initial=-1) >= len(class_names):
         raise ValueError("a label has no class name")
     texts = {}
     for group in file["text"].values() if "text" in file else ():
@@ -358,12 +331,13 @@ def _read(path: Path, file: h5py.File, rows: bool) -> Features:
         if rows and digest_of(text.features) != text.digest:
             raise ValueError("its text features do not match their digest")
         texts[text.template] = text
-    generic = _data(file, _GENERIC, (dim,), np.float32)[()] if _GENERIC in file else None
+    generic = _data(file, _GENERIC, (dim,), np.float32) if _GENERIC in file else None
     features = Features(
-        path, _attribute(file, "kind"), _attribute(file, "name"), _mapping(file, "encoder"),
-        _mapping(file, "source"), stored[taken], labels, class_names, texts,
-        generic, _attribute(file[_GENERIC], "source") if _GENERIC in file else "",
-        bool(_attribute(file, "normalized", np.bool_)), _mapping(file, "machine"),
+        path, _attribute(file, "kind"), _attribute(file, "name"), _attribute(file, "encoder", dict),
+        _attribute(file, "source", dict), stored[taken], labels, class_names, texts,
+        None if generic is None else generic[()],
+        "" if generic is None else _attribute(generic, "source"),
+        bool(_attribute(file, "normalized", np.bool_)), _attribute(file, "machine", dict),
         _attribute(file, "created"), _attribute(file, "digest"),
     )  # fmt: skip
     if _attribute(file, "seal") != features.seal:
@@ -397,20 +371,17 @@ def _strings(file: h5py.File, name: str) -> tuple[str, ...]:
     return tuple(texts[()].tolist())
 
 
-def _attribute(group: h5py.Group, name: str, kind: type = bytes) -> Any:
-    """An attribute of a kind; texts, which a file has as bytes, are decoded."""
-    value = group.attrs.get(name)
+def _attribute(member: Any, name: str, kind: type = str) -> Any:
+    """An attribute of a kind, of which a dictionary is JSON."""
+    value = member.attrs.get(name)
     if value is None:
         raise ValueError(f"it has no attribute '{name}'")
+    if isinstance(value, bytes):
+        value = value.decode(errors="surrogateescape")
+    if kind is dict:
+        value = json.loads(value)
     if not isinstance(value, kind):
-        raise ValueError(f"its attribute '{name}' is no {'text' if kind is bytes else 'number'}")
-    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
-
-
-def _mapping(group: h5py.Group, name: str) -> dict[str, Any]:
-    value = json.loads(_attribute(group, name))
-    if not isinstance(value, dict):
-        raise ValueError(f"its attribute '{name}' is no JSON object")
+        raise ValueError(f"its attribute '{name}' is no {kind.__name__}")
     return value
 
 
@@ -423,7 +394,7 @@ def problems(path: Path) -> list[str]:
         features, ids = read(path), read_sample_ids(path)
     except StoreError as error:
         return [str(error)]
-    wrong = faults(features, every_row=True)
+    wrong = [*faults(features, every_row=True)]
     if features.name != path.stem:
         wrong.append(f"holds the features of '{features.name}': rename it to {features.name}.h5")
     if twice := len(ids) - len(set(ids)):
@@ -431,18 +402,13 @@ def problems(path: Path) -> list[str]:
     return wrong
 
 
-def faults(features: Features, every_row: bool = False) -> list[str]:
-    """List what is wrong with features; nothing if they are sound.
+def faults(features: Features, every_row: bool = False) -> Iterator[str]:
+    """Say what is wrong with features; nothing if they are sound.
 
     Norms are computed of some rows only, unless `every_row`: features that are not finite are
     shown by their scores, which are computed before any result.
     """
-    return [*_faults_of_words(features), *_faults_of_rows(features, every_row)]
-
-
-def _faults_of_words(features: Features) -> Iterator[str]:
-    """Give what is wrong with the description of a file, beside its arrays."""
-    identity = features.identity
+    identity, rows = features.identity, features.image_features
     scale, bias = identity.get("logit_scale"), identity.get("logit_bias")
     if features.kind not in (DATASET, NOISE, WORDS):
         yield f"its kind is '{features.kind}'"
@@ -457,11 +423,7 @@ def _faults_of_words(features: Features) -> Iterator[str]:
         value = features.source.get(key)
         if not isinstance(value, int | None) or isinstance(value, bool) or (value or 0) < 0:
             yield f"its source's {key} is no whole number"
-
-
-def _faults_of_rows(features: Features, every_row: bool) -> Iterator[str]:
-    rows, lowest = features.image_features, features.labels.min(initial=0)
-    if lowest < -1:
+    if (lowest := features.labels.min(initial=0)) < -1:
         yield f"has the label {lowest}, must be -1 (none) or more"
     if not len(rows) and features.kind != WORDS:
         yield "holds no features"

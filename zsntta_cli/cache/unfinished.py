@@ -14,12 +14,8 @@ from numpy.typing import NDArray
 
 from zsntta_cli.files import sync, write_whole, writing
 
+ROWS = ".rows"  # ending of the rows of a feature file while it is made
 KEPT = 4  # batches that are written at a time: a killed run loses at most these
-
-
-def rows_path(path: Path) -> Path:
-    """The rows of the feature file at `path` while it is made."""
-    return path.with_name(f".{path.stem}.rows")
 
 
 class Unfinished:
@@ -30,13 +26,13 @@ class Unfinished:
 
         `of` is all that they depend on.
         """
-        self._file, self._said = file, said_of(file)
-        self._width, self._dtype = width, np.dtype(dtype)
+        self._file, self._width, self._dtype = file, width, np.dtype(dtype)
         self._row = width * self._dtype.itemsize  # bytes
         self._of = json.dumps({**of, "width": width, "dtype": dtype}, sort_keys=True).encode()
+        said = said_of(file)
         with writing(file):
             size = file.stat().st_size if file.exists() else 0
-            self._is_begun = self._said.exists() and self._said.read_bytes() == self._of
+            self._is_begun = said.exists() and said.read_bytes() == self._of
         self.done = size // self._row if self._is_begun else 0
         self.has_others = size > 0 and not self._is_begun
 
@@ -49,7 +45,7 @@ class Unfinished:
         with writing(self._file):
             if not self._is_begun:
                 discard(self._file)
-                write_whole(self._said, self._of)
+                write_whole(said_of(self._file), self._of)
                 self._is_begun = True
             with self._file.open("ab") as file:
                 file.truncate(self.done * self._row)

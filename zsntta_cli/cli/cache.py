@@ -15,7 +15,7 @@ from zsntta_cli.cli.options import (
 )
 from zsntta_cli.cli.output import ListForm, ListOutput, put_list
 from zsntta_cli.cli.sharing import pull, push
-from zsntta_cli.errors import StoreError, counted
+from zsntta_cli.errors import StoreError, counted, short
 from zsntta_cli.settings import FEATURES
 
 _NOTHING_CACHED = (
@@ -36,14 +36,11 @@ def list_files(
 
     [bold]zsntta cache list[/bold]
     """
-    from zsntta_cli.cache.answers import stored_answers
-    from zsntta_cli.cache.folder import answer_paths, stored
+    from zsntta_cli.cache.listing import stored, stored_answers
     from zsntta_cli.report.lists import feature_rows, feature_sheets
 
-    files = stored(features_dir, encoder)
-    answers = [stored_answers(path) for path in answer_paths(features_dir, encoder)]
-    if files or answers:
-        rows = feature_rows(files, answers)
+    if files := stored(features_dir, encoder) + stored_answers(features_dir, encoder):
+        rows = feature_rows(files)
         put_list(feature_sheets(rows), rows, form, output)
     else:
         _say_nothing(features_dir, encoder)
@@ -64,18 +61,22 @@ def show(
     They are of one encoder, or of all that have the set.
     """
     from zsntta_cli.cache.accuracy import zero_shots
-    from zsntta_cli.cache.answers import stored_answers
-    from zsntta_cli.cache.folder import answer_paths, find, folder_name
+    from zsntta_cli.cache.folder import find, folder_name
+    from zsntta_cli.cache.listing import stored_answers
     from zsntta_cli.cache.store import read
-    from zsntta_cli.report.lists import feature_card
+    from zsntta_cli.report.lists import feature_facts
 
     options = EncoderOptions(**vars(model), encoder=encoder)
     choice, is_named = options.choice(), any(vars(options).values())
     folder = folder_name(choice) if is_named else None
     for path in find(features_dir, [name], folder):
-        answers = map(stored_answers, answer_paths(features_dir, path.parent.name, [name]))
-        features = read(path)
-        put_list([feature_card(features, list(answers), zero_shots(features))], [], None, None)
+        answers, features = stored_answers(features_dir, path.parent.name, [name]), read(path)
+        facts = feature_facts(features, answers, zero_shots(features))
+        say(str(path))
+        width = max(map(len, facts))
+        for fact, value in facts.items():  # a line each, so that no digest is broken
+            for i, line in enumerate(value.splitlines()):
+                say(f"  {'' if i else fact:<{width}}  {line}")
 
 
 @command(app)
@@ -98,9 +99,9 @@ def verify(
     """
     from zsntta_cli.cache import store
     from zsntta_cli.cache.accuracy import ZeroShotAccuracy, zero_shots
-    from zsntta_cli.cache.answers import stored_answers
-    from zsntta_cli.cache.folder import answer_paths, find
-    from zsntta_cli.cache.identity import misplaced
+    from zsntta_cli.cache.folder import find
+    from zsntta_cli.cache.identity import difference, foreign_model
+    from zsntta_cli.cache.listing import stored_answers
     from zsntta_cli.datasets import miscounted
 
     paths, bad, firsts = find(features_dir, names or (), encoder), 0, dict[Path, store.Features]()
@@ -109,20 +110,23 @@ def verify(
         if not (wrong := store.problems(path)):
             features = store.read(path, rows=published)
             shots = zero_shots(features) if published else []
-            wrong = misplaced(features, firsts.setdefault(path.parent, features))
+            identity, first = features.identity, firsts.setdefault(path.parent, features)
+            if model := foreign_model(path.parent.name, identity):
+                wrong = [f"is of {short(model)}, so it does not belong into {path.parent.name}/"]
+            elif differs := difference(identity, first.identity):
+                wrong = [f"is of another encoder than {first.path.name} ({differs})"]
             wrong += [f"{shot.line}: {shot.warning}" for shot in shots if shot.warning]
         bad += bool(wrong)
         say(f"{path}: {'; '.join(wrong or ['ok', *(shot.line for shot in shots)])}")
         if not wrong and (count := miscounted(path.stem, len(features))):
             say(f"note: {path} is not of the published set: it has {count}.", err=True)
-    for path in (answers := answer_paths(features_dir, encoder, names or ())):
-        kept = stored_answers(path)
+    for kept in (answers := stored_answers(features_dir, encoder, names or ())):
         bad += kept.is_bad
-        say(f"{path}: {kept.state if kept.is_bad else 'ok'}")
-    paths += answers
+        say(f"{kept.path}: {kept.state if kept.is_bad else 'ok'}")
+    total = len(paths) + len(answers)
     if bad:
-        raise StoreError(f"{bad} of {len(paths)} files bad: delete them, extract or import again.")
-    if not paths:
+        raise StoreError(f"{bad} of {total} files bad: delete them, extract or import again.")
+    if not total:
         _say_nothing(features_dir, encoder)
 
 
@@ -179,8 +183,7 @@ def join(
 
     [bold]zsntta cache join imagenet[/bold]
     """
-    from zsntta_cli.cache.folder import parts_of
-    from zsntta_cli.cache.parts import join_parts
+    from zsntta_cli.cache.parts import join_parts, parts_of
 
     for path in parts_of(features_dir, name, encoder):
         joined = join_parts(path)
@@ -261,13 +264,12 @@ def export(
 
     `cache import` reads it, and its features are equal to the bit.
     """
-    from zsntta_cli.cache.npz import export_features, only_file
+    from zsntta_cli.cache.npz import export_features
     from zsntta_cli.cli.output import form_of, is_stream
 
     form_of(output, {".npz": "npz"}, default="npz")
-    path = only_file(features_dir, name, encoder)
     target = output or Path(f"{name}.npz")
-    features, note = export_features(path, target, without_ids, overwrite)
+    features, note = export_features(features_dir, name, encoder, target, without_ids, overwrite)
     if note:
         say(f"note: {name}: {note}.", err=True)
     to_stream = output is not None and is_stream(output)

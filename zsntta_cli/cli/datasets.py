@@ -150,13 +150,13 @@ def list_encoders(
 
     [bold]zsntta encoders list[/bold]
     """
-    from zsntta_cli.cache.folder import stored
+    from zsntta_cli.cache.folder import described, encoder_names
     from zsntta_cli.report.sheet import list_sheet
 
-    cached: dict[str, list[str]] = {}
-    for file in stored(features_dir):
-        names = cached.setdefault(file.encoder_name, [])
-        names += [file.name] if file.header else []  # no unfinished or broken ones
+    cached = {
+        folder: [file.path.stem for file in described(features_dir, folder)]
+        for folder in encoder_names(features_dir)
+    }
     listed = [choice.slug for choice in (EncoderChoice(TINY), *PAPER_ENCODERS)]
     rows = []
     for slug in dict.fromkeys([*listed, *cached]):

@@ -158,7 +158,7 @@ def add_to_set(path: Path, folder: Path, classes: PhotoClasses) -> None:
     features_now = classes.features[[classes.names.index(name) for name in names]]
     before = features.texts.get(PHOTOS)
     if before is None:
-        store.add_texts(path, [Text(PHOTOS, features_now, classes.scale)])
+        store.add_texts(features, [Text(PHOTOS, features_now, classes.scale)])
     elif not np.array_equal(before.features, features_now) or before.logit_scale != classes.scale:
         raise StoreError(
             f"{path} has classes made of other photos: add --overwrite to make it again."

@@ -28,13 +28,12 @@ from zsntta_cli.cache.folder import (
     feature_path,
     folder_name,
     locked,
-    part_path,
     set_names,
 )
 from zsntta_cli.cache.identity import ENCODING, check_same, difference, machine_facts
-from zsntta_cli.cache.parts import part_rows
+from zsntta_cli.cache.parts import part_path, part_rows
 from zsntta_cli.cache.store import Features, Text
-from zsntta_cli.cache.unfinished import Unfinished, discard, rows_path
+from zsntta_cli.cache.unfinished import ROWS, Unfinished, discard
 from zsntta_cli.datasets.drawn.builtin import noise_images
 from zsntta_cli.datasets.images import AS_SHOWN, ImageSet, pick_rows
 from zsntta_cli.datasets.names import (
@@ -73,25 +72,22 @@ class Extracted:
         return self.features.path
 
     @property
-    def unit(self) -> str:
-        """What was encoded: images or words."""
-        return "words" if self.features.kind == WORDS else "images"
-
-    @property
     def images(self) -> int:
         """The number of images, or of words."""
-        return len(self.features.class_names if self.unit == "words" else self.features)
+        features = self.features
+        return len(features.class_names if features.kind == WORDS else features)
 
 
 def summary(extracted: Extracted) -> str:
     """One line on the result for a set."""
-    what = counted(extracted.images, extracted.unit.removesuffix("s"))
+    unit = "word" if extracted.features.kind == WORDS else "image"
+    what = counted(extracted.images, unit)
     if not extracted.encoded:
         return f"{extracted.path}: {what}, there already"
     rate = extracted.encoded / extracted.seconds if extracted.seconds else 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, else KiB
     line = (
-        f"{extracted.path}: {what} in {extracted.seconds:.1f} s ({rate:,.1f} {extracted.unit}/s), "
+        f"{extracted.path}: {what} in {extracted.seconds:.1f} s ({rate:,.1f} {unit}s/s), "
         f"peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MiB"
     )
     if extracted.skipped:
@@ -127,43 +123,32 @@ class Extractor:
             self._beside = check_folder(root, self._folder, encoder.identity)
         return encoder
 
-    def dataset(self, images: ImageSet, templates: Sequence[str] = ()) -> Extracted:
+    def dataset(
+        self, images: ImageSet, templates: Sequence[str] = (), part: tuple[int, int] | None = None
+    ) -> Extracted:
         """Extract a data set, and class text features for each prompt template.
+
+        Or a part of it, by its number from 1 and how many there are: whole batches, so that its
+        bits are the set's. The first one gets the text features.
 
         Raises:
             DatasetError: an image is broken. StoreError: its file is of another set or encoder.
         """
-        path = self._path(images.name)
+        path, size = self._path(images.name), {"batch_size": self.settings.batch_size}
+        if part:
+            path, templates = part_path(path, *part), templates if part[0] == 1 else ()
         with self._writing(path):
             if (there := self._there(path, images)) is None:
-                extracted = self._encode(path, DATASET, images, templates)
+                return self._encode(path, DATASET, images, templates, part)
+            discard(_rows_path(path))
+            if part:
+                check_same(
+                    path, there.machine, size, size,
+                    what="size of batches", then="remove it, or take the same --batch-size",
+                )  # fmt: skip
             else:
-                discard(rows_path(path))
-                extracted = self._result(self._with_texts(there, templates))
-        if count := datasets.miscounted(images.name, extracted.images):
-            self.reporter.note(f"note: '{images.name}' is not the published set: it has {count}.")
-        return extracted
-
-    def part(self, images: ImageSet, index: int, of: int, templates: Sequence[str]) -> Extracted:
-        """Extract part `index`, from 1, of `of` of a set: whole batches, so its bits are the set's.
-
-        The first part also gets class text features. A part that is there is left as it is.
-
-        Raises:
-            DatasetError: an image is broken. StoreError: the part's file is of another set or
-                encoder.
-        """
-        path, size = part_path(self._path(images.name), index, of), "batch_size"
-        with self._writing(path):
-            if (there := self._there(path, images)) is None:
-                texts = templates if index == 1 else ()
-                return self._encode(path, DATASET, images, texts, (index, of))
-            discard(rows_path(path))
-        check_same(
-            path, there.machine, {size: self.settings.batch_size}, [size],
-            what="size of batches", then="remove it, or take the same --batch-size",
-        )  # fmt: skip
-        return self._result(there)
+                there = self._with_texts(there, templates)
+            return self._result(there)
 
     def noise(self, noise_type: str, count: int) -> Extracted:
         """Extract a pool of at least `count` noise images of the encoder's image size.
@@ -189,28 +174,25 @@ class Extractor:
         Raises:
             StoreError: its file is of another list or encoder.
         """
-        path = self._path(words_name(name))
+        path, started, encoded = self._path(words_name(name)), time.monotonic(), 0
         images = ImageSet(path.stem, _no_image, np.empty(0, np.int32), (), words, limit=limit)
         with self._writing(path):
-            features, encoded, started = self._there(path, images), 0, time.monotonic()
+            there = self._there(path, images)
             for template in templates:
-                if features is not None and template in features.texts:
+                if there is not None and template in there.texts:
                     continue
-                text = {template: self._embed(path, images, template)}
-                if features is not None:
-                    store.add_texts(path, text.values())
-                    features = replace(features, texts={**features.texts, **text})
-                else:
-                    features = Features(
+                text, encoded = self._embed(path, images, template), len(words)
+                if there is None:
+                    there = Features(
                         path, WORDS, images.name, self.encoder.identity, images.identity(),
                         np.empty((0, self.encoder.embed_dim), np.float16), images.labels,
-                        tuple(words), text, machine=machine_facts(ENCODING),
+                        tuple(words), machine=machine_facts(ENCODING),
                     )  # fmt: skip
-                    store.write(features, ())
-                encoded = len(words)
-            discard(rows_path(path))
-            assert features is not None, "a list is embedded under one template or more"
-            return self._result(features, encoded, time.monotonic() - started)
+                there = replace(there, texts={**there.texts, template: text})
+                store.write(there, ())
+            discard(_rows_path(path))
+            assert there is not None, "a list is embedded under one template or more"
+            return self._result(there, encoded, time.monotonic() - started)
 
     def _embed(self, path: Path, words: ImageSet, template: str) -> Text:
         """Embed all words of a list under a template, in batches; finished ones are reused."""
@@ -226,15 +208,14 @@ class Extractor:
     def match_class_names(self) -> None:
         """Embed the class names of all cached sets as the cached built-in word lists need them."""
         root = self.settings.features_dir
-        lists = set_names(root, self._folder, WORDS)
-        if not lists:
+        lists = [SetName.parse(name).bare for name in set_names(root, self._folder, WORDS)]
+        if not (prompts := class_prompts_beside(lists)):
             return
-        prompts = class_prompts_beside(SetName.parse(name).bare for name in lists)
         lacking = [
             file
-            for file in (described(root, self._folder) if prompts else ())
+            for file in described(root, self._folder)
             if file.kind == DATASET and file.class_names and not {*prompts} <= {*file.texts}
-            and difference(file.identity, self._request, self._request) is None
+            and not difference(file.identity, self._request, self._request)
         ]  # fmt: skip
         if lacking:
             names = ", ".join(file.name for file in lacking)
@@ -279,10 +260,14 @@ class Extractor:
         seconds: float = 0.0,
         skipped: tuple[str, ...] = (),
     ) -> Extracted:
-        """The result for a set or a part of one; the accuracies of a set are reported."""
+        """The result for a set or a part of one; what is to be known of a set is reported."""
         if features.path.stem == features.name:
             for line in accuracy_lines(features):
                 self.reporter.note(line)
+            if count := datasets.miscounted(features.name, len(features)):
+                self.reporter.note(
+                    f"note: '{features.name}' is not the published set: it has {count}."
+                )
         no_rows = np.empty((0, features.dim), features.image_features.dtype)
         return Extracted(replace(features, image_features=no_rows), encoded, seconds, skipped)
 
@@ -294,8 +279,7 @@ class Extractor:
             return there
         texts = self._texts(there.name, there.class_names, missing)
         generic = self._generic if lacks_generic else (None, "")
-        store.add_texts(there.path, texts.values(), *generic)
-        return replace(there, texts={**there.texts, **texts})
+        return store.add_texts(there, texts.values(), *generic)
 
     @cached_property
     def _generic(self) -> tuple[NDArray[np.float32], str]:
@@ -329,7 +313,7 @@ class Extractor:
     ) -> Unfinished:
         """The rows that a stopped run has made of the file at `path`: whole batches."""
         of = {**of, "encoder": self.encoder.identity, "batch_size": batch_size, "count": count}
-        unfinished = Unfinished(rows_path(path), of, self.encoder.embed_dim, dtype)
+        unfinished = Unfinished(_rows_path(path), of, self.encoder.embed_dim, dtype)
         if unfinished.has_others:
             self.reporter.note(
                 f"{path.stem}: what a stopped run had finished is made again: it is of another "
@@ -353,21 +337,20 @@ class Extractor:
         Of a part, the file has its images alone, and the description of the whole set.
         """
         size, encoder, chosen = self.settings.batch_size, self.encoder, images
-        started = time.monotonic()
+        source, started = images.identity(), time.monotonic()
         if part:
-            rows = part_rows(len(images), *part, size)
-            chosen = pick_rows(images, np.arange(rows.start, rows.stop))
-        source = images.identity()
+            chosen = pick_rows(images, np.array(part_rows(len(images), *part, size)))
         unfinished = self._begun(path, {"source": source}, len(chosen), size, self.settings.store)
-        todo = len(chosen) - unfinished.done
-        if unfinished.done:
-            done = f"{unfinished.done:,} of {len(chosen):,} images are encoded already"
-            self.reporter.note(f"note: {images.name}: {done}, by a run that was stopped")
+        if done := unfinished.done:
+            self.reporter.note(
+                f"note: {images.name}: {done:,} of {len(chosen):,} images are encoded already, by "
+                f"a run that was stopped"
+            )
         # Before the images, which may take hours: a refusal would come behind them.
         for template in itertools.chain.from_iterable(map(templates_of, templates)):
             encoder.text.check_length(class_prompts(template, images.class_names))
         with self.reporter.track(images.name, len(chosen)) as advance:
-            unfinished.fill(self._rows(chosen, unfinished.done), advance)
+            unfinished.fill(self._rows(chosen, done), advance)
         features = unfinished.rows
         readable = ~np.isnan(features[:, 0])
         if not readable.any() and len(chosen):
@@ -385,8 +368,8 @@ class Extractor:
         )  # fmt: skip
         digest = store.write(new, list(itertools.compress(chosen.sample_ids, readable)))
         new = replace(new, digest=digest)
-        discard(rows_path(path))
-        return self._result(new, todo, time.monotonic() - started, skipped)
+        discard(_rows_path(path))
+        return self._result(new, len(chosen) - done, time.monotonic() - started, skipped)
 
     def _rows(self, images: ImageSet, first: int) -> Iterator[NDArray[np.floating]]:
         """The features (B, D) of batches from image `first` on, NaN for what cannot be read.
@@ -411,6 +394,11 @@ class Extractor:
                     f"the encoder gives features that are not finite in {settings.store}."
                 )
             yield rows
+
+
+def _rows_path(path: Path) -> Path:
+    """The rows of the feature file at `path` while it is made."""
+    return path.with_name(f".{path.stem}{ROWS}")
 
 
 def _no_image(_: int) -> Image.Image:

@@ -11,7 +11,7 @@ from zsntta_cli import datasets
 from zsntta_cli.cache.folder import feature_path, folder_name
 from zsntta_cli.datasets.class_names import twins, with_class_names
 from zsntta_cli.datasets.images import DEEP, ImageSet, account, limited
-from zsntta_cli.datasets.names import SetName, noise_name, words_name
+from zsntta_cli.datasets.names import DATASET, SetName, noise_name, words_name
 from zsntta_cli.datasets.words import built_in_words, limited_words, read_words
 from zsntta_cli.encoders.weights import check_named
 from zsntta_cli.errors import DatasetError, SettingsError, StoreError, counted, short
@@ -100,7 +100,7 @@ def extract(
             else:
                 failures[step.name] = error
             continue
-        if extracted.unit == "images" and extracted.features.texts:
+        if extracted.features.kind == DATASET and extracted.features.texts:
             id_sizes.append(extracted.images)
         yield extracted
     extractor.match_class_names()
@@ -121,7 +121,7 @@ def extract_part(
     """
     [spec] = plan.datasets
     images, prompts = _planned(spec, plan, reporter)
-    return Extractor(choice, settings, reporter).part(images, index, of, prompts)
+    return Extractor(choice, settings, reporter).dataset(images, prompts, (index, of))
 
 
 def foresee(plan: ExtractPlan, choice: EncoderChoice, settings: ExtractSettings) -> list[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zsntta_cli.cache.accuracy import ZeroShotAccuracy
-from zsntta_cli.cache.answers import StoredAnswers
-from zsntta_cli.cache.folder import Stored, encoders_with
+from zsntta_cli.cache.folder import encoders_with
+from zsntta_cli.cache.listing import Stored
 from zsntta_cli.cache.store import Features, row_norms
 from zsntta_cli.datasets.catalogue import DatasetEntry
 from zsntta_cli.errors import counted, short
@@ -38,26 +38,19 @@ _FEATURES = {
 }  # fmt: skip
 
 
-def feature_rows(files: Sequence[Stored], answers: Sequence[StoredAnswers] = ()) -> list[Row]:
+def feature_rows(files: Sequence[Stored]) -> list[Row]:
     """A row for each feature file, unfinished extraction, and file of TPT's answers."""
     rows: list[Row] = []
     for file in files:
         header = file.header
         rows.append({
-            "encoder": file.encoder_name, "name": file.name,
-            "images": len(header) if header else None,
+            "encoder": file.path.parent.name, "name": file.name,
+            "images": len(header) if header else file.images,
             "classes": (len(header.class_names) or None) if header else None,
-            "templates": list(header.texts) if header else [file.problem],
-            "mib": f"{file.size / 2**20:.1f}", "created": header.created[:10] if header else "",
+            "templates": list(header.texts) if header else [file.state],
+            "mib": f"{file.size / 2**20:.1f}",
+            "created": header.created[:10] if header else file.created,
         })  # fmt: skip
-    rows += [
-        {
-            "encoder": kept.path.parent.name, "name": f"{kept.name}, answers of TPT",
-            "images": kept.images, "classes": None, "templates": [kept.state],
-            "mib": f"{kept.size / 2**20:.1f}", "created": kept.created,
-        }
-        for kept in answers
-    ]  # fmt: skip
     return rows
 
 
@@ -67,11 +60,9 @@ def feature_sheets(rows: Sequence[Row]) -> list[Sheet]:
     return [list_sheet([r for r in rows if r["encoder"] == n], _FEATURES, n) for n in names]
 
 
-def feature_card(
-    features: Features,
-    answers: Sequence[StoredAnswers] = (),
-    shots: Sequence[ZeroShotAccuracy] = (),
-) -> Sheet:
+def feature_facts(
+    features: Features, answers: Sequence[Stored], shots: Sequence[ZeroShotAccuracy]
+) -> dict[str, str]:
     """All facts about one feature file, its accuracies, and TPT's answers on it."""
     norms, names = row_norms(features.image_features), features.class_names
     of_norms = ""
@@ -103,7 +94,7 @@ def feature_card(
         "digest": features.digest,
         **{f"answers: {kept.path.name}": kept.state for kept in answers},
     }
-    return card(str(features.path), facts)
+    return {fact: value for fact, value in facts.items() if value}
 
 
 # Data sets.

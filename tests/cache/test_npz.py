@@ -1,0 +1,356 @@
+"""Arrays of other tools: taken or refused, without running code; there and back."""
+
+import io
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from feature_files import imported, not_imported, write_features
+from made import PROMPT, damaged, refused
+from safetensors.numpy import save_file
+from safetensors.torch import save_file as save_tensors
+
+from zsntta_cli.cache import store
+from zsntta_cli.cache.npz import export_features
+from zsntta_cli.cache.store import Text, problems
+from zsntta_cli.errors import SettingsError, StoreError
+from zsntta_cli.methods.scores import zero_shot
+
+RAW = np.array([[3, 4, 0], [0, 5, 12], [8, 0, 15], [1, 2, 2]], np.float32)  # norms 5, 13, 17, 3
+LABELS = np.array([0, 1, 2, 1])
+TEXT = np.array([[1, 0, 0], [0, 0.6, 0.8], [0, 1, 0]], np.float32)
+NAMES = ["cat", "dog", "big_猫"]
+ALL = {"features": RAW, "labels": LABELS, "text_features": TEXT, "class_names": np.array(NAMES)}
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def savez(path="f.npz", **arrays):
+    np.savez(path, **arrays)
+    return Path(path)
+
+
+def whole(path="all.npz", **changes):
+    return savez(path, **ALL | changes)
+
+
+def test_one_file_with_everything():
+    """Cosines by hand: row 0 is 0.6 to cat, 0.48 to dog, 0.8 to big_猫."""
+    features, notes = imported(whole(), logit_scale=10)
+    assert features.path == Path("features/imported/pets.h5")
+    assert np.array_equal(features.image_features, RAW)
+    assert (features.labels.tolist(), features.class_names) == (LABELS.tolist(), tuple(NAMES))
+    assert (features.kind, features.normalized) == ("dataset", False)
+    assert "norms are 3 to 17: taken as raw features" in notes
+    assert store.read_sample_ids(features.path) == ("00000", "00001", "00002", "00003")
+    assert features.source == {"images": 4, "imported": ["all.npz"]}
+    text = features.texts[PROMPT].features
+    assert np.array_equal(text, TEXT)
+    scores = zero_shot(features.image_features, text, features.identity["logit_scale"])
+    assert scores.class_index.tolist() == [2, 1, 1, 1]
+    powers = np.exp([6, 4.8, 8])
+    assert scores.noise_score[0] == pytest.approx(1 - powers[2] / powers.sum(), abs=1e-6)
+
+
+WRITE = {  # of one array, by the file's ending
+    ".npy": lambda path, array, key: np.save(path, array),
+    ".npz": lambda path, array, key: np.savez(path, **{key: array}),
+    ".pt": lambda path, array, key: torch.save(torch.tensor(array), path),
+    ".pth": lambda path, array, key: torch.save({key: torch.tensor(array)}, path),
+    ".safetensors": lambda path, array, key: save_file({key: array}, path),
+}
+
+
+@pytest.mark.parametrize("ending", WRITE)
+def test_features_and_labels_of_each_kind_of_file(ending):
+    WRITE[ending](f"f{ending}", RAW, "image_features")
+    WRITE[ending](f"l{ending}", LABELS, "targets")
+    np.save("n.npy", np.array([name.encode() for name in NAMES]))
+    taken, _ = imported(f"f{ending}", labels=Path(f"l{ending}"), class_names=Path("n.npy"))
+    assert np.array_equal(taken.image_features, RAW)
+    assert (taken.labels.tolist(), taken.class_names) == (LABELS.tolist(), tuple(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [("float16", "float16"), ("float64", "float32"), (">f4", "float32"), (">f2", "float16")],
+)
+def test_precisions(given, stored):
+    np.save("f.npy", np.asfortranarray(RAW.astype(given)))
+    features, _ = imported("f.npy")
+    assert features.image_features.dtype == stored
+    assert np.array_equal(features.image_features, RAW)
+
+
+@pytest.mark.parametrize("half", ["float16", "bfloat16"])
+def test_halves_of_torch(half):
+    save_tensors({"features": torch.tensor(RAW).to(getattr(torch, half))}, "f.safetensors")
+    taken, _ = imported("f.safetensors")
+    assert taken.image_features.dtype == ("float16" if half == "float16" else "float32")
+    assert np.array_equal(taken.image_features, RAW)
+
+
+def test_features_alone_are_an_ood_set_and_those_of_noise_have_no_labels():
+    features, notes = imported(savez(features=RAW))
+    assert features.labels.tolist() == [-1] * 4
+    assert (features.class_names, features.texts) == ((), {})
+    assert "can be an OOD set only" in notes
+    noise, _ = imported(whole(), "noise-gaussian")
+    assert (noise.kind, set(noise.labels.tolist()), noise.texts) == ("noise", {-1}, {})
+
+
+def test_text_of_its_own_file_without_names_and_of_another_norm():
+    text = savez("text.npz", text_features=TEXT * [[2], [1], [5]], class_names=np.empty(0))
+    features, notes = imported(savez(features=RAW, labels=LABELS), text=text)
+    assert features.class_names == ("class 0", "class 1", "class 2")
+    assert "called 'class 0' … 'class 2'" in notes
+    assert np.allclose(features.texts[PROMPT].features, TEXT, atol=1e-7)
+
+
+@pytest.mark.parametrize("precision", ["float16", "float32"])
+def test_unit_norms_are_noticed(precision):
+    unit = (RAW / np.linalg.norm(RAW, axis=1, keepdims=True)).astype(precision)
+    path = savez(image_features=unit)
+    features, notes = imported(path)
+    assert features.normalized
+    assert "taken as normalised" in notes
+    assert not imported(path, "raw", normalized=False)[0].normalized
+    not_imported("is marked as normalised, but norms are not 1",
+                 features=savez(features=RAW), normalized=True)  # fmt: skip
+
+
+def test_a_folder_is_of_one_encoder_and_one_scale():
+    imported(savez(features=RAW), logit_scale=50.0)
+    other = savez("g.npz", features=np.ones((2, 4)))
+    not_imported("features/imported/pets.h5 is of another encoder (dims is 3, not 4)",
+                 "--encoder NAME", name="more", features=other, logit_scale=50.0)  # fmt: skip
+    not_imported("another encoder (logit_scale is 50.0, not 100.0)", "the same --logit-scale",
+                 name="more", features=Path("f.npz"))  # fmt: skip
+    assert imported(other, "more", encoder="mine")[0].identity["model"] == "mine"
+    not_imported("pets.h5 is there already", "--overwrite replaces it", features=Path("f.npz"),
+                 logit_scale=50.0)  # fmt: skip
+    again, _ = imported("f.npz", logit_scale=50.0, overwrite=True)
+    assert len(again) == 4
+
+
+# --- what does not fit
+
+
+def changed(key, index, value):
+    array = ALL[key].astype(np.float32)
+    array[index] = value
+    return {key: array}
+
+
+MISFITS = [
+    ({"features": RAW[0]}, "'image_features' is float32 (3,), must be floating-point numbers (N,"),
+    ({"features": RAW[:0]}, "must hold 'image_features'"),
+    ({"features": LABELS[:, None]}, "is int64 (4, 1)"),
+    (changed("features", (2, 1), np.nan), "1 features are not finite (the first in row 2)"),
+    ({"features": RAW.astype(float) * 1e60}, "4 features are not finite (the first in row 0)"),
+    (changed("features", 1, 0), "1 features are zero (the first in row 1)"),
+    ({"labels": LABELS[:3]}, "'labels' is int64 (3,), must be whole numbers (4)"),
+    ({"labels": np.eye(4, dtype=int)}, "is int64 (4, 4)"),
+    ({"labels": LABELS.astype(float)}, "is float64 (4,)"),
+    ({"labels": LABELS - 2}, "labels are -2 to 0, must be 0 to 2, or -1 for none"),
+    ({"labels": LABELS + 1}, "labels are 1 to 3"),
+    ({"class_names": np.array(["a", "", "c"])}, "'class_names' must be texts of one line each"),
+    ({"class_names": np.array(["a", "\x1b[2J", "c"])}, "of one line each"),
+    ({"class_names": np.array(["a", "\ud800", "c"])}, "of one line each"),
+    ({"class_names": np.arange(3)}, "'class_names' is int64 (3,), must be texts"),
+    ({"class_names": np.array(NAMES[:2])}, "'text_features' is float32 (3, 3), must be"),
+    ({"text_features": TEXT[:, :2]}, "'text_features' is float32 (3, 2), must be"),
+    (changed("text_features", 2, 0), "have norms other than 1"),
+    ({"sample_ids": np.array(["a"])}, "'sample_ids' is <U1 (1,)"),
+    ({"templates": np.array(["a {}", "b {}"]), "logit_scales": np.ones(1)}, "'logit_scales' is"),
+    ({"templates": np.array(["a", "b"])}, "'text_features_1' is"),
+    ({"templates": np.array(["a"]), "logit_scales": np.array([-1.0])}, "is -1.0, must be above 0"),
+    ({"generic_text": np.full(2, 0.5)}, "'generic_text' is float64 (2,), must be"),
+    ({"generic_text": np.ones(3)}, "the generic text's norm is 1.732"),
+    ({"normalized": np.array(True)}, "is marked as normalised, but norms are not 1"),
+    ({"encoder": np.array('{"logit_scale": -1}')}, "its logit scale is -1"),
+    ({"encoder": np.array('{"logit_scale": 1, "model": 3}')}, "encoder's model is no text"),
+    *(({"encoder": np.array(text)}, "") for text in ("[]", "{", "[" * 100_000, "null")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrays", "said"), MISFITS, ids=range(len(MISFITS)))
+def test_what_does_not_fit(arrays, said):
+    not_imported(said, features=whole(**arrays))
+
+
+def test_a_file_without_what_is_asked_of_it():
+    path = savez(features=RAW)
+    not_imported("f.npz holds 'image_features', must hold 'labels'", features=path, labels=path)
+    not_imported("must hold 'text_features'", features=path, text=path)
+
+
+@pytest.mark.parametrize(
+    ("plan", "part"),
+    [({"encoder": "a/b"}, "encoder is 'a/b'"), ({"name": "n" * 101}, "must be up to 100 letters"),
+     ({"prompt": "a photo"}, "prompt 'a photo' is neither"),
+     ({"name": "cifar10:fog:1"}, "is read as it is"), ({"name": "pets:a"}, "no data set"),
+     ({"name": "noise-pink"}, "one of: noise-gaussian"),
+     ({"name": "noise-poisson", "labels": Path("all.npz")}, "has neither labels nor text"),
+     ({"logit_scale": -4.6}, "logit-scale is -4.6"), ({"logit_scale": np.inf}, "logit-scale is"),
+     ({"logit_bias": np.nan}, "logit-bias is nan")],
+)  # fmt: skip
+def test_options_out_of_range(plan, part):
+    not_imported(part, error=SettingsError, features=whole(), **plan)
+
+
+# --- files that are damaged, hostile, or no such files
+
+
+def zipped(*files):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, inner in files:
+            archive.writestr(name, inner)
+    return content.getvalue()
+
+
+def npy(array):
+    content = io.BytesIO()
+    np.save(content, array)
+    return content.getvalue()
+
+
+def torch_file(content):
+    file = io.BytesIO()
+    torch.save(content, file)
+    return file.getvalue()
+
+
+class Malicious:
+    """Makes a file when it is unpickled."""
+
+    def __reduce__(self):
+        return os.mkdir, ("code-has-run",)
+
+
+WRONG = [
+    ("f.csv", b"1,2", "f.csv is no file that can be read: must be one of .npz, .npy, .pt"),
+    ("f.npy", b"", "cannot read f.npy"), ("f.npz", b"PK\3\4", "cannot read f.npz"),
+    ("f.npy", npy(np.ones((4, 3))).replace(b"(4, 3)", b"(4, 9)"), "cannot read f.npy"),
+    ("f.npz", zipped(("features.npy", b"no array"), ("../../escape.npy", b"")),
+     "cannot read f.npz ('features' in it is no array)"),
+    ("f.pt", b"PK\3\4", "cannot read f.pt"),
+    ("f.safetensors", (2**62).to_bytes(8, "little") + b"{}", "cannot read f.safetensors"),
+    ("f.pt", torch_file([torch.tensor(RAW)]), "it holds a list, must be a tensor or a dict"),
+    ("f.pt", torch_file(torch.ones(1).expand(10**12, 8)), "a tensor in it repeats itself"),
+    ("bad.pt", torch_file({"features": Malicious()}), "cannot read bad"),
+    ("bad.pth", pickle.dumps(Malicious()), "cannot read bad"),
+    ("bad.npy", npy(np.array([Malicious()], object)), "cannot read bad"),
+    ("bad.npz", zipped(("features.npy", npy(np.array([Malicious()], object)))), "cannot read bad"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "said"), WRONG, ids=[w[2][:50] for w in WRONG])
+def test_files_that_are_not_what_they_should_be(name, content, said):
+    Path(name).write_bytes(content)
+    not_imported(said, features=name)
+    assert not Path("code-has-run").exists()
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".npy", ".pt"])
+@pytest.mark.filterwarnings("ignore")  # numpy's and torch's on damaged headers
+def test_damaged_files_are_imported_or_refused(suffix):
+    path = Path(f"f{suffix}")
+    WRITE[suffix](path, RAW, "features")
+    content, generator, refusals = path.read_bytes(), np.random.default_rng(0), []
+    for _ in range(60):
+        path.write_bytes(damaged(content, generator, most=6))
+        try:
+            imported(path, overwrite=True)
+        except StoreError as error:
+            refusals.append(str(error))
+    assert refusals
+    assert not any("\n" in line for line in refusals)
+
+
+# --- there and back
+
+ENCODER = {
+    "model": "local-dir:/home/me/clip", "pretrained": "/home/me/w.pt", "quick_gelu": True,
+    "preprocessing": {"size": [224, 224]}, "logit_scale": 100.00000762939453, "logit_bias": -13.25,
+}  # fmt: skip
+
+
+def made(name="pets", count=21, **changes):
+    """A feature file of random rows, as it is read."""
+    generator = np.random.default_rng(count)
+    texts = generator.standard_normal((3, 2, 3)).astype(np.float32)
+    texts /= np.linalg.norm(texts, axis=2, keepdims=True)
+    named = zip((PROMPT, "art of a {} | a {}", "photos"), texts, (None, None, 12.5), strict=True)
+    path = Path(f"features/enc/{name}.h5")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_features(path, **{
+        "name": name, "kind": "dataset", "encoder": ENCODER, "class_names": ("cat", "dog"),
+        "source": {"dataset": "pets", "skipped": ["bad.jpg"]},
+        "labels": np.arange(count, dtype=np.int32) % 3 - 1,
+        "sample_ids": [f"/home/me/{i}.jpg" for i in range(count)],
+        "texts": [Text(*text) for text in named], "generic": np.full(3, 0.3, np.float32),
+        "generic_source": "some words",
+        "blocks": [generator.standard_normal((count, 3)).astype(np.float16)], **changes,
+    })  # fmt: skip
+    return store.read(path)
+
+
+def export(name="pets", encoder=None, **options):
+    return export_features(Path("features"), name, encoder, Path(f"{name}.npz"), **options)
+
+
+def everything(features):
+    """All that a feature file holds, as values that can be compared to the bit."""
+    return {
+        "digest": features.digest, "names": features.class_names, "kind": features.kind,
+        "texts": {t: text.features.tobytes() for t, text in features.texts.items()},
+        "scales": [text.logit_scale for text in features.texts.values()],
+        "generic": (np.asarray(features.generic).tolist(), features.generic_source),
+        "normalized": features.normalized, "name": features.name,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("without_ids", [False, True])
+def test_a_round_trip_is_equal_to_the_bit_and_names_no_folder_but_in_ids(without_ids):
+    before = made()
+    _, note = export(without_ids=without_ids)
+    after, notes = imported("pets.npz", root="back", encoder="enc")
+    assert everything(after) == everything(before)
+    assert problems(after.path) == []
+    assert after.source == {"images": 21, "imported": ["pets.npz"]}
+    assert after.identity == {**ENCODER, "model": "local-dir:clip", "pretrained": "w.pt"}
+    assert "pets.npz says that its features are of local-dir:clip" in notes
+    ids = store.read_sample_ids(after.path)
+    assert ids == (
+        (*(f"{i:05d}" for i in range(21)),) if without_ids else store.read_sample_ids(before.path)
+    )
+    assert ("('/home/me/0.jpg'): --without-ids" in note) != without_ids
+    assert ("home".encode("utf-32-le") in Path("pets.npz").read_bytes()) != without_ids
+    own, _ = imported("pets.npz", "own", root="back", encoder="x", logit_scale=7.0)
+    assert own.identity["logit_scale"] == 7.0
+
+
+def test_what_is_not_exported():
+    made()
+    export()
+    with refused("is there already", "--overwrite replaces it", error=StoreError):
+        export()
+    made(count=3)
+    export(overwrite=True)
+    assert len(imported("pets.npz", root="back", encoder="enc")[0]) == 3
+    Path("features/more").mkdir()
+    Path("features/more/pets.h5").write_bytes(Path("features/enc/pets.h5").read_bytes())
+    made("words-x", kind="words", count=0, labels=np.empty(0, np.int32), sample_ids=[])
+    for name, said in (
+        ("pets", "'pets' is cached of enc, more: choose one with --encoder"),
+        ("dogs", "no features of"),
+        ("words-x", "has no images, so there is nothing to export"),
+    ):
+        with refused(said, error=StoreError):
+            export(name)
