@@ -146,7 +146,7 @@ def test_on_the_command_line(zsntta, pets):
 
 
 def job_of(pets, root):
-    settings = ExtractSettings(4, 1, device="cpu", features_dir=root)
+    settings = ExtractSettings(4, workers=1, device="cpu", features_dir=root)
     return ExtractPlan((f"pets={pets}",)), EncoderChoice("tiny"), settings
 
 

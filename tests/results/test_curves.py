@@ -6,13 +6,14 @@ import numpy as np
 from replayed import grid
 
 from zsntta_cli.simulation.curves import BINS, curves_of, histogram
+from zsntta_cli.simulation.record import Made
 from zsntta_cli.simulation.simulator import Simulator
 
 
 def test_curves_of_a_stream_by_hand(features):
     replay = Simulator(features).replay(grid(features, ["adand"], ratio=[0.25])[0])
     small = dataclasses.replace(
-        replay, stream=stream_of("IOIXO"), decisions=decided(), frozen_probability=None
+        replay, stream=stream_of("IOIXO"), made=Made(decided(), 0.0), frozen_probability=None
     )
     curves = curves_of(small)
     assert curves["thresholds"] == {"item": [1, 2, 3, 4], "zero_shot": [0.5, 0.5, 0.25, 0.5]}

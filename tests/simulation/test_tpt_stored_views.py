@@ -31,7 +31,7 @@ def tpt_run(ood_set="glyphs", **values):
 
 def extract_tiny(root, limit, names=("shapes", "glyphs")):
     plan = ExtractPlan(names, limit=limit, noise=("gaussian",), noise_count=4, partners=False)
-    settings = ExtractSettings(8, 1, overwrite=True, device="cpu", features_dir=root)
+    settings = ExtractSettings(8, workers=1, overwrite=True, device="cpu", features_dir=root)
     list(extract(plan, EncoderChoice("tiny"), settings, Reporter()))
 
 
@@ -70,7 +70,7 @@ def answer_files(root):
 
 def replayed(root, run):
     replay = Simulator(root).replay(run)
-    assert replay.machine.device == CACHED_ANSWERS
+    assert replay.made.device == CACHED_ANSWERS
     return replay
 
 
@@ -86,9 +86,9 @@ def assert_equal_items(one, other):
         same = getattr(other.decisions, name)
         assert (column is None) == (same is None), name
         assert column is None or np.array_equal(column, same), name
-    assert one.columns.keys() == other.columns.keys()
-    for name, column in one.columns.items():
-        assert np.array_equal(column, other.columns[name], equal_nan=True)
+    assert one.made.columns.keys() == other.made.columns.keys()
+    for name, column in one.made.columns.items():
+        assert np.array_equal(column, other.made.columns[name], equal_nan=True)
 
 
 STREAMS = st.fixed_dictionaries({
@@ -120,7 +120,7 @@ def test_a_live_run_keeps_what_it_computes_and_computes_what_lacks(root, monkeyp
     assert not live_among(root, [tpt_run(pipeline="gt")])
     assert not live_among(root, [tpt_run(ratio=0.0)])
     partly = Simulator(root, session).replay(run)
-    assert partly.machine.device == "cpu"
+    assert partly.made.device == "cpu"
     assert_equal_items(partly, live(root, run))
     assert not live_among(root, [run])  # all letters were shown
     assert_equal_items(replayed(root, run), partly)
@@ -183,7 +183,7 @@ def test_answers_on_other_features_are_not_used(root):
     run = tpt_run(pipeline="all")
     assert live_among(root, [run])
     renewed = Simulator(root, session).replay(run)
-    assert renewed.machine.device == "cpu"
+    assert renewed.made.device == "cpu"
     assert_equal_items(renewed, live(root, run))
     assert [path for path in answer_files(root) if path.name.startswith("shapes")] == [shapes]
     assert_equal_items(replayed(root, run), renewed)
@@ -196,14 +196,14 @@ def test_other_classes_and_settings_have_answers_of_their_own(root):
         shutil.copyfile(file, folder / file.name.replace("shapes", "twin"))
     replayed(root, replace(run, id_set="twin"))  # of equal classes and prompt
     others = [tpt_run(pipeline="all", keep=1.0), tpt_run(pipeline="all", learning_rate=0.01)]
-    assert {ask(root, one).machine.device for one in others} == {"cpu"}
+    assert {ask(root, one).made.device for one in others} == {"cpu"}
     path = folder / "shapes.h5"
     whole = store.read(path)
     [text] = whole.texts.values()
     swapped = replace(text, features=text.features[::-1].copy())
     turned = replace(whole, class_names=whole.class_names[::-1], texts={text.template: swapped})
     store.write(turned, store.read_sample_ids(path))
-    assert ask(root, run).machine.device == "cpu"
+    assert ask(root, run).made.device == "cpu"
     kept = [np.fromfile(path).reshape(-1, 7) for path in folder.glob("glyphs.*.tpt")]
     scores = {tuple(rows[rows[:, 0].argsort(), 2]) for rows in kept}
     assert len(scores) == 4

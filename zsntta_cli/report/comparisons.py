@@ -105,17 +105,16 @@ def _printed(of: Mapping[Pair, Mapping[str, float]], pairs: Sequence[Pair], metr
     return {titles[p]: {0: of[p][metric] / 100} if metric in of.get(p, {}) else {} for p in pairs}
 
 
-def _series(name: str, values: Mapping[Any, Value], metric: str) -> Series:
+def _series(name: str, values: Mapping[Any, Value]) -> Series:
     """A line through means, shares in percent."""
-    times = 100 if METRICS[metric].is_percent else 1
-    y = tuple(times * value.mean for value in values.values())
-    stds = tuple(times * value.std for value in values.values())
+    y = tuple(100 * value.mean for value in values.values())
+    stds = tuple(100 * value.std for value in values.values())
     return Series(name, tuple(values), y, LINE, () if all(map(math.isnan, stds)) else stds)
 
 
 def _axis_name(metric: str) -> str:
     """A metric with its unit, as the name of an axis."""
-    return METRICS[metric].head + " (%)" * METRICS[metric].is_percent
+    return f"{METRICS[metric].head} (%)"
 
 
 def figure_of(panels: Sequence[Panel], notes: Sequence[str] = ()) -> Figure:
@@ -166,7 +165,7 @@ def ratio(runs: Sequence[Record], metric: str = "acc_h") -> Figure:
                 for share in sorted(at_ratio)
             }
             points = {x: value for x, value in points.items() if not math.isnan(value.mean)}
-            lines += [_series(name, points, metric)] if points else []
+            lines += [_series(name, points)] if points else []
         panels.append(Panel(title, "noise ratio (%)", _axis_name(metric), tuple(lines)))
     return figure_of(panels, notes)
 
@@ -217,11 +216,11 @@ def _fixed_panel(
         values = {at: average(by_pair(of, pairs, metric)) for at, of in rows.items()}
         levels = {"adaptive": values.pop(None, frame.NOTHING)}
         levels["published"] = average(_printed(published, pairs, metric))
-        lines += [_series(head, values, metric)] if values else []
+        lines += [_series(head, values)] if values else []
         for called, level in levels.items():
             if not math.isnan(level.mean):  # across all thresholds
                 name = called if values else head  # of published numbers alone
-                line = _series(name, {0.0: level, 1.0: level}, metric)
+                line = _series(name, {0.0: level, 1.0: level})
                 lines.append(replace(line, std=(), look=head, is_published=True))
     return Panel(title, "fixed threshold", "mean (%)", tuple(lines))
 
@@ -244,7 +243,7 @@ def means(runs: Sequence[Record], metric: str = "", published: Cells | None = No
         lines = []
         for method, by_metric in methods.items():
             values = {METRICS[name].head: average(by_metric[name]) for name in metrics}
-            line = _series(method, values, metrics[0])
+            line = _series(method, values)
             lines.append(replace(line, shape=POINTS, is_published=is_published))
         name = _axis_name(metric) if metric else "mean (%)"
         panels.append(Panel(title, "metric", name, tuple(lines)))

@@ -58,5 +58,5 @@ def score_columns(replay: Replay) -> dict[str, NDArray[Any]]:
         "id_score": decisions.id_score,
         "zero_shot_threshold": nothing if zero_shot is None else 1 - zero_shot,
         "detector_threshold": nothing if detector is None else 1 - detector,
-        **replay.columns,
+        **replay.made.columns,
     }

@@ -20,9 +20,8 @@ from zsntta_cli.errors import SettingsError, ZsnttaError, first_of
 from zsntta_cli.methods import METHODS, NO_TEXT, WORDS, check_method
 from zsntta_cli.results.store import Keeping, kept_before
 from zsntta_cli.settings import NO_NOISE, EncoderChoice, is_tiny
-from zsntta_cli.settings.options import check_choice, option_name
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.runs import RunSettings, build_run, declared, not_of, setting_names
+from zsntta_cli.simulation.runs import RunSettings, build_run, declared, no_setting
 from zsntta_cli.simulation.sources import Foreseen, Library
 
 ALL = "all"  # every cached set as OOD
@@ -141,10 +140,7 @@ class Grid:
             asked += [(name, [method]) for name, values in axes.items() if values]
         for name, methods in asked:
             if name not in set().union(*map(declared, methods)):
-                check_choice("setting", name, setting_names())
-                having = [method for method in METHODS if name in declared(method)]
-                option = option_name(declared(having[0])[name])
-                raise SettingsError(not_of(option, methods, having))
+                raise SettingsError(f"{no_setting(name.replace('_', '-'), methods)}.")
 
     def _ood_sets(self, root: Path, folder: str, id_set: str) -> Sequence[str | None]:
         if ALL in self.ood_sets:

@@ -96,7 +96,8 @@ def differences(root: Path, runs: Sequence[Record]) -> list[str]:
     sets: dict[tuple[str, str], list[str]] = {}  # by what they are and what differs
     seen = set[tuple[str, str]]()
     for run in runs:
-        for name, digest in (foreseen.digests(run.settings) or {}).items():
+        expected = foreseen.look(run.settings)
+        for name, digest in expected.items() if isinstance(expected, dict) else ():
             is_same = run.digests.get(name) == digest
             if not is_same and (run.settings.encoder, name) not in seen:
                 seen.add((run.settings.encoder, name))
@@ -118,7 +119,7 @@ def _what_differs(run: Record, library: Library, name: str) -> str:
     """How the features behind one of a run's digests differ."""
     if name.startswith(f"{ITEMS}/"):
         return "other images"
-    here = library.origins(run.settings, library.sources(run.settings))
+    here = library.origins(run.settings)
     recorded = origins_in(run.features)
     if name != MORE_TEXT:
         of = name.rpartition("/")[2]

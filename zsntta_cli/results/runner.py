@@ -310,8 +310,8 @@ def _checked(
     run: RunSettings, result: Record | Exception, foreseen: Foreseen
 ) -> Record | Exception:
     """The result of another machine; an error if its features or its method differ from here."""
-    expected = foreseen.digests(run)
-    if isinstance(result, Exception) or expected is None:
+    expected = foreseen.look(run)
+    if isinstance(result, Exception) or isinstance(expected, Exception):
         return result
     if result.key == run_key(run, expected, revision(run.method) or ""):
         return result

@@ -293,8 +293,8 @@ def kept_before(
         return {}
     foreseen, by_key = Foreseen(root), dict[str, RunSettings]()
     for run in runs:
-        digests, revised = foreseen.digests(run), revision(run.method)
-        if digests is not None and revised is not None:  # else it could not be found again
+        digests, revised = foreseen.look(run), revision(run.method)
+        if isinstance(digests, dict) and revised is not None:  # else it could not be found again
             by_key[run_key(run, digests, revised)] = run
     try:
         with RecordStore(keeping.path) as store:

@@ -6,8 +6,7 @@ memory, and names the first item with another decision.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from zsntta_cli.simulation.runs import RunSettings, build_run
 from zsntta_cli.simulation.simulator import decide_from_cache, stream_data
 
 HELD, FAILED, NOT_RUN = "held", "FAILED", "not run"
+Outcome = tuple[str, str]  # one of these, and on what, or which item first differed
 
 _SCALE = 20.0  # of logits
 _DIM, _CLASSES, _CLUSTERS, _WORDS = 32, 10, 4, 300
@@ -43,63 +43,44 @@ class CheckResult:
     evidence: str  # on what, or which item first differed
 
 
-class _Failed(Exception):
-    """A check failed; its text is the evidence."""
-
-
-class _NotRun(Exception):
-    """A check does not apply; its text says why."""
-
-
 def check_method(method: str | type[Method], **settings: Any) -> list[CheckResult]:
     """Check a method with some settings: one of METHODS by its name, or a class of your own.
 
     Raises:
         SettingsError: the method is unknown or no class of a method, or a value is out of range.
     """
-    with _named(method) as name:
-        run = build_run(name, "drawn", "id", "ood", DEFAULT_PROMPT, **settings)
-        return [_result(check, run) for check in CHECKS]
-
-
-@contextmanager
-def _named(method: str | type[Method]) -> Iterator[str]:
-    """The name under which METHODS has a method, if only within."""
     if isinstance(method, str):
-        yield method
-        return
+        run = build_run(method, "drawn", "id", "ood", DEFAULT_PROMPT, **settings)
+        return [CheckResult(check, *_outcome(check, run)) for check in CHECKS]
     if wrong := fault(method, Method):
         raise SettingsError(f"{wrong}.")
-    before = METHODS.data.get(method.__name__)
-    METHODS[method.__name__] = method
+    name = method.__name__
+    before = METHODS.data.get(name)
+    METHODS[name] = method  # where runs find it
     try:
-        yield method.__name__
+        return check_method(name, **settings)
     finally:
         if before is None:
-            del METHODS[method.__name__]
+            del METHODS[name]
         else:
-            METHODS.data[method.__name__] = before
+            METHODS.data[name] = before
 
 
-def _result(check: str, run: RunSettings) -> CheckResult:
-    """The result of a check; any error of the method is a failure, too."""
+def _outcome(check: str, run: RunSettings) -> Outcome:
+    """The outcome of a check; any error of the method is a failure, too."""
     if METHODS[run.method].live:
         reason = "the method is live: it is given images and an encoder, and these checks features"
-        return CheckResult(check, NOT_RUN, reason)
+        return NOT_RUN, reason
     try:
-        return CheckResult(check, HELD, CHECKS[check](run))
-    except _NotRun as reason:
-        return CheckResult(check, NOT_RUN, str(reason))
-    except _Failed as finding:
-        return CheckResult(check, FAILED, str(finding))
+        return CHECKS[check](run)
     except Exception as error:  # the method is someone else's code
-        return CheckResult(check, FAILED, f"it raised {type(error).__name__}: {first_line(error)}")
+        return FAILED, f"it raised {type(error).__name__}: {first_line(error)}"
 
 
-def the_future(run: RunSettings) -> str:
+def the_future(run: RunSettings) -> Outcome:
     """Decisions before a cut stay the same if later items are replaced or missing."""
     if METHODS[run.method].offline:
-        raise _NotRun("it is declared offline: it sees the whole stream before it decides")
+        return NOT_RUN, "it is declared offline: it sees the whole stream before it decides"
     drawn, together, slight = _Drawn.for_run(run), run.options.at_once, 0
     whole, items, warm_up = drawn.decisions(run), len(drawn.features), run.options.warm_up
     # After the first item, after the warm-up, between, before the last item.
@@ -115,16 +96,16 @@ def the_future(run: RunSettings) -> str:
         for how, other in others.items():
             before, after = whole.part(decided), other.decisions(run).part(decided)
             if changed := _difference(before, after):
-                raise _Failed(f"where items from item {cut:,} on {how}: {changed}")
+                return FAILED, f"where items from item {cut:,} on {how}: {changed}"
             slight += bool(_difference(before, after, share=0))
     if slight > _SLIGHT:
-        raise _Failed(f"{slight} of {3 * len(cuts)} other futures change a decision before them")
+        return FAILED, f"{slight} of {3 * len(cuts)} other futures change a decision before them"
     delay = together - 1
     late = f"; it is declared to decide up to {counted(delay, 'item')} late" if delay else ""
-    return f"{len(cuts)} cuts in {items:,} items: two other futures, and none{late}"
+    return HELD, f"{len(cuts)} cuts in {items:,} items: two other futures, and none{late}"
 
 
-def the_classes(run: RunSettings) -> str:
+def the_classes(run: RunSettings) -> Outcome:
     """Decisions stay the same if classes and images have other places."""
     drawn, order = _Drawn.for_run(run), np.random.default_rng(3).permutation(_CLASSES)
     other = dataclasses.replace(
@@ -133,19 +114,19 @@ def the_classes(run: RunSettings) -> str:
     moved = other.decisions(run)
     moved = dataclasses.replace(moved, class_index=order[moved.class_index].astype(np.int32))
     if changed := _difference(drawn.decisions(run), moved):
-        raise _Failed(f"where classes and images have other places: {changed}")
-    return f"{_CLASSES} classes and {len(drawn.features):,} images in other places"
+        return FAILED, f"where classes and images have other places: {changed}"
+    return HELD, f"{_CLASSES} classes and {len(drawn.features):,} images in other places"
 
 
-def two_runs(run: RunSettings) -> str:
+def two_runs(run: RunSettings) -> Outcome:
     """Two runs give the same result to the bit."""
     drawn = _Drawn.for_run(run)
     if changed := _difference(drawn.decisions(run), drawn.decisions(run), 0, rtol=0, atol=0):
-        raise _Failed(f"the second of two runs: {changed}")
-    return f"{len(drawn.features):,} items, to the bit"
+        return FAILED, f"the second of two runs: {changed}"
+    return HELD, f"{len(drawn.features):,} items, to the bit"
 
 
-CHECKS: dict[str, Callable[[RunSettings], str]] = {
+CHECKS: dict[str, Callable[[RunSettings], Outcome]] = {
     "another future": the_future,
     "other classes": the_classes,
     "two runs": two_runs,

@@ -4,16 +4,16 @@ All are over the test samples, in the order of the stream; injected items do not
 """
 
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 import numpy as np
 from annotated_types import Ge, Gt, Lt, MaxLen, MinLen
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from zsntta_cli.simulation.metrics import class_counts
+from zsntta_cli.simulation.stream import NOISE
 
 if TYPE_CHECKING:
     from zsntta_cli.simulation.record import Replay
@@ -26,45 +26,23 @@ GRADIENTS = ("gradient_clean", "gradient_noisy")  # columns of live runs that ar
 ZERO_SHOT = "zero_shot_id_score"  # a column of live runs: the score before adaptation
 
 
-@dataclass(frozen=True)
-class After:
-    """In an annotation: what checks or makes a value, when pydantic reads one from a file."""
-
-    function: Callable[[Any], Any]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], Any]) -> Any:
-        """What pydantic asks for; it is imported where records from elsewhere are read alone."""
-        from pydantic_core.core_schema import no_info_after_validator_function
-
-        return no_info_after_validator_function(self.function, handler(source))
-
-
 def _drawable(curve: Any) -> Any:
-    """Refuse lists of different lengths, and cells or points that are none or in no order."""
+    """Refuse lists of different lengths, points in no order, and classes that are none."""
     if len({len(values) for values in curve.values() if isinstance(values, list)}) != 1:
         raise ValueError("must be lists of one length")
+    if "names" in curve:
+        if max(curve["confused_with"]) >= len(curve["names"]):
+            raise ValueError("must have a class, or -1, in confused_with")
+        return curve
     points = curve["item"] if "item" in curve else [curve.get("low"), curve.get("high")]
     if not points or None in points or any(a >= b for a, b in itertools.pairwise(points)):
         raise ValueError("must have points in ascending order")
     return {**curve, "item": [*map(int, points)]} if "item" in curve else curve
 
 
-def _countable(counts: Any) -> Any:
-    """Refuse lists of different lengths, classes that are none, and parts above their whole."""
-    names, images = counts["names"], counts["images"]
-    if {*map(len, counts.values())} != {len(names)}:
-        raise ValueError("must be lists of one length")
-    parts = counts["right"], counts.get("noise", images)
-    if any(n > whole for part in parts for n, whole in zip(part, images, strict=True)):
-        raise ValueError("must have no more right or noise than images")
-    if max(counts["confused_with"]) >= len(names):
-        raise ValueError("must have a class, or -1, in confused_with")
-    return counts
-
-
 Real = Annotated[float, Gt(-LARGEST), Lt(LARGEST)]
 Count = Annotated[int, Ge(0), Lt(LARGEST)]
-Line = Annotated[dict[str, list[Real | None]], MinLen(2), After(_drawable)]
+Line = Annotated[dict[str, list[Real | None]], MinLen(2), AfterValidator(_drawable)]
 
 
 class Histogram(TypedDict):
@@ -76,7 +54,7 @@ class Histogram(TypedDict):
     ood: list[Count]
 
 
-Cells = Annotated[Histogram, After(_drawable)]
+Cells = Annotated[Histogram, AfterValidator(_drawable)]
 
 
 class Classes(TypedDict):
@@ -107,24 +85,42 @@ class RunCurves(TypedDict, total=False):
     before: Cells
     difference: Cells
     gradients: Line
-    classes: Annotated[Classes, After(_countable)]
+    classes: Annotated[Classes, AfterValidator(_drawable)]
 
 
 def curves_of(replay: "Replay") -> dict[str, Any]:
-    """The curves of a run, as RunCurves has them; None where there was no threshold."""
-    tests, judged = replay.is_test, replay.judged
-    is_id, score = judged.labels >= 0, judged.id_score
-    curves = {"scores": histogram(score, is_id), **_thresholds(replay, tests)}
-    if ZERO_SHOT in replay.columns:
-        before = replay.columns[ZERO_SHOT][tests]
+    """The curves of a run, as RunCurves has them; None where there was no threshold.
+
+    Thresholds are on the ID score, after at most POINTS items, evenly along the stream.
+    """
+    tests, judged = replay.stream.kind != NOISE, replay.judged
+    decisions, columns = replay.decisions, replay.made.columns
+    is_id, score, total = judged.labels >= 0, judged.id_score, len(judged.labels)
+    curves: dict[str, Any] = {"scores": histogram(score, is_id)}
+    thresholds = {
+        "zero_shot": decisions.zero_shot_threshold, "detector": decisions.detector_threshold,
+    }  # fmt: skip
+    items = np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
+    rows = np.flatnonzero(tests)[items - 1]
+    lines = {k: _plain(1 - of[rows], 6) for k, of in thresholds.items() if of is not None}
+    if lines and total:
+        curves["thresholds"] = {"item": items.tolist(), **lines}
+    if ZERO_SHOT in columns:
+        before = columns[ZERO_SHOT][tests]
         curves["before"] = histogram(before, is_id)
         curves["difference"] = histogram(score - before, is_id)
-    if set(GRADIENTS) <= set(replay.columns):
-        clean, noisy = (replay.columns[name] for name in GRADIENTS)
-        steps = np.flatnonzero(~np.isnan(clean) | ~np.isnan(noisy))
-        norms = {"clean": _plain(clean[steps], 8), "noisy": _plain(noisy[steps], 8)}
-        curves |= {"gradients": {"item": steps.tolist(), **norms}} if len(steps) else {}
-    return curves | _classes(replay)
+    if set(GRADIENTS) <= set(columns):
+        clean, noisy = (columns[name] for name in GRADIENTS)
+        if len(steps := np.flatnonzero(~np.isnan(clean) | ~np.isnan(noisy))):
+            norms = {"clean": _plain(clean[steps], 8), "noisy": _plain(noisy[steps], 8)}
+            curves["gradients"] = {"item": steps.tolist(), **norms}
+    names = replay.sources.id_set.class_names
+    if len(names) <= MOST_CLASSES:
+        counts = class_counts(judged, len(names))._asdict()
+        lists = {k: counts[k] for k in ("images", "right", "noise", "confused_with")}
+        of_id = {k: of[:-1].tolist() for k, of in lists.items() if of is not None}
+        curves["classes"] = {"names": [*names], **of_id}
+    return curves
 
 
 def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[str, Any]:
@@ -135,34 +131,9 @@ def histogram(values: NDArray[np.floating], is_id: NDArray[np.bool_]) -> dict[st
     elif low == high:
         high = low + 1
     cells = ((values - low) * (BINS / (high - low))).astype(np.int64).clip(0, BINS - 1)
-    of_id, of_ood = (np.bincount(cells[m], minlength=BINS).tolist() for m in (is_id, ~is_id))
-    return {"low": round(low, 6), "high": round(high, 6), "id": of_id, "ood": of_ood}
-
-
-def _thresholds(replay: "Replay", tests: NDArray[np.bool_]) -> dict[str, Any]:
-    """The thresholds on the ID score after at most POINTS items, evenly along the stream."""
-    decisions, total = replay.decisions, int(tests.sum())
-    of_score, of_detector = decisions.zero_shot_threshold, decisions.detector_threshold
-    if (of_score is None and of_detector is None) or not total:
-        return {}
-    counts = np.linspace(0, total, min(POINTS, total) + 1).round().astype(np.int64)[1:]
-    rows = np.flatnonzero(tests)[counts - 1]
-    curve: dict[str, Any] = {"item": counts.tolist()}
-    for name, values in (("zero_shot", of_score), ("detector", of_detector)):
-        if values is not None:
-            curve[name] = _plain(1 - values[rows], 6)
-    return {"thresholds": curve}
-
-
-def _classes(replay: "Replay") -> dict[str, Any]:
-    """The counts by class, without those of the OOD samples."""
-    names = replay.sources.id_set.class_names
-    if len(names) > MOST_CLASSES:
-        return {}
-    counts = class_counts(replay.judged, len(names))
-    lists = {what: of[:-1].tolist() for what, of in counts._asdict().items() if of is not None}
-    del lists["confused"]
-    return {"classes": {"names": [*names], **lists}}
+    of_all, of_id = np.bincount(cells, minlength=BINS), np.bincount(cells[is_id], minlength=BINS)
+    bounds = {"low": round(low, 6), "high": round(high, 6)}
+    return {**bounds, "id": of_id.tolist(), "ood": (of_all - of_id).tolist()}
 
 
 def _plain(values: NDArray[np.floating], digits: int) -> list[float | None]:

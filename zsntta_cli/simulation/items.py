@@ -29,9 +29,6 @@ class ListedItems:
     lacking: tuple[str, ...]  # lines that name no image of the set
     digest: str  # SHA-256 (hex) of the list
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
 
 def list_path(folder: Path, id_set: str, ood_set: str, ratio: Ratio) -> Path:
     """Where a folder has the list of a pair at a noise ratio.
@@ -66,14 +63,15 @@ def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
         ) from None
     except (OSError, ValueError) as error:
         raise StoreError(f"cannot read the list {path}: {first_line(error)}") from error
-    by_name = not all(name.isdecimal() for name in names)
-    if not by_name and (ood.source.get(SKIPPED) or ood.source.get("limit")):
-        raise StoreError(
-            f"{path} has numbers, which count in the whole set, and {ood.path} has a part of it: "
-            "extract it without --limit and --skip-broken, or name images."
-        )
-    ids = read_sample_ids(ood.path) if by_name else map(str, range(len(ood)))
-    row_of = {name: row for row, name in enumerate(ids)}
+    if all(map(str.isdecimal, names)):
+        if ood.source.get(SKIPPED) or ood.source.get("limit"):
+            raise StoreError(
+                f"{path} has numbers, which count in the whole set, and {ood.path} has a part of "
+                "it: extract it without --limit and --skip-broken, or name images."
+            )
+        row_of = {str(row): row for row in range(len(ood))}
+    else:
+        row_of = {name: row for row, name in enumerate(read_sample_ids(ood.path))}
     rows = [row_of[name] for name in names if name in row_of]
     if not rows:
         raise StoreError(
@@ -81,5 +79,4 @@ def read_items(folder: Path, id_set: str, ood: Features, ratio: Ratio) -> Listed
             f"number, from 0 to {len(ood) - 1}."
         )
     lacking = tuple(dict.fromkeys(name for name in names if name not in row_of))
-    digest = hashlib.sha256(content).hexdigest()
-    return ListedItems(np.array(rows, np.int64), lacking, digest)
+    return ListedItems(np.array(rows, np.int64), lacking, hashlib.sha256(content).hexdigest())

@@ -5,7 +5,6 @@ Besides the decisions a run records the gradient norms (Sec. 3) and the machine.
 
 import hashlib
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,38 +32,13 @@ from zsntta_cli.methods.live.tuned import StreamAnswers
 from zsntta_cli.progress import Reporter
 from zsntta_cli.settings import EncoderChoice, LiveSettings
 from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
-from zsntta_cli.simulation.metrics import harmonic_mean
-from zsntta_cli.simulation.record import Columns, Machine, true_labels
+from zsntta_cli.simulation.record import Made
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Sources
 from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
 from zsntta_cli.simulation.tuned import match_bias, truly_clean
 
 _SCALE = 2.0**10  # of the entropies, against underflow in half precision; divided out again
-
-
-class Running:
-    """Accuracies of the decisions so far; injected items do not count."""
-
-    def __init__(self, stream: Stream, labels: NDArray[np.int32]) -> None:
-        """`labels` (T,) are -1 for items that belong to no class."""
-        self._kind, self._labels, self.items = stream.kind, labels, 0
-        self._counts = np.zeros((2, 2))  # right and seen, of ID and of OOD samples
-
-    def add(self, part: Decisions) -> str:
-        """Count the next items: Acc_S, Acc_N and Acc_H in percent, a dash without samples."""
-        items = slice(self.items, self.items + len(part.class_index))
-        self.items, kind = items.stop, self._kind[items]
-        assert part.is_noise is not None
-        is_named = ~part.is_noise & (part.class_index == self._labels[items])
-        for counts, of, right in zip(
-            self._counts, (ID, OOD), (is_named, part.is_noise), strict=True
-        ):
-            counts += right[kind == of].sum(), (kind == of).sum()
-        with np.errstate(invalid="ignore"):
-            acc_s, acc_n = (100 * self._counts[:, 0] / self._counts[:, 1]).tolist()
-        values = (acc_s, acc_n, harmonic_mean(acc_s, acc_n))
-        return "S/N/H " + "/".join("-" if value != value else f"{value:.1f}" for value in values)
 
 
 class GradientNorms:
@@ -100,7 +74,6 @@ class LiveSession:
 
     settings: LiveSettings
     reporter: Reporter
-    seconds: float = 0.0  # of the last run, without loading its encoder and finding its images
     _encoders: dict[EncoderChoice, Encoder] = field(default_factory=dict)
 
     def run(
@@ -111,27 +84,35 @@ class LiveSession:
         data: StreamData,
         analyse: bool,
         answers: StreamAnswers | None = None,
-    ) -> tuple[Decisions, Columns]:
+    ) -> Made:
         """Decisions on all items, or on those before a Ctrl-C, with further columns of these.
 
         `analyse`: record the gradients of clean and noisy samples, too. `answers`: those of TPT
-        that are known, to which new ones are added.
+        that are known, to which new ones are added. Its seconds are without loading the encoder and
+        finding the images.
 
         Raises:
             StoreError, DatasetError: features were not made here, or images are missing.
             KeyboardInterrupt: nothing was decided yet.
         """
         encoder, gradients = self.encoder(sources.id_set), GradientNorms(stream)
-        sets = _sets(sources, self.settings, encoder.image_size)
+        sets = {
+            kind: _images_of(source, self.settings, encoder.image_size)
+            for kind, source in (
+                (ID, sources.id_set),
+                (OOD, sources.ood_set),
+                (NOISE, sources.noise),
+            )
+            if source is not None
+        }
+        images, seeds = _stream_images(stream, sets)
         live = LiveData(
-            data, encoder, stream_images(stream, sets), sources.id_set.class_names,
-            settings.prompt, self.settings.workers, truly_clean(settings, stream),
-            match_bias=match_bias(settings, sources), view_seeds=_view_seeds(stream, sets),
-            answers=answers,
+            data, encoder, images, sources.id_set.class_names, settings.prompt,
+            self.settings.workers, truly_clean(settings, stream),
+            match_bias=match_bias(settings, sources), view_seeds=seeds, answers=answers,
         )  # fmt: skip
         if analyse:
             live = replace(live, watch=gradients)
-        running = Running(stream, true_labels(sources, stream))
         if torch.cuda.is_available():
             torch.cuda.reset_peak_memory_stats()
         started, parts = time.perf_counter(), list[Decisions]()
@@ -144,30 +125,20 @@ class LiveSession:
                     items = len(part.class_index)
                     check_decisions(part, settings.method, items, len(live.class_names))
                     parts.append(part)
-                    accuracies = running.add(part)
-                    gradients.item = running.items
-                    advance(items, accuracies)
+                    gradients.item += items
+                    advance(items)
             except KeyboardInterrupt:
                 if not parts:
                     raise
-        self.seconds = time.perf_counter() - started
-        decisions = Decisions.joined(parts)
+        seconds, decisions = time.perf_counter() - started, Decisions.joined(parts)
         done = slice(len(decisions.class_index))
         columns = {ZERO_SHOT: 1 - data.noise_score[done]}
         if analyse:
-            noted = gradients.clean[done], gradients.noisy[done]
-            columns |= zip(GRADIENTS, noted, strict=True)
-        return decisions, columns
-
-    @property
-    def machine(self) -> Machine:
-        """The machine on which the encoder of the last run ran, with a GPU's peak memory in it."""
-        [encoder] = self._encoders.values()
-        device, versions = encoder.device, {"torch": torch.__version__}
-        if device.type != "cuda":
-            return Machine(device.type, 0, versions)
-        peak = torch.cuda.max_memory_allocated(device)
-        return Machine(torch.cuda.get_device_name(device), peak, versions)
+            columns |= zip(GRADIENTS, (gradients.clean[done], gradients.noisy[done]), strict=True)
+        device, name, peak = encoder.device, encoder.device.type, 0
+        if name == "cuda":
+            name, peak = torch.cuda.get_device_name(device), torch.cuda.max_memory_allocated(device)
+        return Made(decisions, seconds, columns, name, peak, {"torch": torch.__version__})
 
     def encoder(self, id_set: Features) -> Encoder:
         """The encoder that made an ID set's features, loaded.
@@ -194,52 +165,28 @@ class LiveSession:
         return encoder
 
 
-@dataclass(frozen=True)
-class _Items:
-    """Read item t of a stream."""
+def _stream_images(stream: Stream, sets: dict[int, ImageSet]) -> tuple[ImageSet, list[int]]:
+    """The images of a stream as one set, whose image t is item t, and the seeds of their views.
 
-    stream: Stream
-    sets: dict[int, ImageSet]  # by kind
+    The set has no labels, and its names and ids tell nothing of the sets (by kind) that the images
+    are from. A seed (T,) goes by the name of the set and of the image.
+    """
+    kinds, rows = stream.kind.tolist(), stream.row.tolist()
 
-    def __call__(self, t: int) -> Image.Image:
-        images, row = self.sets[int(self.stream.kind[t])], int(self.stream.row[t])
+    def read(t: int) -> Image.Image:
+        images, row = sets[kinds[t]], rows[t]
         try:
             return images.read(row)
         except UNREADABLE as error:
             raise unreadable(images, row, error) from error
 
-
-def _sets(sources: Sources, settings: LiveSettings, image_size: int) -> dict[int, ImageSet]:
-    """The images of a stream's sets, by kind.
-
-    Raises:
-        DatasetError: images that cannot be found, or are not those of the features.
-    """
-    present = {ID: sources.id_set, OOD: sources.ood_set, NOISE: sources.noise}
-    return {
-        kind: _images_of(source, settings, image_size)
-        for kind, source in present.items()
-        if source is not None
-    }
-
-
-def stream_images(stream: Stream, sets: dict[int, ImageSet]) -> ImageSet:
-    """The images of a stream as one set; image t is item t of the stream.
-
-    It has no labels, and its names and ids tell nothing of the sets that the images are from.
-    """
-    labels, ids = np.full(len(stream), -1, np.int32), [str(t) for t in range(len(stream))]
-    return ImageSet("stream", _Items(stream, sets), labels, ids)
-
-
-def _view_seeds(stream: Stream, sets: dict[int, ImageSet]) -> list[int]:
-    """The seeds (T,) of the images' random views, by the name of the set and of the image."""
-    names = (
-        f"{sets[kind].name}\0{sets[kind].sample_ids[row]}"
-        for kind, row in zip(stream.kind.tolist(), stream.row.tolist(), strict=True)
-    )
-    content = (name.encode(errors="surrogateescape") for name in names)
-    return [int.from_bytes(hashlib.sha256(name).digest()[:16]) for name in content]
+    seeds = []
+    for kind, row in zip(kinds, rows, strict=True):
+        name = f"{sets[kind].name}\0{sets[kind].sample_ids[row]}"
+        content = name.encode(errors="surrogateescape")
+        seeds.append(int.from_bytes(hashlib.sha256(content).digest()[:16]))
+    ids = [str(t) for t in range(len(stream))]
+    return ImageSet("stream", read, np.full(len(stream), -1, np.int32), ids), seeds
 
 
 def _images_of(source: Features, settings: LiveSettings, image_size: int) -> ImageSet:
@@ -248,50 +195,36 @@ def _images_of(source: Features, settings: LiveSettings, image_size: int) -> Ima
     Raises:
         DatasetError: the images cannot be found, or are not those of the features.
     """
-    images = _load_images(source, settings, image_size)
-    beside = {"skipped", "split", *BESIDE}
-    made_from = {k: v for k, v in source.source.items() if k not in beside}
-    if images.identity() != made_from:
-        raise DatasetError(
-            f"the images of '{source.name}' are not those that {source.path} was made from: "
-            "extract them again with --overwrite"
-        )
-    if not {"skipped", "split"} & source.source.keys():
-        return images
-    encoded_ids = set(store.read_sample_ids(source.path))
-    rows = np.array([i for i, name in enumerate(images.sample_ids) if name in encoded_ids])
-    if len(rows) != len(source):  # two images of one name, of which one has features
-        raise DatasetError(
-            f"the images of '{source.name}' that {source.path} was made from cannot be told by "
-            f"their names: "
-            "extract them again with --overwrite"
-        )
-    return pick_rows(images, rows)
-
-
-def _load_images(source: Features, settings: LiveSettings, image_size: int) -> ImageSet:
+    of = source.source
     if source.kind == NOISE_POOL:
         noise = SetName.parse(source.name).bare
-        return noise_images(noise, source.source.get("images") or len(source), image_size)
-    if "imported" in source.source:
+        images = noise_images(noise, of.get("images") or len(source), image_size)
+    elif "imported" in of:
         raise StoreError(
             f"{source.path} was imported: a live method needs the images, so extract them here."
         )
-    name = source.source["split"]["of"] if "split" in source.source else source.name
-    spec = _spec(name, settings.datasets)
-    as_shown = source.source.get(AS_SHOWN) is True
-    images = datasets.load_images(spec, settings.data_root, as_shown)
-    return limited(images, source.source.get("limit"))
-
-
-def _spec(name: str, specs: Sequence[str]) -> str:
-    """The specification of a set's images: as it was given, or the known set's name."""
-    for spec in specs:
-        if str(SetName.parse(spec)) == name:
-            return spec
-    if SetName.parse(name).base not in datasets.CATALOGUE:
-        raise StoreError(
-            f"a live method needs the images of '{name}', and it is not known where they are: "
-            "add --dataset NAME=PATH"
-        )
-    return name
+    else:
+        name = of["split"]["of"] if "split" in of else source.name
+        given = [spec for spec in settings.datasets if str(SetName.parse(spec)) == name]
+        if not given and SetName.parse(name).base not in datasets.CATALOGUE:
+            raise StoreError(
+                f"a live method needs the images of '{name}', and it is not known where they are: "
+                "add --dataset NAME=PATH"
+            )
+        spec, as_shown = (*given, name)[0], of.get(AS_SHOWN) is True
+        whole = datasets.load_images(spec, settings.data_root, as_shown)
+        images = limited(whole, of.get("limit"))
+    beside = {"skipped", "split", *BESIDE}
+    wrong = "are not those that"
+    if images.identity() == {k: v for k, v in of.items() if k not in beside}:
+        if not {"skipped", "split"} & of.keys():
+            return images
+        encoded_ids = set(store.read_sample_ids(source.path))
+        rows = [i for i, name in enumerate(images.sample_ids) if name in encoded_ids]
+        if len(rows) == len(source):
+            return pick_rows(images, np.array(rows))
+        wrong = "cannot be told by their names: those that"  # two of one name, one with features
+    raise DatasetError(
+        f"the images of '{source.name}' {wrong} {source.path} was made from: extract them again "
+        f"with --overwrite"
+    )

@@ -28,16 +28,12 @@ class Metric:
     group: str  # the part of a record that it is in; the first two are of decisions
     reports: tuple[str, ...]  # the tables that show it, beside whatever shows all
     lower_is_better: bool = False
-    is_percent: bool = True  # how it is shown; what is no share is shown as it is
     is_ranked: bool = True  # whether one value of it is better than another, all else unknown
 
     def text(self, value: float, std: float = math.nan) -> str:
-        """A value as tables show it, with two digits; a dash without samples."""
-        if math.isnan(value):
-            return "-"
-        scale = 100 if self.is_percent else 1
-        spread = "" if math.isnan(std) else f"±{scale * std:.2f}"
-        return f"{scale * value:.2f}{spread}"
+        """A value in percent as tables show it, with two digits; a dash without samples."""
+        spread = "" if math.isnan(std) else f"±{100 * std:.2f}"
+        return "-" if math.isnan(value) else f"{100 * value:.2f}{spread}"
 
 
 _LOW = {"lower_is_better": True}
@@ -102,22 +98,16 @@ class ClassCounts(NamedTuple):
 
 def class_counts(samples: Judged, classes: int) -> ClassCounts:
     """What became of the samples of each of C classes; of equal confusions the first class's."""
-    rows = samples.labels.astype(np.int64) % (classes + 1)  # -1 is the last
-    noise = samples.is_noise
-    pairs, counts = np.unique(rows * classes + samples.class_index, return_counts=True)
-    row, taken_for = np.divmod(pairs, classes)
-    is_right = row == taken_for
-    right, confused = np.zeros((2, classes + 1), np.int64)
-    right[row[is_right]] = counts[is_right]
-    row, taken_for, counts = (of[~is_right] for of in (row, taken_for, counts))
-    np.maximum.at(confused, row, counts)
-    confused_with = np.full(classes + 1, -1)
-    most = np.flatnonzero(counts == confused[row])[::-1]  # of equals the first is written last
-    confused_with[row[most]] = taken_for[most]
+    rows, noise = samples.labels.astype(np.int64) % (classes + 1), samples.is_noise  # -1: the last
+    cells, size = rows * classes + samples.class_index, (classes + 1, classes)
+    taken_for = np.bincount(cells, minlength=(classes + 1) * classes).reshape(size)
+    right = np.append(taken_for.diagonal(), 0)
+    np.fill_diagonal(taken_for, 0)
+    confused = taken_for.max(axis=1)
     return ClassCounts(
         np.bincount(rows, minlength=classes + 1), right,
         None if noise is None else np.bincount(rows[noise], minlength=classes + 1),
-        confused_with, confused,
+        np.where(confused, taken_for.argmax(axis=1), -1), confused,
     )  # fmt: skip
 
 
@@ -169,29 +159,29 @@ def _of_all_thresholds(id_score: Numbers, is_id: Mask, is_named: Mask) -> dict[s
     n_named = np.append(0, np.cumsum(is_named[order])[ends])
     fpr, acc_s, acc_n = n_ood / n_ood[-1], n_named / n_id[-1], (n_ood[-1] - n_ood) / n_ood[-1]
     sums = acc_s + acc_n
-    # The same samples from the other end, with OOD as the positive kind.
-    below_ood, below_id = (n_ood[-1] - n_ood)[::-1], (n_id[-1] - n_id)[::-1]
+    (fpr95, aupr), (fpr95_ood, aupr_ood) = (
+        _of_ranking(n_id, n_ood),
+        # The same samples from the other end, with OOD as the positive kind.
+        _of_ranking((n_ood[-1] - n_ood)[::-1], (n_id[-1] - n_id)[::-1]),
+    )
     return {
         "auroc": float(np.trapezoid(n_id / n_id[-1], fpr)),
-        "fpr95": _fpr95(n_id, n_ood),
-        "fpr95_ood": _fpr95(below_ood, below_id),
-        "aupr": _aupr(n_id, n_ood),
-        "aupr_ood": _aupr(below_ood, below_id),
+        "fpr95": fpr95, "fpr95_ood": fpr95_ood, "aupr": aupr, "aupr_ood": aupr_ood,
         "oscr": float(np.trapezoid(acc_s, fpr)),
         "best_acc_h": float((2 * acc_s * acc_n / np.where(sums, sums, 1)).max()),
-    }
+    }  # fmt: skip
 
 
-def _fpr95(positive: Counts, negative: Counts) -> float:
-    """The false positive rate at the first threshold with a true positive rate of 95 %."""
-    first = np.searchsorted(positive / positive[-1], 0.95)
-    return float(negative[first] / negative[-1])
+def _of_ranking(positive: Counts, negative: Counts) -> tuple[float, float]:
+    """FPR95 and average precision, of the samples (K + 1,) down to each distinct score.
 
-
-def _aupr(positive: Counts, negative: Counts) -> float:
-    """Average precision (the area under the precision-recall curve)."""
+    The former is the false positive rate at the first threshold with a true positive rate of 95 %,
+    the latter the area under the precision-recall curve.
+    """
+    recall = positive / positive[-1]
+    fpr95 = negative[np.searchsorted(recall, 0.95)] / negative[-1]
     precision = positive[1:] / (positive[1:] + negative[1:])
-    return float(np.sum(np.diff(positive / positive[-1]) * precision))
+    return float(fpr95), float(np.sum(np.diff(recall) * precision))
 
 
 def _calibration(probability: Numbers, came_true: Mask) -> tuple[float, float]:

@@ -14,23 +14,18 @@ from zsntta_cli.datasets import miscounted
 from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import ZsnttaError, counted, first_of, short
 from zsntta_cli.methods import METHODS
-from zsntta_cli.methods.base import MoreText
-from zsntta_cli.settings import NATURAL, NO_NOISE, ood_share
+from zsntta_cli.settings import NATURAL, ood_share
 from zsntta_cli.simulation.runs import RunSettings
 from zsntta_cli.simulation.sources import Library, Sources, generic_of
 from zsntta_cli.simulation.stream import stream_sizes
 
-_SHOWN = 3  # names in a note
 OFFLINE = "offline"  # the kind of a note by which a method is a reference, and no rival
 UNDECIDED = "undecided"  # the kind of a note that tables without accuracies have no use for
 OTHER_IMAGES = "images"  # the kind of a note on a set that is not the published one, by its count
-MIX = "mix"  # the kind of a note on the share of noise that two sets have by their sizes
-LACKING = "lacking"  # the kind of a note on images that a list names and a set does not have
-REPEATED = "again"  # the kind of a note on a set whose images are shown again
 
 # Kinds of notes on sets: how several make one sentence, and what it says of each.
 _OF_SETS = {
-    REPEATED: (
+    "again": (
         "Sets that are smaller than the streams need are shown again: {}.",
         "'{note.about}' up to {note.weight:.2f} times",
     ),
@@ -38,11 +33,11 @@ _OF_SETS = {
         "Sets that are not the published ones, by their counts: {}.",
         "'{note.about}' ({note.weight:,.0f} images)",
     ),
-    LACKING: (
+    "lacking": (
         "Images that lists name and sets lack are left out: {}.",
         "{note.weight:,.0f} of {note.about}",
     ),
-    MIX: ("Noise in natural mixes: {}.", "{note.about} {note.weight:.1%}"),
+    "mix": ("Noise in natural mixes: {}.", "{note.about} {note.weight:.1%}"),
 }
 
 
@@ -76,50 +71,51 @@ def strongest(notes: Iterable[RunNote], without: Sequence[str] = ()) -> list[str
     cases: dict[tuple[str, str], RunNote] = {}
     for note in sorted(notes, key=attrgetter("weight", "text")):
         cases[note.kind, note.about] = note
-    texts: list[str] = []
-    on_sets: dict[str, list[RunNote]] = {}
+    texts, on_sets = list[str](), dict[str, list[RunNote]]()
     for _, note in sorted(cases.items()):
         if note.kind in _OF_SETS:
             on_sets.setdefault(note.kind, []).append(note)
         elif note.kind not in without:
             texts.append(note.text)
     for kind, (sentence, part) in _OF_SETS.items():
-        of_kind = on_sets.get(kind, [])
-        if len(of_kind) > 1:
+        if len(of_kind := on_sets.get(kind, [])) > 1:
             texts.append(sentence.format(", ".join(part.format(note=note) for note in of_kind)))
-        elif of_kind:
-            texts.append(of_kind[0].text)
+        else:
+            texts += [note.text for note in of_kind]
     return texts
 
 
 def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
-    """The notes of a run on its sets."""
+    """The notes of a run."""
     stream, name, method = run.stream, run.method, METHODS[run.method]
+    pair, listed = f"'{run.id_set}' and '{run.ood_set}'", sources.listed
     n_id, n_ood, n_noise = sources.sizes
-    listed = sources.listed
-    wanted, _, tests, injected = stream_sizes(stream, n_id, n_ood, len(listed) if listed else None)
-    again = "'{}' is smaller than the streams need: its images are shown up to {:.2f} times."
+    wanted, _, tests, injected = stream_sizes(
+        stream, n_id, n_ood, len(listed.rows) if listed else None
+    )
     if listed and listed.lacking:
-        many, pair = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
+        many, listing = len(listed.lacking), f"'{run.ood_set}' with '{run.id_set}'"
         text = (
-            f"The list of {pair} names {counted(many, 'image')} that the set lacks, and the stream "
-            f"goes without: {first_of(listed.lacking, _SHOWN)}."
+            f"The list of {listing} names {counted(many, 'image')} that the set lacks, and the "
+            f"stream goes without: {first_of(listed.lacking, 3)}."
         )
-        yield RunNote(LACKING, pair, text, float(many))
-    if n_ood and wanted > n_ood and (listed or stream.ood_fill == "repeat"):
-        ood_set, times = str(run.ood_set), wanted / n_ood
-        yield RunNote(REPEATED, ood_set, again.format(ood_set, times), times)
+        yield RunNote("lacking", listing, text, float(many))
     if n_ood and wanted > n_ood and stream.ood_fill == "cap" and not listed:
         share, asked = f"{n_ood / (n_id + n_ood):.1%}", f"{ood_share(stream.ratio):.0%}"
         text = f"'{run.ood_set}' is too small for {asked} noise: the stream has {share}."
         yield RunNote("capped", f"{run.ood_set} {asked}", text)
+        wanted = n_ood
+    shown = (run.ood_set, wanted, n_ood), (noise_name(stream.noise), injected, n_noise)
+    for small, items, images in shown:
+        if small and images and items > images:
+            times = items / images
+            text = f"its images are shown up to {times:.2f} times."
+            text = f"'{small}' is smaller than the streams need: {text}"
+            yield RunNote("again", small, text, times)
     if n_ood and stream.ratio == NATURAL:
-        noise_share = n_ood / (n_id + n_ood)
-        text = f"The natural mix of '{run.id_set}' and '{run.ood_set}' has {noise_share:.1%} noise."
-        yield RunNote(MIX, f"{run.id_set} and {run.ood_set}", text, noise_share)
-    if n_noise and injected > n_noise:
-        pool, times = noise_name(stream.noise), injected / n_noise
-        yield RunNote(REPEATED, pool, again.format(pool, times), times)
+        mix = n_ood / (n_id + n_ood)
+        text = f"The natural mix of {pair} has {mix:.1%} noise."
+        yield RunNote("mix", f"{run.id_set} and {run.ood_set}", text, mix)
     for set_name, images in ((run.id_set, n_id), (run.ood_set, n_ood)):
         if set_name and (count := miscounted(set_name, images)):
             text = f"'{set_name}' is not the published set: it has {count}."
@@ -127,9 +123,7 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     if model := foreign_model(run.encoder, sources.id_set.identity):
         text = f"the features in {run.encoder}/ are of {short(model)}: the folder was copied."
         yield RunNote("encoder", run.encoder, text)
-    common = overlap(sources.id_set, sources.ood_set) if sources.ood_set else ""
-    if common:
-        pair = f"'{run.id_set}' and '{run.ood_set}'"
+    if sources.ood_set and (common := overlap(sources.id_set, sources.ood_set)):
         text = f"{pair} {common}: what is right for one counts as wrong for the other."
         yield RunNote("overlap", pair, text)
     if method.offline:
@@ -138,22 +132,16 @@ def run_notes(run: RunSettings, sources: Sources) -> Iterator[RunNote]:
     if not method.decides:
         text = f"{name} gives a score and no decision: it is judged in the table of --report ood."
         yield RunNote(UNDECIDED, name, text)
-    has_texts = run.prompt in sources.id_set.texts
-    more = (generic_of(sources.id_set, run.prompt) if has_texts else None) or MoreText()
-    if phrase := run.options.note(more.generic is not None, more.is_level_known):
+    more = generic_of(sources.id_set, run.prompt) if run.prompt in sources.id_set.texts else None
+    has_generic = more is not None and more.generic is not None
+    if phrase := run.options.note(has_generic, more is not None and more.is_level_known):
         yield RunNote("method", name, f"{name} {phrase}.")
     items = tests + injected
     if 0 < items <= (first := run.options.warm_up):
-        injects = "noise" in method.defaults  # by itself; then it enters its threshold
-        rule = f"'zs-clip --noise {stream.noise if injects else NO_NOISE}'"
+        injects = injected and "noise" in method.defaults  # by itself
+        rule = f"'zs-clip --noise {stream.noise}'" if injects else "zs-clip"
         text = (
-            f"{name} decides as {'zs-clip' if stream.noise == NO_NOISE else rule} does throughout: "
-            f"a stream of {items:,} items ends before its detector decides, after {first:,} items "
-            f"({run.options.warm_up_by})."
+            f"{name} decides as {rule} does throughout: a stream of {items:,} items ends before "
+            f"its detector decides, after {first:,} items ({run.options.warm_up_by})."
         )
-        if injected and injects:
-            text += (
-                f" {injected:,} of them are injected noise: in its threshold they weigh as much as "
-                f"the stream's own images."
-            )
         yield RunNote("warm-up", name, text, float(-items))

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NotRequired
 
 import numpy as np
 from annotated_types import Ge, Lt, MinLen
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from zsntta_cli import __version__
@@ -28,22 +29,18 @@ from zsntta_cli.methods import BY_SCORE, METHODS, find_method
 from zsntta_cli.methods.base import Decisions
 from zsntta_cli.methods.method import fields_of
 from zsntta_cli.settings import MATCH, StreamSettings, ThresholdSettings
-from zsntta_cli.settings.options import check
 from zsntta_cli.settings.prompts import cached_prompt
-from zsntta_cli.simulation.curves import LARGEST, After, Count, RunCurves, curves_of
+from zsntta_cli.simulation.curves import LARGEST, Count, RunCurves, curves_of
 from zsntta_cli.simulation.metrics import METRICS, Judged, Measures, Metric, measure
 from zsntta_cli.simulation.notes import RunNote, run_notes
 from zsntta_cli.simulation.runs import RunSettings, revision, run_key, settings_of, source_digests
 from zsntta_cli.simulation.sources import Sources
-from zsntta_cli.simulation.stream import ID, NOISE, OOD, Stream
-
-Columns = dict[str, NDArray[Any]]
+from zsntta_cli.simulation.stream import NOISE, OOD, Stream
 
 _KINDS = ("id", "ood", "noise")  # by ID, OOD, NOISE
 _GROUPS = ("accuracies", "detection", "flags")  # of metrics
 _STATUS = Path("/proc/self/status")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-_LONGEST_PROMPT, _LONGEST_NAME = 1000, 100  # characters
 
 
 class PlainRun(TypedDict):
@@ -68,48 +65,37 @@ def run_from_record(plain: PlainRun) -> RunSettings:
         StoreError: the method is not known here.
         SettingsError: they are no valid settings of this version.
     """
-    method, prompt = plain["method"], plain["prompt"]
-    is_name = method.isprintable() and 0 < len(method) <= _LONGEST_NAME
-    check(is_name, f"method is {short(ascii(method))}, which cannot be the name of a method.")
-    check(len(prompt) <= _LONGEST_PROMPT, "prompt is no short text.")
-    names = {"encoder": plain["encoder"], "id_set": plain["id_set"]}
-    ood_set = plain.get("ood_set")
-    for what, name in (names if ood_set is None else {**names, "ood_set": ood_set}).items():
-        check_plain(what, name)
-    chosen = find_method(method)
-    if chosen is None:
+    method = find_method(plain["method"])
+    if method is None:
         raise StoreError(
-            f"the code of the method '{short(method)}' is not here: put its script before the "
-            f"command, zsntta --plugin FILE.py …"
+            f"the code of the method '{short(plain['method'])}' is not here: put its script before "
+            f"the command, zsntta --plugin FILE.py …"
         )
-    stream = _group("stream", StreamSettings, fields_of(StreamSettings), plain)
-    threshold = _group("threshold", ThresholdSettings, fields_of(ThresholdSettings), plain)
-    options = _group("options", chosen.settings, chosen.fields(), plain)
-    return RunSettings(
-        method, **names, ood_set=ood_set, prompt=cached_prompt(prompt), stream=stream,
-        threshold=threshold, options=options,
-    )  # fmt: skip
-
-
-def _group(what: str, maker: Any, names: Mapping[str, Any], plain: Mapping[str, Any]) -> Any:
-    """A group of settings of a record, which has no others than these names."""
-    values = plain.get(what, {})
-    for name in values:
-        if name not in names:
+    names: dict[str, Any] = {"ood_set": None}
+    for what in ("encoder", "id_set", "ood_set"):
+        if (name := plain.get(what)) is not None:
+            names[what] = name
+            check_plain(what, name)
+    makers: dict[str, tuple[Any, Mapping[str, Any]]] = {
+        "stream": (StreamSettings, fields_of(StreamSettings)),
+        "threshold": (ThresholdSettings, fields_of(ThresholdSettings)),
+        "options": (method.settings, method.fields()),
+    }
+    groups = {}
+    for what, (maker, fields) in makers.items():
+        values: Any = plain.get(what, {})
+        for unknown in values.keys() - fields.keys():
             raise SettingsError(
-                f"{short(ascii(name))} is no setting of {what}: another version made this, so run "
-                f"it again."
+                f"{short(ascii(unknown))} is no setting of {what}: another version made this, so "
+                f"run it again."
             )
-    return settings_of(maker, values, values)
+        groups[what] = settings_of(maker, values, values)
+    return RunSettings(plain["method"], **names, prompt=cached_prompt(plain["prompt"]), **groups)
 
 
 def measured(values: Mapping[str, float | None]) -> Measures:
     """Metrics of a record's plain values, which have None in the place of nan."""
     return Measures((name, math.nan if v is None else v) for name, v in values.items())
-
-
-def _plain(values: Measures) -> dict[str, float | None]:
-    return {name: None if value != value else value for name, value in values.items()}
 
 
 Number = Annotated[float, Ge(0), Lt(LARGEST)]
@@ -119,8 +105,9 @@ if TYPE_CHECKING:
     Counts = dict[str, int]
     Curves = dict[str, Any]
 else:
-    Settings = Annotated[PlainRun, After(run_from_record)]
-    Metrics = Annotated[dict[str, Annotated[float, Ge(-1), Lt(LARGEST)] | None], After(measured)]
+    _Value = Annotated[float, Ge(-1), Lt(LARGEST)] | None
+    Settings = Annotated[PlainRun, AfterValidator(run_from_record)]
+    Metrics = Annotated[dict[str, _Value], AfterValidator(measured)]
     Counts = Annotated[dict[Literal[_KINDS], Count], MinLen(3)]
     Curves = RunCurves
 
@@ -155,11 +142,13 @@ class Record:
     unfinished: Count = field(default=0, metadata=_is("items that Ctrl-C kept a live method from"))
     revision: str = field(
         default="",
-        metadata=_is("of the rules and of the method; with digits of its source where it is a "
-                     "user's own"),
-    )  # fmt: skip
+        metadata=_is(
+            "of the rules and of the method; with digits of its source where it is a user's own"
+        ),
+    )
     memory: Count = field(
-        default=0, metadata=_is("bytes: the process's peak, or the GPU's where one was used")
+        default=0,
+        metadata=_is("bytes: the process's peak, or the GPU's where one was used"),
     )
     device: str = "cpu"
     notes: tuple[RunNote, ...] = field(
@@ -197,9 +186,10 @@ class Record:
         """The record as plain values, without its curves; a metric without samples is None."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         del plain["curves"]
-        groups = {name: _plain(plain[name]) for name in _GROUPS}
+        for group in _GROUPS:
+            plain[group] = {k: None if math.isnan(v) else v for k, v in plain[group].items()}
         notes = [dict(vars(note)) for note in self.notes]
-        return {**plain, "settings": self.settings.plain(), **groups, "notes": notes}
+        return {**plain, "settings": self.settings.plain(), "notes": notes}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> "Record":
@@ -215,13 +205,15 @@ class Record:
         return cls(**{**plain, "settings": run, **groups, "notes": notes})
 
 
-@dataclass(frozen=True)
-class Machine:
-    """The machine on which a live method's encoder ran."""
+class Made(NamedTuple):
+    """What a method made of a stream, and on what."""
 
+    decisions: Decisions  # on all items, or on those before a Ctrl-C
+    seconds: float
+    columns: Mapping[str, NDArray[Any]] = {}  # what else a live method's items have
     device: str = "cpu"
     memory: int = 0  # bytes at most on a GPU
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = {}  # of what ran the encoder
 
 
 @dataclass(frozen=True)
@@ -230,35 +222,33 @@ class Replay:
 
     settings: RunSettings
     sources: Sources
-    stream: Stream
-    decisions: Decisions
+    stream: Stream  # of the items that were decided
+    made: Made
     digests: dict[str, str]
-    seconds: float
-    columns: Columns = field(default_factory=dict)  # what else a live method's items have
     unfinished: int = 0  # items that a Ctrl-C cut off
-    machine: Machine = Machine()
     features: Mapping[str, Any] = field(default_factory=dict)  # how they came to be, of each set
     frozen_probability: NDArray[np.float64] | None = None  # (T,) of the frozen model's classes
+
+    @property
+    def decisions(self) -> Decisions:
+        """The decisions on all items, injected ones among them."""
+        return self.made.decisions
 
     @cached_property
     def labels(self) -> NDArray[np.int32]:
         """The true class of all items (T,); -1 for items that belong to none."""
-        return true_labels(self.sources, self.stream)
-
-    @cached_property
-    def is_test(self) -> NDArray[np.bool_]:
-        """Which items (T,) are judged: injected ones are not."""
-        return self.stream.kind != NOISE
+        return self.sources.labels(self.stream)
 
     @cached_property
     def judged(self) -> Judged:
-        """The decisions on the test samples, in the stream's order."""
-        decisions, method, tests = self.decisions, METHODS[self.settings.method], self.is_test
-        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
+        """The decisions on the test samples, in the stream's order: injected ones do not count."""
+        decisions, method = self.made.decisions, METHODS[self.settings.method]
+        tests = self.stream.kind != NOISE
         is_probability = method.is_probability and self.settings.threshold.score != MATCH
         of_class = self.frozen_probability
         if method.class_probability == BY_SCORE and is_probability:
             of_class = decisions.id_score
+        is_noise = None if decisions.is_noise is None else decisions.is_noise[tests]
         return Judged(
             self.labels[tests], decisions.class_index[tests], is_noise, decisions.id_score[tests],
             is_probability, None if of_class is None else of_class[tests],
@@ -269,36 +259,35 @@ class Replay:
 
         `command` asked for the run.
         """
-        settings, sources = self.settings, self.sources
+        settings, sources, made = self.settings, self.sources, self.made
         counts = np.bincount(self.stream.kind, minlength=len(_KINDS)).tolist()
-        repeated = {
-            source.name: round(counts[kind] / len(source), 3)
-            for kind, source in ((OOD, sources.ood_set), (NOISE, sources.noise))
-            if source and counts[kind] > len(source)
-        }
-        versions = {
-            "zsntta": __version__, "numpy": np.__version__, "python": platform.python_version(),
-        }  # fmt: skip
+        repeated = {}
+        for kind, source in ((OOD, sources.ood_set), (NOISE, sources.noise)):
+            if source and counts[kind] > len(source):
+                repeated[source.name] = round(counts[kind] / len(source), 3)
         return Record(
             settings=settings,
             **measure(self.judged),
             counts=dict(zip(_KINDS, counts, strict=True)),
             repeated=repeated,
             digests=self.digests,
-            seconds=self.seconds,
+            seconds=made.seconds,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions={**versions, **self.machine.versions},
+            versions={
+                "zsntta": __version__, "numpy": np.__version__,
+                "python": platform.python_version(), **made.versions,
+            },
             unfinished=self.unfinished,
             revision=revision(settings.method) or "",
             own=dict(source_digests(settings.method)),
-            memory=self.machine.memory or resident_peak(),
-            device=self.machine.device,
+            memory=made.memory or resident_peak(),
+            device=made.device,
             notes=tuple(run_notes(settings, sources)),
             preset=settings.preset,
             command=command,
             features=dict(self.features),
             curves=curves_of(self),
-        )
+        )  # fmt: skip
 
 
 def resident_peak() -> int:
@@ -312,11 +301,3 @@ def resident_peak() -> int:
         return int(held.split()[0]) * 1024
     except (OSError, ValueError, IndexError):
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
-
-
-def true_labels(sources: Sources, stream: Stream) -> NDArray[np.int32]:
-    """The true class of all items (T,); -1 for items that belong to none."""
-    is_id = stream.kind == ID
-    labels = np.full(len(stream), -1, np.int32)
-    labels[is_id] = sources.id_set.labels[stream.row[is_id]]
-    return labels

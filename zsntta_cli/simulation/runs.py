@@ -100,29 +100,14 @@ def methods_with(option: str) -> list[str]:
     return [name for name in METHODS if option in map(option_name, declared(name).values())]
 
 
-def not_of(setting: str, chosen: Sequence[str], having: Sequence[str]) -> str:
-    """A sentence on a setting that none of the chosen methods has, and that others have."""
-    return f"{setting} is no setting of {first_of(chosen, 3)}: it is one of {first_of(having, 3)}."
-
-
 def no_setting(option: str, chosen: Sequence[str]) -> str:
     """What is wrong with a setting that none of the chosen methods has: others have it, or none."""
     if having := methods_with(option):
-        return not_of(option, chosen, having).removesuffix(".")
+        which = f"it is one of {first_of(having, 3)}"
+        return f"{option} is no setting of {first_of(chosen, 3)}: {which}"
     of_chosen = f" of {first_of(chosen, 3)}" if len(chosen) < len(METHODS) else ""
-    return f"{option} is no setting{of_chosen}{meant_setting(option, chosen)}"
-
-
-def meant_setting(option: str, chosen: Sequence[str]) -> str:
-    """A question after the setting that is meant: of the chosen methods, or else of others."""
-    of_chosen, of_all = (
-        {option_name(field) for method in methods for field in declared(method).values()}
-        for methods in (chosen, METHODS)
-    )
-    if (of_these := near(option, sorted(of_chosen))) or not (close := near(option, sorted(of_all))):
-        return of_these
-    _, name, _ = close.split("'")
-    return f" (did you mean '{name}', a setting of {first_of(methods_with(name), 3)}?)"
+    names = sorted({option_name(f) for method in chosen for f in declared(method).values()})
+    return f"{option} is no setting{of_chosen}{near(option, names)}"
 
 
 def build_run(
@@ -157,15 +142,13 @@ def build_run(
 
 def preset_values(preset: str, method: str) -> dict[str, Any]:
     """The values of a preset, with those that are a method's own."""
-    own = METHODS[method].official if preset == "official" else {}
-    return {**PRESETS[preset], **own}
+    return {**PRESETS[preset], **(METHODS[method].official if preset == "official" else {})}
 
 
 def preset_of(run: RunSettings) -> str:
     """The preset that a run's settings follow: `official` with all of its values, else `paper`."""
-    flat = run.flat()
     official = preset_values("official", run.method)
-    return "official" if official.items() <= flat.items() else "paper"
+    return "official" if official.items() <= run.flat().items() else "paper"
 
 
 def differing_settings(run: RunSettings, preset: str) -> dict[str, Any]:
@@ -202,12 +185,11 @@ def revision(method: str) -> str | None:
     A method in a user's script also has the script's digest; it is None if no file has the source,
     so that nothing can be kept.
     """
-    numbers = f"{RULES}.{METHODS[method].revision}"
-    if not own_code(method):
-        return numbers
-    files = source_digests(method)
-    digest = hashlib.sha256("".join(sorted(files.values())).encode()).hexdigest()
-    return f"{numbers}+{digest[:16]}" if files else None
+    numbers, scripts = f"{RULES}.{METHODS[method].revision}", source_digests(method)
+    if not scripts:
+        return None if own_code(method) else numbers
+    digest = hashlib.sha256("".join(sorted(scripts.values())).encode()).hexdigest()
+    return f"{numbers}+{digest[:16]}"
 
 
 def source_digests(method: str) -> Mapping[str, str]:
@@ -215,19 +197,18 @@ def source_digests(method: str) -> Mapping[str, str]:
 
     It is empty for a method of this package, and if no file has the source.
     """
-    try:
-        return _digests(own_code(method))
-    except (OSError, TypeError):
-        return {}
+    return _digests(own_code(method))
 
 
 @functools.lru_cache(maxsize=256)  # as it was loaded: asked for each of thousands of runs
 def _digests(classes: tuple[type, ...]) -> Mapping[str, str]:
     digests: dict[str, str] = {}
-    for source in dict.fromkeys(map(inspect.getsourcefile, classes)):
-        path = Path(source or "")
-        name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
-        digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        for path in dict.fromkeys(Path(inspect.getfile(one)) for one in classes):
+            name = f"{path.parent.name}/{path.name}" if path.name in digests else path.name
+            digests[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, TypeError):
+        return {}
     return digests
 
 
@@ -239,10 +220,10 @@ def run_key(run: RunSettings, digests: Mapping[str, str], revision: str) -> str:
     """
     fields, plain = declared(run.method), run.plain()
     for group in ("stream", "threshold", "options"):
-        changed = {n: v for n, v in plain[group].items() if v != fields[n].default}
-        for name, value in changed.items():
-            if value_type(fields[name])[0] is float and isinstance(value, Real):
-                changed[name] = float(value)
-        plain[group] = changed
+        for name, value in [*plain[group].items()]:
+            if value == fields[name].default:
+                del plain[group][name]
+            elif value_type(fields[name])[0] is float and isinstance(value, Real):
+                plain[group][name] = float(value)
     plain |= {"digests": dict(digests), "revision": revision}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -22,9 +22,9 @@ from zsntta_cli.methods.scores import Rows, ZeroShot, zero_shot
 from zsntta_cli.settings import MATCH
 from zsntta_cli.settings.prompts import PHOTOS
 from zsntta_cli.simulation.curves import GRADIENTS, ZERO_SHOT
-from zsntta_cli.simulation.record import Columns, Machine, Record, Replay
+from zsntta_cli.simulation.record import Made, Record, Replay
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.sources import Library, Sources, run_digests
+from zsntta_cli.simulation.sources import Library, Sources
 from zsntta_cli.simulation.stream import NOISE, Stream, build_stream
 
 if TYPE_CHECKING:
@@ -62,37 +62,28 @@ class Simulator:
         _check_fits(settings, sources.id_set)
         listed = sources.listed.rows if sources.listed else None
         stream = build_stream(settings.stream, *sources.sizes, sources.id_set.labels, listed)
-        pool = self._pool(settings.encoder, settings.prompt, *[s.name for s in sources.present])
-        more_text = self._library.more_text(settings)
-        if more_text is not None:
+        names = tuple(source.name for source in sources.present)
+        pool, rows = self._pool(settings.encoder, settings.prompt, names), sources.rows(stream)
+        if more_text := self._library.more_text(settings):
             pool = self._beside(pool, more_text)
-        rows, bias = pool_rows(sources, stream), sources.id_set.model(settings.prompt)
-        data = stream_data(settings, pool, rows, stream.kind == NOISE, bias.get("logit_bias"))
-        digests = run_digests(settings, sources, more_text)
-        started = time.perf_counter()
-        columns: Columns = {}
-        machine: Machine | None = Machine()
+        bias = sources.id_set.model(settings.prompt).get("logit_bias")
+        data = stream_data(settings, pool, rows, stream.kind == NOISE, bias)
+        digests = self._library.digests(settings)
         if method.live:
-            decisions, columns, machine = self._decide_live(
-                settings, sources, stream, data, digests, analyse
-            )
+            made = self._decide_live(settings, sources, stream, data, digests, analyse)
         else:
+            started = time.perf_counter()
             decisions = decide_from_cache(settings, data)
+            made = Made(decisions, time.perf_counter() - started)
         del data  # of a long stream, hundreds of MB
-        seconds = time.perf_counter() - started
-        decided = len(decisions.class_index)
+        decided = len(made.decisions.class_index)
         done = Stream(stream.kind[:decided], stream.row[:decided])
         of_class = None
         if method.class_probability == FROZEN:
-            of_class = 1 - pool.zero_shot.noise_score[rows[: len(done)]].astype(np.float64)
-        if machine is None:  # of no replay
-            assert self._live is not None
-            machine, seconds = self._live().machine, self._live().seconds
-        return Replay(
-            settings, sources, done, decisions, digests, seconds, columns,
-            len(stream) - len(done), machine,
-            shared_once(self._library.origins(settings, sources)), frozen_probability=of_class,
-        )  # fmt: skip
+            of_class = 1 - pool.zero_shot.noise_score[rows[:decided]].astype(np.float64)
+        origins = shared_once(self._library.origins(settings))
+        left = len(stream) - decided
+        return Replay(settings, sources, done, made, digests, left, origins, of_class)
 
     @plugins.worded_errors()
     def _decide_live(
@@ -103,32 +94,32 @@ class Simulator:
         data: StreamData,
         digests: Mapping[str, str],
         analyse: bool,
-    ) -> tuple[Decisions, Columns, Machine | None]:
-        """Decisions, further columns, and the machine of kept answers; None if it went live."""
+    ) -> Made:
+        """What a live method makes of a stream, or what its kept answers do where all are there."""
         # Only for live methods: it imports their settings.
         from zsntta_cli.simulation.tuned import CACHED_ANSWERS, kept_answers, replay_tuned
 
+        started = time.perf_counter()
         kept = kept_answers(settings, sources, digests)
-        known = kept.of_stream(pool_rows(sources, stream)) if kept else None
+        known = kept.of_stream(sources.rows(stream)) if kept else None
         replayed = replay_tuned(settings, sources, stream, data, known) if known else None
         if replayed:  # with the columns of a live run; TPT changes no layer of the image tower
             unmoved = dict.fromkeys(GRADIENTS, np.full(len(stream), np.nan)) if analyse else {}
             columns = {ZERO_SHOT: 1 - data.noise_score, **unmoved}
-            return replayed, columns, Machine(CACHED_ANSWERS)
+            return Made(replayed, time.perf_counter() - started, columns, CACHED_ANSWERS)
         if self._live is None:
             raise StoreError(
                 f"{settings.method} needs the images of '{settings.id_set}' here: not all of its "
                 f"answers are kept."
             )
         with closing(kept) if kept else nullcontext():
-            decided = self._live().run(settings, sources, stream, data, analyse, known)
+            made = self._live().run(settings, sources, stream, data, analyse, known)
         if kept and kept.problem:
             self._live().reporter.note(f"note: answers of TPT are not kept: {kept.problem}")
-        return *decided, None
+        return made
 
-    def _score_file(self, encoder_name: str, prompt: str, id_set: str, name: str) -> ZeroShot:
-        of_id = self._library.read(encoder_name, id_set)
-        source = self._library.read(encoder_name, name)
+    def _score_file(self, encoder: str, prompt: str, id_set: str, name: str) -> ZeroShot:
+        of_id, source = self._library.read(encoder, id_set), self._library.read(encoder, name)
         text, scale = of_id.texts[prompt].features, float(of_id.model(prompt)["logit_scale"])
         # Of few classes most of the time goes to what no second BLAS thread helps in.
         threads = 1 if text.size <= _FEW else None
@@ -141,23 +132,23 @@ class Simulator:
             )
         return scores
 
-    def _make_pool(self, encoder_name: str, prompt: str, *names: str) -> Pool:
+    def _make_pool(self, encoder: str, prompt: str, names: tuple[str, ...]) -> Pool:
         """The images of some sets, the first of which is the ID set.
 
         Normalised features get the norm of raw ones.
         """
-        sets = [self._library.read(encoder_name, name) for name in names]
-        frozen = [self._zero_shot(encoder_name, prompt, names[0], name) for name in names]
-        factors = [_CLIP_NORM if one.normalized else 1.0 for one in sets]
-        return Pool(
-            Rows([one.image_features for one in sets], factors),
-            sets[0].texts[prompt].features,
-            float(sets[0].model(prompt)["logit_scale"]),
-            ZeroShot(
-                np.concatenate([one.class_index for one in frozen]),
-                np.concatenate([one.noise_score for one in frozen]),
-            ),
-        )
+        rows, factors, classes, noise_scores = [], [], [], []
+        for name in names:
+            file = self._library.read(encoder, name)
+            rows.append(file.image_features)
+            factors.append(_CLIP_NORM if file.normalized else 1.0)
+            scores = self._zero_shot(encoder, prompt, names[0], name)
+            classes.append(scores.class_index)
+            noise_scores.append(scores.noise_score)
+        of_id = self._library.read(encoder, names[0])
+        frozen = ZeroShot(np.concatenate(classes), np.concatenate(noise_scores))
+        scale = float(of_id.model(prompt)["logit_scale"])
+        return Pool(Rows(rows, factors), of_id.texts[prompt].features, scale, frozen)
 
 
 def stream_data(
@@ -203,12 +194,6 @@ def decide_from_cache(settings: RunSettings, data: StreamData) -> Decisions:
     return check_decisions(decisions, settings.method, len(data), len(data.pool.text_features))
 
 
-def pool_rows(sources: Sources, stream: Stream) -> NDArray[np.int64]:
-    """The rows (T,) of a stream's items among the images of its sets: ID, OOD, injected noise."""
-    rows: NDArray[np.int64] = stream.row + np.cumsum([0, *sources.sizes])[stream.kind]
-    return rows
-
-
 def _check_fits(settings: RunSettings, id_set: Features) -> None:
     """Refuse a method or a score that an ID set's classes, or its prompt, do not suit."""
     name, method = settings.method, METHODS[settings.method]
@@ -217,13 +202,13 @@ def _check_fits(settings: RunSettings, id_set: Features) -> None:
             f"{name} works on class names or words here, and the prompt 'photos' stands for "
             f"classes made of photos: leave one of them out."
         )
-    if settings.threshold.score != MATCH:
-        if method.decides and len(id_set.class_names) == 1:
-            raise SettingsError(
-                f"{settings.id_set} has one class, of which MCM is 1 for any image: "
-                "--score match takes the logit itself"
-            )
-    elif method.live and id_set.model(settings.prompt).get("logit_bias") is None:
+    is_match = settings.threshold.score == MATCH
+    if method.decides and len(id_set.class_names) == 1 and not is_match:
+        raise SettingsError(
+            f"{settings.id_set} has one class, of which MCM is 1 for any image: "
+            "--score match takes the logit itself"
+        )
+    if is_match and method.live and id_set.model(settings.prompt).get("logit_bias") is None:
         raise SettingsError(
             f"score is match, which {name} takes of sigmoid models (SigLIP) alone: this encoder "
             f"has no logit bias."

@@ -3,10 +3,10 @@
 Their digests are known from their descriptions, before a run is made.
 """
 
-import dataclasses
 import functools
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,7 @@ from zsntta_cli.cache.lacking import missing_features, missing_text, missing_wor
 from zsntta_cli.cache.origin import origin_of
 from zsntta_cli.cache.store import Features
 from zsntta_cli.datasets.names import WORDS, SetName, noise_name, words_name
-from zsntta_cli.errors import (
-    SettingsError,
-    StoreError,
-    ZsnttaError,
-    counted,
-    first_line,
-)
+from zsntta_cli.errors import SettingsError, StoreError, ZsnttaError, counted, first_line
 from zsntta_cli.files import input_size
 from zsntta_cli.methods import METHODS, NO_TEXT
 from zsntta_cli.methods import WORDS as NEEDS_WORDS
@@ -36,7 +30,11 @@ from zsntta_cli.settings import NO_NOISE
 from zsntta_cli.settings.prompts import NOUN_PROMPT, WORD_SETS, lists_of, set_of, speech_prompt
 from zsntta_cli.simulation.items import ListedItems, read_items
 from zsntta_cli.simulation.runs import RunSettings
-from zsntta_cli.simulation.stream import stream_sizes
+from zsntta_cli.simulation.stream import ID, Stream, stream_sizes
+
+MORE_TEXT, ITEMS = "more_text", "items"  # in digests
+_USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
+_SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,19 @@ class Sources:
     @property
     def sizes(self) -> tuple[int, int, int]:
         """The number of images of each kind."""
-        ood, noise = self.ood_set, self.noise
-        return len(self.id_set), len(ood) if ood else 0, len(noise) if noise else 0
+        return len(self.id_set), len(self.ood_set or ()), len(self.noise or ())
+
+    def rows(self, stream: Stream) -> NDArray[np.int64]:
+        """The rows (T,) of a stream's items among the images of the sets, one below the other."""
+        rows: NDArray[np.int64] = stream.row + np.cumsum([0, *self.sizes])[stream.kind]
+        return rows
+
+    def labels(self, stream: Stream) -> NDArray[np.int32]:
+        """The true class of all items (T,); -1 for items that belong to none."""
+        is_id = stream.kind == ID
+        labels = np.full(len(stream), -1, np.int32)
+        labels[is_id] = self.id_set.labels[stream.row[is_id]]
+        return labels
 
 
 def generic_of(id_set: Features, prompt: str) -> MoreText | None:
@@ -65,10 +74,8 @@ def generic_of(id_set: Features, prompt: str) -> MoreText | None:
 
     Classes that are made of photos stand at another distance from texts than texts do.
     """
-    if id_set.texts[prompt].logit_scale is not None:
-        return None
     is_known = is_level_known(id_set.identity)
-    if id_set.generic is None and not is_known:
+    if id_set.texts[prompt].logit_scale is not None or (id_set.generic is None and not is_known):
         return None
     return MoreText(generic=id_set.generic, is_level_known=is_known)
 
@@ -78,10 +85,13 @@ class Library:
 
     def __init__(self, root: Path, rows: bool = True) -> None:
         """Without `rows` only descriptions are read, which are not checked against the rows."""
-        self._root, self._rows = root, rows
+        self.root, self._rows = root, rows
         self.read = functools.lru_cache(maxsize=16 if rows else None)(self._read_file)
         self._words = functools.lru_cache(maxsize=4)(self._read_words)
-        self._generic = functools.lru_cache(maxsize=16)(self._read_generic)
+        # The same object each time: what a method finds of it is kept beside it.
+        self._generic = functools.lru_cache(maxsize=16)(
+            lambda encoder, name, prompt: generic_of(self.read(encoder, name), prompt)
+        )
         self._items = functools.lru_cache(maxsize=64)(read_items)
 
     def sources(self, settings: RunSettings) -> Sources:
@@ -91,69 +101,72 @@ class Library:
             StoreError: features that are missing, broken or of different encoders.
             StoreError: the ID set is not labelled, or has no text features of the prompt.
         """
-        encoder_name, stream = settings.encoder, settings.stream
-        id_set = self.read(encoder_name, settings.id_set)
+        encoder, stream = settings.encoder, settings.stream
+        id_set = self.read(encoder, settings.id_set)
         if stream.swapped_names:
-            id_set = dataclasses.replace(id_set, labels=_swapped(id_set))
+            id_set = replace(id_set, labels=_swapped(id_set))
         unlabelled = int((id_set.labels < 0).sum())
         if unlabelled or not id_set.class_names:
             is_without = f"{counted(unlabelled, 'image')} of {len(id_set):,} without a label"
             what = is_without if id_set.class_names else "no class names"
             raise StoreError(f"'{id_set.name}' cannot be an ID set: it has {what}.")
-        ood = settings.ood_set if stream_sizes(stream, len(id_set), n_ood=1).wanted else None
-        noise = noise_name(stream.noise) if stream.noise != NO_NOISE else None
-        sources = Sources(
-            id_set,
-            self.read(encoder_name, ood) if ood else None,
-            self.read(encoder_name, noise) if noise else None,
-            self._listed(settings) if ood and stream.ood_items else None,
-        )
+        ood_set = noise = listed = None
+        if settings.ood_set and stream_sizes(stream, len(id_set), n_ood=1).wanted:
+            ood_set = self.read(encoder, settings.ood_set)
+            if stream.ood_items:
+                folder = Path(stream.ood_items)
+                listed = self._items(folder, settings.id_set, ood_set, stream.ratio)
+        if stream.noise != NO_NOISE:
+            noise = self.read(encoder, noise_name(stream.noise))
+        sources = Sources(id_set, ood_set, noise, listed)
+        then = f"extract it or {id_set.path} again"
         for other in sources.present[1:]:
-            check_same(
-                other.path, other.identity, id_set.identity,
-                then=f"extract it or {id_set.path} again",
-            )  # fmt: skip
-        self.text(encoder_name, settings.prompt, settings.id_set)
+            check_same(other.path, other.identity, id_set.identity, then=then)
+        self._text(encoder, settings.prompt, settings.id_set)
         return sources
 
-    def _listed(self, settings: RunSettings) -> ListedItems:
-        stream = settings.stream
-        ood = self.read(settings.encoder, str(settings.ood_set))
-        return self._items(Path(stream.ood_items), settings.id_set, ood, stream.ratio)
+    def digests(self, settings: RunSettings) -> dict[str, str]:
+        """The digests of a run's inputs: of its files by name, and of how their features are read.
 
-    def text(self, encoder_name: str, prompt: str, name: str) -> NDArray[np.float32]:
-        """Text features (C, D) of a set's class names, or of a word list.
+        `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also
+        its bias), and whether the ID set's features are normalised; `norm/<set>` marks another set
+        whose features are normalised; `items/<set>` is the list of the OOD images that take part;
+        `more_text` are the words that a method needs besides.
 
         Raises:
-            StoreError: there are none of this prompt.
+            SettingsError, StoreError: the run cannot be made.
         """
-        features = self.read(encoder_name, name)
-        if prompt not in features.texts:
-            limit = features.source.get("limit")
-            raise missing_text(prompt, name, tuple(features.texts), limit, encoder_name, self._root)
-        return features.texts[prompt].features
+        sources, more = self.sources(settings), self.more_text(settings)
+        id_set, *others = sources.present
+        model, of_text = id_set.model(settings.prompt), id_set.texts[settings.prompt].digest
+        text = f"{of_text} {float(model['logit_scale'])!r} {id_set.normalized}"
+        if model.get("logit_bias") is not None:
+            text += f" {float(model['logit_bias'])!r}"
+        digests = {file.name: file.digest for file in sources.present}
+        digests[f"text/{settings.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
+        for file in others:
+            if file.normalized:
+                digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
+        if sources.listed:
+            digests[f"{ITEMS}/{settings.ood_set}"] = sources.listed.digest
+        return digests if more is None else {**digests, MORE_TEXT: more.digest}
 
     def more_text(self, settings: RunSettings) -> MoreText | None:
         """The text features that a method needs besides those of the class names."""
         encoder, prompt, id_set = settings.encoder, settings.prompt, settings.id_set
-        needs = METHODS[settings.method].needs
-        if needs == NEEDS_WORDS:
+        method = METHODS[settings.method]
+        if method.needs == NEEDS_WORDS:
             prompts, beside = self._word_prompts(settings)
             return self._words(encoder, tuple(prompts.items()), id_set, beside)
-        if needs == NO_TEXT:
-            names = self.text(encoder, prompt, id_set)
+        if method.needs == NO_TEXT:
+            names = self._text(encoder, prompt, id_set)
             return MoreText(more_text=_read_no_text(settings.flat()["no_text"], names.shape))
-        if METHODS[settings.method].reads_generic:
-            return self._generic(encoder, prompt, id_set)
-        return None
+        return self._generic(encoder, id_set, prompt) if method.reads_generic else None
 
-    def _read_generic(self, encoder: str, prompt: str, id_set: str) -> MoreText | None:
-        return generic_of(self.read(encoder, id_set), prompt)
-
-    def origins(self, settings: RunSettings, sources: Sources) -> dict[str, dict[str, Any]]:
+    def origins(self, settings: RunSettings) -> dict[str, dict[str, Any]]:
         """The origins of the features of all sets that a run reads, by the files' names."""
         origins = {}
-        for file in sources.present:
+        for file in self.sources(settings).present:
             prompt = settings.prompt if file.name == settings.id_set else ""
             origins[file.name] = origin_of(file, prompt)
         if METHODS[settings.method].needs == NEEDS_WORDS:
@@ -162,25 +175,46 @@ class Library:
                 origins[file.name] = origin_of(file, prompt)
         return origins
 
+    def _text(self, encoder: str, prompt: str, name: str) -> NDArray[np.float32]:
+        """Text features (C, D) of a set's class names, or of a word list.
+
+        Raises:
+            StoreError: there are none of this prompt.
+        """
+        features = self.read(encoder, name)
+        if prompt not in features.texts:
+            limit, cached = features.source.get("limit"), tuple(features.texts)
+            raise missing_text(prompt, name, cached, limit, encoder, self.root)
+        return features.texts[prompt].features
+
     def _word_prompts(self, settings: RunSettings) -> tuple[dict[str, str], str]:
         """The prompt of each word list, and that of the class names if it differs.
 
-        The lists are those that are named, or else the one that is meant. Built-in lists have
-        prompts of their own; if there is one, so have all lists and the class names.
+        The lists are those that are named, or else the one that is meant: wordnet, or the only one
+        that is cached, without those of single methods. Built-in lists have prompts of their own;
+        if there is one, so have all lists and the class names.
         """
-        named = [name.strip() for name in settings.flat()["words"].split(",") if name.strip()]
+        flat, encoder = settings.flat(), settings.encoder
+        named = [name.strip() for name in flat["words"].split(",") if name.strip()]
+        if not named:
+            cached = [SetName.parse(n).bare for n in set_names(self.root, encoder, WORDS)]
+            every = list(dict.fromkeys(set_of(name) or name for name in cached))
+            meant = [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
+            named = [_USUAL_WORDS] if _USUAL_WORDS in meant else meant
+            if len(named) != 1:
+                raise missing_words(settings.method, tuple(every), encoder, self.root)
         prompts: dict[str, str] = {}
-        for name in named or [self._only_words(settings)]:
+        for name in named:
             prompts |= lists_of(name) or {name: speech_prompt(name) or NOUN_PROMPT}
         for name in prompts:
             if built_in := set_of(name):
                 return prompts, WORD_SETS[built_in].class_prompt or ""
-        if settings.flat().get("word_prompts") == "speech":
+        if flat.get("word_prompts") == "speech":
             return prompts, NOUN_PROMPT
         return dict.fromkeys(prompts, settings.prompt), ""
 
     def _read_words(
-        self, encoder: str, lists: tuple[tuple[str, str], ...], id_set: str, beside: str
+        self, encoder: str, lists: Sequence[tuple[str, str]], id_set: str, beside: str
     ) -> MoreText:
         """Lists by name and prompt, joined, and the class names under their own prompt, if any.
 
@@ -188,95 +222,46 @@ class Library:
         """
         parts, seen = [], set[str]()
         for name, prompt in lists:
-            features = self.text(encoder, prompt, words_name(name))
+            features = self._text(encoder, prompt, words_name(name))
             words = self.read(encoder, words_name(name)).class_names
             new = [row for row, word in enumerate(words) if word not in seen]
             parts.append(features if len(new) == len(words) else features[new])
             seen.update(words)
-        names = self.text(encoder, beside, id_set) if beside else None
+        names = self._text(encoder, beside, id_set) if beside else None
         sizes = tuple(len(part) for part in parts if len(part))
         joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return MoreText(more_text=joined, more_sizes=sizes, more_names=names)
 
-    def _only_words(self, settings: RunSettings) -> str:
-        """The list or built-in set that is meant: wordnet, or else the only one that is cached.
-
-        Those of single methods are none.
-        """
-        files = set_names(self._root, settings.encoder, WORDS)
-        lists = [SetName.parse(name).bare for name in files]
-        every = list(dict.fromkeys(set_of(name) or name for name in lists))
-        meant = [n for n in every if n not in WORD_SETS or not WORD_SETS[n].of_method]
-        if _USUAL_WORDS in meant:
-            return _USUAL_WORDS
-        if len(meant) != 1:
-            raise missing_words(settings.method, tuple(every), settings.encoder, self._root)
-        return meant[0]
-
-    def _read_file(self, encoder_name: str, name: str) -> Features:
-        path = feature_path(self._root, encoder_name, name)
+    def _read_file(self, encoder: str, name: str) -> Features:
+        path = feature_path(self.root, encoder, name)
         if not path.exists():
-            cached_names = set_names(self._root, encoder_name)
-            raise missing_features(name, encoder_name, self._root, tuple(cached_names))
-        features = store.read(path, self._rows)
-        return dataclasses.replace(features, name=name)  # of a copy that was renamed
+            raise missing_features(name, encoder, self.root, tuple(set_names(self.root, encoder)))
+        return replace(store.read(path, self._rows), name=name)  # of a copy that was renamed
 
 
-MORE_TEXT, ITEMS = "more_text", "items"
-_USUAL_WORDS = "wordnet"  # where several lists are cached: what NegLabel was published with
-
-
-def run_digests(run: RunSettings, sources: Sources, more: MoreText | None) -> dict[str, str]:
-    """The digests of a run's inputs: of its files by name, and of how their features are read.
-
-    `text/<ID set>` covers the class text features, the logit scale (for a sigmoid model also its
-    bias), and whether the ID set's features are normalised; `norm/<set>` marks another set whose
-    features are normalised; `items/<set>` is the list of the OOD images that take part; `more_text`
-    are the words that a method needs besides.
-    """
-    id_set, *others = sources.present
-    model = id_set.model(run.prompt)
-    text = f"{id_set.texts[run.prompt].digest} {float(model['logit_scale'])!r} {id_set.normalized}"
-    if model.get("logit_bias") is not None:
-        text += f" {float(model['logit_bias'])!r}"
-    digests = {id_set.name: id_set.digest}
-    for file in others:
-        digests[file.name] = file.digest
-    digests[f"text/{run.id_set}"] = hashlib.sha256(text.encode()).hexdigest()
-    for file in others:
-        if file.normalized:
-            digests[f"norm/{file.name}"] = hashlib.sha256(b"normalized").hexdigest()
-    if sources.listed:
-        digests[f"{ITEMS}/{run.ood_set}"] = sources.listed.digest
-    return digests if more is None else {**digests, MORE_TEXT: more.digest}
-
-
-class Foreseen:
+class Foreseen(Library):
     """The digests that runs would have, by the descriptions of the files in one folder."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self.described, self._whole = Library(root, rows=False), Library(root)
+        super().__init__(root, rows=False)
+        self._whole = Library(root)
 
-    def look(self, run: RunSettings) -> dict[str, str] | ZsnttaError:
+    def more_text(self, settings: RunSettings) -> MoreText | None:
+        """The texts that a method needs besides; only words are read as a whole."""
+        if METHODS[settings.method].needs:
+            return self._whole.more_text(settings)
+        return super().more_text(settings)
+
+    def look(self, settings: RunSettings) -> dict[str, str] | ZsnttaError:
         """The digests of a run, or the error with which it would fail."""
         try:
-            # Only words are read as a whole.
-            texts = self._whole if METHODS[run.method].needs else self.described
-            return run_digests(run, self.described.sources(run), texts.more_text(run))
+            return self.digests(settings)
         except ZsnttaError as error:
             return error
         except (ValueError, KeyError, TypeError):
-            message = f"{run.method} on '{run.id_set}' cannot be run on these features."
-            return StoreError(message)
-
-    def digests(self, run: RunSettings) -> dict[str, str] | None:
-        """The digests of a run; None if it would fail, which then reports the reason."""
-        found = self.look(run)
-        return None if isinstance(found, ZsnttaError) else found
-
-
-_SWAPPED = ("cheese plate", "cheesecake")  # classes 16 and 17 of Food-101
+            return StoreError(
+                f"{settings.method} on '{settings.id_set}' cannot be run on these features."
+            )
 
 
 def _swapped(id_set: Features) -> NDArray[np.int32]:

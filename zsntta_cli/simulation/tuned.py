@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from zsntta_cli.cache.answers import AnswerFile, is_known
 from zsntta_cli.cache.identity import SAME_ENCODER
-from zsntta_cli.datasets.names import noise_name
 from zsntta_cli.errors import StoreError
 from zsntta_cli.methods import METHODS
 from zsntta_cli.methods.base import Decisions, StreamData
-from zsntta_cli.methods.live.settings import BY_IMAGE, TPT
+from zsntta_cli.methods.live.settings import BY_IMAGE
 from zsntta_cli.methods.live.tuned import StreamAnswers, TunedStream
 from zsntta_cli.settings import MATCH
 from zsntta_cli.simulation.runs import RunSettings
@@ -30,13 +29,6 @@ CACHED_ANSWERS = "cached answers"  # what a record names as the device of a repl
 _TPT = "tpt"
 _SECONDS = 20.0  # after which new answers are kept: a kill loses no more
 _ASKED = ("views", "keep", "augmix", "learning_rate", "steps")  # of TPT's settings
-
-
-def keeps_answers(settings: RunSettings) -> bool:
-    """Whether a run's answers do not depend on its stream, so that they are kept."""
-    options = settings.options
-    is_tpt = settings.method == _TPT and isinstance(options, TPT.Settings)
-    return is_tpt and options.views_by == BY_IMAGE
 
 
 def question(
@@ -60,12 +52,12 @@ class KeptAnswers:
     def __init__(self, files: Sequence[AnswerFile]) -> None:
         """The images of the files' sets form the pool, in this order."""
         self._files, self.problem = files, ""  # why new answers are not kept
-        self.pool = np.concatenate([file.read() for file in files])
+        self._pool = np.concatenate([file.read() for file in files])
         self._saved_at = time.monotonic()
 
     def of_stream(self, rows: NDArray[np.int64]) -> StreamAnswers:
         """The answers for the items of a stream, which are in these rows (T,) of the pool."""
-        return StreamAnswers(self.pool, rows, self._keep)
+        return StreamAnswers(self._pool, rows, self._keep)
 
     def _keep(self) -> None:
         if time.monotonic() - self._saved_at >= _SECONDS:
@@ -75,7 +67,7 @@ class KeptAnswers:
         """Keep what is not kept yet."""
         starts = np.cumsum([file.images for file in self._files])[:-1]
         try:
-            for file, answers in zip(self._files, np.split(self.pool, starts), strict=True):
+            for file, answers in zip(self._files, np.split(self._pool, starts), strict=True):
                 if is_known(answers).any():
                     file.save(answers)
         except StoreError as error:
@@ -87,15 +79,19 @@ def kept_answers(
     settings: RunSettings, sources: Sources, digests: Mapping[str, str]
 ) -> KeptAnswers | None:
     """The kept answers of a run with these digests; None if answers depend on the stream."""
-    if not keeps_answers(settings):
-        return None
-    return KeptAnswers([*_answer_files(settings, sources, digests).values()])
+    files = _answer_files(settings, sources, digests)
+    return KeptAnswers([*files.values()]) if files else None
 
 
 def _answer_files(
     run: RunSettings, sources: Sources, digests: Mapping[str, str]
 ) -> dict[str, AnswerFile]:
-    """Where the answers for the images of a stream's sets are kept, by the sets' names."""
+    """Where the answers for the images of a stream's sets are kept, by the sets' names.
+
+    There are none where answers depend on the stream.
+    """
+    if run.method != _TPT or run.options.views_by != BY_IMAGE:
+        return {}
     asked = question(run, sources.id_set.identity, digests)
     return {
         source.name: AnswerFile(source.path, asked, source.digest, len(source))
@@ -136,14 +132,17 @@ def live_among(root: Path, runs: Iterable[RunSettings]) -> set[RunSettings]:
 
 
 def _is_answered(run: RunSettings, foreseen: Foreseen) -> bool:
-    digests = foreseen.digests(run) if keeps_answers(run) else None
-    if digests is None:
+    if isinstance(digests := foreseen.look(run), Exception):
         return False
-    files = _answer_files(run, foreseen.described.sources(run), digests)
-    if run.options.pipeline == "gt" and run.ood_set:  # the pipelines that do not tune on all sets
-        files.pop(run.ood_set, None)
-    if run.options.pipeline != "all":
-        files.pop(noise_name(run.stream.noise), None)
+    files = _answer_files(run, foreseen.sources(run), digests)
+    if not files:
+        return False
+    tuned_on: dict[str, list[str | None]] = {
+        "all": [*files],
+        "normal": [run.id_set, run.ood_set],
+        "gt": [run.id_set],
+    }
+    needed = [name for name in tuned_on[run.options.pipeline] if name in files]
     with contextlib.suppress(StoreError):  # a broken file: the run says so
-        return all(is_known(file.read()).all() for file in files.values())
+        return all(is_known(files[name].read()).all() for name in needed)
     return False
