@@ -56,8 +56,8 @@ def main(
         for name, column in vars(one.decisions).items():
             same = getattr(other.decisions, name)
             assert column is None or np.array_equal(column, same), (one.settings, name)
-    slow, fast = (statistics.median(r.seconds for r in runs) for runs in (lived, replayed))
-    total = sum(r.seconds for r in lived)
+    slow, fast = (statistics.median(r.made.seconds for r in runs) for runs in (lived, replayed))
+    total = sum(r.made.seconds for r in lived)
     print(
         f"{len(runs)} streams of {min(len(r.stream) for r in lived)} items and more, {views} views"
     )
